@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import http.server
+import json
 import logging
 import shutil
 import ssl
-import subprocess
 import tempfile
 import threading
 import time
@@ -20,15 +20,23 @@ from typing import Any
 from unittest import mock
 
 from seatkeeper import Client, Offline, SeatkeeperError, State
-from seatkeeper._core import request as requests
+from seatkeeper._core.answer import Grant, read_acquire
 from seatkeeper._core.clocks import Now
+from seatkeeper._core.door import LicenseDoor
+from seatkeeper._core.lease import Lease
 from seatkeeper._core.machine import Machine
+from seatkeeper._core.orphan import Orphan
 from seatkeeper._core.plan import Plan
+from seatkeeper._core.request import Request, Response
 from seatkeeper.aio import AsyncClient
+
+from . import certificates
 
 KEY = "CANARY-LICENSE-7f3a91-KEY9"
 TOKEN = "canary.token.5be2c04d"
-GRANT = b'{"session_id":"0198a0aa-0000-7000-8000-000000000001","expires_in_seconds":360}'
+CODE = "canary-code-91c3e7"
+SESSION = "0198a0aa-0000-7000-8000-000000000001"
+GRANT = json.dumps({"session_id": SESSION, "expires_in_seconds": 360, "release_code": CODE}).encode()
 
 
 @contextmanager
@@ -43,7 +51,7 @@ def answering(status: int, body: bytes = b"{}", certificate: Path | None = None)
             self.end_headers()
             self.wfile.write(body)
 
-        do_DELETE = do_PATCH = do_POST
+        do_GET = do_DELETE = do_PATCH = do_POST
 
         def log_message(self, *_: Any) -> None:
             pass
@@ -84,7 +92,7 @@ class TokenTest(unittest.TestCase):
 
 
 class SecretTest(unittest.TestCase):
-    def test_no_output_shows_a_license_key_or_a_token(self) -> None:
+    def test_no_output_shows_a_license_key_a_token_or_a_release_code(self) -> None:
         shown: list[str] = []
         handler = logging.Handler(logging.DEBUG)
         handler.emit = lambda record: shown.append(logging.Formatter().format(record))  # type: ignore[method-assign]
@@ -100,7 +108,7 @@ class SecretTest(unittest.TestCase):
         shown += self.acquire("http://127.0.0.1:1")
         shown += self.internals()
         text = "\n".join(shown)
-        for secret in (KEY, TOKEN, "7f3a91", "5be2c04d"):
+        for secret in (KEY, TOKEN, CODE, "7f3a91", "5be2c04d", "91c3e7"):
             self.assertNotIn(secret, text)
         self.assertIn("'****KEY9'", text)
         self.assertIn("the program's own fault", text)
@@ -123,27 +131,38 @@ class SecretTest(unittest.TestCase):
         return shown + [repr(value) + str(value) for value in values]
 
     def internals(self) -> list[str]:
-        plan = Plan(KEY, "m")
+        door = LicenseDoor(KEY, "m")
+        plan = Plan(door)
         machine = Machine(plan, Now(0, 0, 0))
 
         async def license() -> str:
             async with AsyncClient("http://127.0.0.1:1", token=TOKEN) as client:
                 return repr(client) + repr(client.license(KEY))
 
-        return [repr(plan), repr(requests.acquire(plan)), repr(machine.begin()), asyncio.run(license())]
+        grant = read_acquire(Response(201, None, GRANT))
+        assert isinstance(grant, Grant)
+        lease = Lease(grant, 0)
+        orphan = Orphan.from_lease(lease)
+        release = door.release_by_code("s", CODE)
+        values = [
+            plan,
+            door,
+            door.acquire(None),
+            machine.begin(),
+            grant,
+            lease,
+            orphan,
+            release,
+            Request(1, release, 1),
+        ]
+        return [*map(repr, values), asyncio.run(license())]
 
 
 class CertificateTest(unittest.TestCase):
     @unittest.skipUnless(shutil.which("openssl"), "needs openssl for a certificate")
     def test_a_certificate_of_an_unknown_authority_is_named(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
-            certificate = Path(folder, "both.pem")
-            command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2"
-            files = ["-keyout", str(certificate), "-out", str(certificate) + ".crt"]
-            names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
-            subprocess.run([*command.split(), *files, *names], check=True, capture_output=True)
-            with certificate.open("ab") as both:
-                both.write(Path(str(certificate) + ".crt").read_bytes())
+            certificate = certificates.make(folder)
             with answering(503, certificate=certificate) as url, Client(url, token="t") as client:
                 with self.assertRaises(Offline) as offline:
                     client.license("K").acquire(machine="m", patience=0)

@@ -12,6 +12,7 @@ from seatkeeper import Client, Denied, LicenseKey, Offline, _clock, _license_tok
 from seatkeeper._core.clocks import SECOND
 from seatkeeper._license_tokens import LicenseTokens, _Token
 from seatkeeper._servers import Servers
+from seatkeeper._tokens import TokenCache, from_text
 from seatkeeper._transport import Server, TransportError
 
 from .scripted import GRANT, Arrived, Reply, scripted
@@ -135,7 +136,9 @@ class LifeTest(unittest.TestCase):
     def test_a_token_is_due_at_four_fifths_of_its_life_and_replaced_in_the_background(self) -> None:
         async def life(url: str) -> None:
             tokens, before = self.tokens(url), _clock.boot()
+            self.assertIsNone(tokens.peek("m"))
             self.assertEqual(await tokens.current("m"), "t1")
+            self.assertEqual(tokens.peek("m"), "t1")
             token = tokens._slot("m").token
             assert token is not None
             self.assertLessEqual(before, token.renew_at - self.LIFE * 800_000_000)
@@ -150,12 +153,22 @@ class LifeTest(unittest.TestCase):
             await asyncio.gather(*tokens._work)
             self.assertEqual(await tokens.current("m"), "t2")
             self.age(tokens, self.LIFE)
+            self.assertIsNone(tokens.peek("m"), "a token that is over")
             got = await asyncio.gather(*(tokens.current("m") for _ in range(20)))
             self.assertEqual(set(got), {"t3"})
 
         with scripted(self.reply) as server:
             asyncio.run(life(server.url))
         self.assertEqual(len(server.arrived(TOKEN)), 3)
+
+    def test_a_look_at_the_token_of_the_moment_fetches_none(self) -> None:
+        async def life() -> None:
+            cache = TokenCache(from_text("t"))
+            self.assertIsNone(cache.peek(""))
+            self.assertEqual(await cache.current(""), "t")
+            self.assertEqual(cache.peek(""), "t")
+
+        asyncio.run(life())
 
     def test_a_replacement_that_fails_keeps_the_token_and_pauses(self) -> None:
         async def life() -> None:

@@ -13,10 +13,13 @@ import tempfile
 import threading
 import time
 import unittest
-from typing import Callable
+from typing import Any, Callable
 
-from seatkeeper import AsyncClient, Client, Closed, Denied, LicenseKey, Misuse, NotHeld, Offline, SeatLost, State
+from seatkeeper import AsyncClient, Client, Closed, Denied, LicenseKey, Misuse, NotHeld, Offline, Seat, SeatLost, State
+from seatkeeper._tokens import TokenCache
+from seatkeeper._version import VERSION
 
+from . import relay as relays
 from . import server as servers
 
 #: More than any wait in these tests needs.
@@ -301,6 +304,125 @@ class RealServer(unittest.TestCase):
 
 
 @unittest.skipUnless(servers.BINARY, "SDK_TEST_SERVER names no server")
+class RealStreams(unittest.TestCase):
+    """Event streams of a real server. Sessions live for an hour, so that no heartbeat tells an end in time."""
+
+    server: servers.Server
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.server = servers.Server()
+        cls.addClassCleanup(cls.server.close)
+
+    def setUp(self) -> None:
+        self.relay = self.enter(relays.relay(self.server.url))
+
+    def enter(self, context: Any) -> Any:
+        """Does what ``enterContext`` of Python 3.11 does."""
+        self.addCleanup(context.__exit__, None, None, None)
+        return context.__enter__()
+
+    def acquire(self, ttl_seconds: int = 3_600, **options: Any) -> tuple[Client, Seat]:
+        key = self.server.license(self.id(), ttl_seconds=ttl_seconds)
+        client = Client(self.relay.url, token=self.server.token(self.id()), **options)
+        self.addCleanup(client.close)
+        return client, client.license(key).acquire(machine=key)
+
+    def lost_within(self, seconds: float, seat: Seat) -> None:
+        """Revokes a seat, and waits for the loss."""
+        self.server.revoke(seat.session_id)
+        lost = seat.wait_until_over(seconds)
+        self.assertEqual(lost and (lost.kind, lost.reason), ("lost", "revoked"))
+
+    def test_a_revoked_session_is_told_within_a_second(self) -> None:
+        _, seat = self.acquire()
+        eventually(lambda: self.relay.streams_begun == 1, "the stream")
+        self.lost_within(1, seat)
+        eventually(lambda: self.relay.open() == 0, "the stream is closed")
+
+    def test_a_stream_that_is_cut_comes_back(self) -> None:
+        _, seat = self.acquire()
+        eventually(lambda: self.relay.streams_begun == 1, "the stream")
+        self.relay.cut_streams()
+        eventually(lambda: self.relay.streams_begun == 2, "the stream again")
+        self.assertEqual(seat.state.kind, "active")
+        self.lost_within(1, seat)
+
+    def test_a_stream_that_misses_the_end_hears_of_it_later(self) -> None:
+        _, seat = self.acquire()
+        eventually(lambda: self.relay.streams_begun == 1, "the stream")
+        self.relay.swallows_streams = True
+        self.relay.cut_streams()
+        eventually(lambda: self.relay.streams_seen == 2, "the stream that is swallowed")
+        self.server.revoke(seat.session_id)
+        self.assertIsNone(seat.wait_until_over(0.5))
+        self.relay.swallows_streams = False
+        self.relay.cut_streams()
+        lost = seat.wait_until_over(LONG)
+        self.assertEqual(lost and lost.reason, "revoked")
+
+    def test_a_proxy_that_swallows_streams_changes_nothing(self) -> None:
+        self.relay.swallows_streams = True
+        client, seat = self.acquire(ttl_seconds=2)
+        end = time.monotonic() + 4
+        while time.monotonic() < end:
+            seat.check()
+            time.sleep(0.05)
+        self.assertEqual(self.relay.streams_seen, 1)
+        self.lost_within(LONG, seat)
+        client.close()
+        eventually(lambda: self.relay.open() == 0, "the stream is closed")
+
+    def test_the_end_of_a_client_leaves_nothing(self) -> None:
+        before = threading.active_count()
+        client, seat = self.acquire()
+        eventually(lambda: self.relay.streams_begun == 1, "the stream")
+        self.assertTrue(seat.release())
+        eventually(lambda: self.relay.open() == 0, "the stream of a released seat is closed")
+        seat = client.license(self.id()).acquire(machine="again")
+        eventually(lambda: self.relay.streams_begun == 2, "the stream")
+        client.close()
+        eventually(lambda: self.relay.open() == 0, "the connections end")
+        eventually(lambda: threading.active_count() <= before, "the threads end")
+
+    def test_a_client_without_streams_opens_none(self) -> None:
+        _, seat = self.acquire(event_streams=False)
+        self.server.revoke(seat.session_id)
+        self.assertIsNone(seat.wait_until_over(1))
+        self.assertEqual(self.relay.streams_seen, 0)
+
+    def test_a_release_without_a_token_gives_the_seat_back_by_its_code(self) -> None:
+        key = self.server.license("CODE", ttl_seconds=3_600)
+        tokens = iter([self.server.token("coded")])
+        with Client(self.server.url, token_source=lambda: next(tokens)) as client:
+            seat = client.license(key).acquire(machine="coded")
+            self.assertIn("coded", self.server.live_machines())
+            cache = seat._driver._tokens
+            assert isinstance(cache, TokenCache)
+            cache._current = "expired"
+            self.assertFalse(seat.release(), "no answer to a code confirms")
+            self.assertNotIn("coded", self.server.live_machines())
+
+    def test_the_program_is_on_record(self) -> None:
+        key = self.server.license("NAMED")
+        options = {"application": "cad", "application_version": "7.1"}
+        with Client(self.server.url, token=self.server.token(), **options) as client:  # type: ignore[arg-type]
+            with client.license(key).acquire(machine="named") as seat:
+                self.assertIn(f"cad/7.1 (python/{VERSION})", self.server.run("audit", "list", "--json"))
+                seat.activity()
+                client.wake()
+                eventually(lambda: seat.state.kind == "active", "the heartbeat that tells the idle time")
+            for wrong in (
+                {"application": ""},
+                {"application": "x" * 101},
+                {"application": "a\nb"},
+                {"application_version": "1"},
+            ):
+                with self.assertRaises(Misuse):
+                    Client(self.server.url, token="t", **wrong)  # type: ignore[arg-type]
+
+
+@unittest.skipUnless(servers.BINARY, "SDK_TEST_SERVER names no server")
 class RealServerOnAsyncio(unittest.IsolatedAsyncioTestCase):
     def setUp(self) -> None:
         self.server = servers.Server()
@@ -327,6 +449,22 @@ class RealServerOnAsyncio(unittest.IsolatedAsyncioTestCase):
             async with await waiting as seat:
                 seat.check()
             self.assertEqual(self.server.live_machines(), [])
+
+    async def test_a_revoked_session_is_told_within_a_second(self) -> None:
+        key = self.server.license("ASYNC", ttl_seconds=3_600)
+        async with AsyncClient(self.server.url, token=self.server.token()) as client:
+            async with await client.license(key).acquire(machine="async") as seat:
+                seat.activity()
+                await asyncio.sleep(1)
+                self.server.revoke(seat.session_id)
+                revoked = time.monotonic()
+
+                async def told() -> list[str]:
+                    return [state.kind async for state in seat.states()]
+
+                kinds = await asyncio.wait_for(told(), LONG)
+                self.assertLess(time.monotonic() - revoked, 1)
+                self.assertEqual(kinds[-1], "lost")
 
     async def test_a_cancelled_acquire_holds_nothing(self) -> None:
         key = self.server.license("CANCELLED", ttl_seconds=60)

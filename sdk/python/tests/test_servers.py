@@ -29,7 +29,7 @@ class ServersTest(unittest.TestCase):
             with Client([CLOSED, good.url, spare.url], token="t") as client:
                 for _ in range(3):
                     take_and_give(client, 0)
-            self.assertEqual((len(good.arrived()), len(spare.arrived())), (6, 0))
+            self.assertEqual((len(good.arrived(ACQUIRE)), len(spare.arrived())), (3, 0))
 
     def test_a_503_without_retry_after_moves_on_and_one_with_it_stays(self) -> None:
         def busy(_: Arrived, earlier: int) -> Reply:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from seatkeeper._core.clocks import MILLISECOND, NEVER, SECOND, Now
+from seatkeeper._core.door import DeviceDoor, LicenseDoor
 from seatkeeper._core.events import (
     Action,
     Answered,
@@ -38,6 +39,7 @@ FAILURES = {
     "timeout": Failure.TIMEOUT,
     "truncated": Failure.TRUNCATED,
     "garbage": Failure.GARBAGE,
+    "no-token": Failure.NO_TOKEN,
 }
 CALLS = {"release": Signal.RELEASE, "acquire": Signal.ACQUIRE, "wake": Signal.WAKE}
 TOKENS = {"fresh": Signal.TOKEN_READY, "none": Signal.TOKEN_FAILED}
@@ -117,7 +119,9 @@ class Player:
         self.refresh_asked = False
         self.told: list[str] = []
         self.finished: Optional[Finish] = None
-        self.machine = Machine(plan(vector.get("given", {})), self.clocks.now())
+        given = vector.get("given", {})
+        self.is_device = "device" in given
+        self.machine = Machine(plan(given), self.clocks.now())
         self.carry_out(self.machine.begin())
 
     def play(self, steps: list[dict[str, Any]]) -> None:
@@ -130,7 +134,8 @@ class Player:
         assert not self.sent, f"requests that nobody expects: {self.sent}"
 
     def verb_acquired(self, fields: dict[str, Any]) -> None:
-        self.verb_expect({"method": "POST", "path": "/api/v1/licenses/acquire"})
+        path = "/api/v1/devices/sessions" if self.is_device else "/api/v1/licenses/acquire"
+        self.verb_expect({"method": "POST", "path": path})
         granted = {
             "session_id": "$S",
             "expires_in_seconds": 360,
@@ -140,22 +145,30 @@ class Player:
         self.verb_answer({"status": 201, "json": {**granted, **fields}})
 
     def verb_beat(self, fields: dict[str, Any]) -> None:
+        if self.is_device:
+            self.verb_expect(
+                {"method": "POST", "path": "/api/v1/devices/sessions/heartbeat", "json": {"session_id": "$S"}}
+            )
+            self.verb_answer({"status": 204, **fields})
+            return
         self.verb_expect({"method": "PATCH", "path": "/api/v1/licenses/sessions/$S/heartbeat"})
         self.verb_answer({"status": 200, "json": {"expires_in_seconds": 360, **fields}})
 
     def verb_expect(self, expect: dict[str, Any]) -> None:
-        only(expect, "method", "path", "json", "at", "timeout")
+        only(expect, "method", "path", "json", "at", "timeout", "bearer")
         assert self.sent, "no request is sent"
         request, sent = self.sent.popleft()
         equal(request.call.method, expect["method"], "method")
         equal(request.call.path, with_ids(expect["path"]), "path")
+        equal(request.call.bearer, expect.get("bearer", True), "bearer token")
         if "json" in expect:
-            equal(request.call.body, expect["json"], "body")
+            equal(request.call.body, json.loads(with_ids(json.dumps(expect["json"]))), "body")
+        else:
+            equal(request.call.body is not None, request.call.method == "POST", "a body where there is one")
         if "at" in expect:
             equal(sent // MILLISECOND, span(expect["at"]) // MILLISECOND, "the time of the request")
         if "timeout" in expect:
             equal(request.timeout // MILLISECOND, span(expect["timeout"]) // MILLISECOND, "timeout")
-        equal(request.call.body is not None, request.call.method == "POST", "a body where there is one")
         self.expected = request.id
 
     def verb_answer(self, answer: dict[str, Any]) -> None:
@@ -208,7 +221,10 @@ class Player:
         self.step(SessionEnd(with_ids(told["session"]), told["reason"], told.get("by")))
 
     def verb_call(self, call: str) -> None:
-        self.step(CALLS[call])
+        if call == "activity":
+            self.machine.note_activity(self.clocks.boot)
+        else:
+            self.step(CALLS[call])
 
     def verb_token(self, token: str) -> None:
         assert self.refresh_asked, "no token was asked for"
@@ -279,13 +295,30 @@ class Player:
 
 def plan(given: dict[str, Any]) -> Plan:
     """Returns the plan that the member ``given`` of a vector describes."""
-    only(given, "license_key", "machine_id", "instance_id", "user_agent", "metadata", "wait", "patience")
-    fields = {"license_key": "K", "machine_id": "m", **given}
-    if "wait" in given:
-        fields["wait"] = FOREVER if given["wait"] == "forever" else span(given["wait"])
-    if "patience" in given:
-        fields["patience"] = span(given["patience"])
-    return Plan(**fields)
+    only(
+        given,
+        "license_key",
+        "machine_id",
+        "instance_id",
+        "user_agent",
+        "metadata",
+        "client",
+        "device",
+        "wait",
+        "patience",
+    )
+    fields = dict(given)
+    terms = {name: span_or_forever(fields.pop(name)) for name in ("wait", "patience") if name in fields}
+    device = fields.pop("device", None)
+    if device is None:
+        return Plan(LicenseDoor(**{"license_key": "K", "machine_id": "m", **fields}), **terms)
+    assert not fields, f"a device has none of {fields}"
+    only(device, "device_id", "device_type", "device_name", "session_id", "replace_session_id")
+    return Plan(DeviceDoor(**{name: with_ids(value) for name, value in device.items()}), **terms)
+
+
+def span_or_forever(text: str) -> int:
+    return FOREVER if text == "forever" else span(text)
 
 
 class SplitMix64:
@@ -336,7 +369,7 @@ def play_fleet(fleet: dict[str, Any]) -> None:
 def fleet_requests(fleet: dict[str, Any], number: int) -> list[int]:
     """Returns the times of the requests of one holder since the beginning."""
     random, clocks = SplitMix64(fleet["seed"] + number), Clocks()
-    machine = Machine(Plan("K", f"m{number}"), clocks.now())
+    machine = Machine(Plan(LicenseDoor("K", f"m{number}")), clocks.now())
     outage_from, outage_to = (clocks.began + span(fleet[name]) for name in ("outage_from", "outage_to"))
     end = clocks.began + span(fleet["until"])
     granted = json.dumps({**fleet["grant"], "session_id": IDS["$S"]}).encode()

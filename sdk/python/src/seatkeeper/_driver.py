@@ -10,10 +10,12 @@ import os
 import random
 import threading
 from collections.abc import Sequence
+from functools import partial
 from typing import Callable, Optional, Union
 
 from . import _clock
 from ._core.clocks import SECOND
+from ._core.door import Door
 from ._core.events import (
     Action,
     Answered,
@@ -23,6 +25,7 @@ from ._core.events import (
     Finish,
     RefreshToken,
     Send,
+    SessionEnd,
     Signal,
     Tell,
 )
@@ -30,10 +33,12 @@ from ._core.exchange import TOKEN_TIMEOUT
 from ._core.machine import Machine
 from ._core.plan import Plan
 from ._core.request import Failure, Request, Response
+from ._core.state import State
 from ._core.tokens import Rejected, TokenKeeper
 from ._license_tokens import LicenseKey, LicenseTokens
 from ._servers import Servers
 from ._shared import Session, Shared
+from ._streams import Credentials, EventStream
 from ._threads import post
 from ._tokens import Fetch, NoToken, TokenCache
 from ._transport import Server, TransportError
@@ -41,6 +46,8 @@ from .errors import Closed
 
 #: The longest pause between two readings of the clocks: timers of the host do not count sleep.
 LOOK_INTERVAL = 1.0
+#: The states of a seat in which its event stream is open.
+STREAMED = ("active", "offline", "grace")
 
 _log = logging.getLogger("seatkeeper")
 
@@ -48,8 +55,9 @@ _log = logging.getLogger("seatkeeper")
 class Entry:
     """One seat of the driver."""
 
-    def __init__(self, machine: Machine, shared: Shared, token_owner: str) -> None:
+    def __init__(self, machine: Machine, shared: Shared, token_owner: str, door: Door) -> None:
         self.machine = machine
+        self.door = door
         self.shared = shared
         self.token_owner = token_owner
         self.wake_at: Optional[int] = None
@@ -57,6 +65,9 @@ class Entry:
         self.sent_with = 0
         self.wants_token = False
         self.finished = False
+        #: The event stream, and the session that it follows.
+        self.stream: Optional[EventStream] = None
+        self.streamed: Optional[str] = None
 
 
 class Driver:
@@ -65,9 +76,10 @@ class Driver:
     The driver belongs to the process that started it: a forked child neither beats nor releases.
     """
 
-    def __init__(self, servers: Sequence[Server], source: Union[Fetch, LicenseKey]) -> None:
+    def __init__(self, servers: Sequence[Server], source: Union[Fetch, LicenseKey], event_streams: bool) -> None:
         """Starts the thread. No request is sent."""
         self._pid = os.getpid()
+        self._event_streams = event_streams
         self._addresses = servers
         self._source = source
         self._seats: dict[int, Entry] = {}
@@ -135,7 +147,7 @@ class Driver:
 
     def _start(self, key: int, plan: Plan, shared: Shared) -> None:
         machine = Machine(plan, _clock.now())
-        self._seats[key] = Entry(machine, shared, self._tokens.owner(plan.machine_id))
+        self._seats[key] = Entry(machine, shared, self._tokens.owner(plan.door.machine_id), plan.door)
         self._carry_out(key, machine.begin())
         self._set_timer()
 
@@ -184,6 +196,8 @@ class Driver:
         if entry is not None:
             # Jitter needs no secret randomness.
             jitter = random.random()  # noqa: S311
+            if entry.shared.active_at is not None:
+                entry.machine.note_activity(entry.shared.active_at)
             self._carry_out(key, entry.machine.step(event, _clock.now(), jitter))
             self._set_timer()
 
@@ -229,7 +243,9 @@ class Driver:
 
     async def _answer(self, owner: str, request: Request) -> Response:
         deadline = self._loop.time() + request.timeout / SECOND
-        token = await asyncio.wait_for(self._tokens.current(owner), request.timeout / SECOND)
+        token: Optional[str] = None
+        if request.call.bearer:
+            token = await asyncio.wait_for(self._tokens.current(owner), request.timeout / SECOND)
         return await self._servers.send(request.call, token, deadline - self._loop.time())
 
     def _cancel(self, entry: Entry, request: int) -> None:
@@ -277,11 +293,38 @@ class Driver:
         if machine.lease is not None:
             lease = machine.lease
             entry.shared.session = Session(lease.session, lease.license_id, lease.seats)
-        entry.shared.publish(machine.state(_clock.boot()), told)
+        state = machine.state(_clock.boot())
+        entry.shared.publish(state, told)
+        self._follow(key, entry, state)
         wake_at = None if entry.finished else machine.wake_at()
         if wake_at is not None and wake_at != entry.wake_at:
             heapq.heappush(self._timers, (wake_at, key))
         entry.wake_at = wake_at
+
+    def _follow(self, key: int, entry: Entry, state: State) -> None:
+        """Opens the event stream of a held seat, and closes that of every other seat."""
+        lease = entry.machine.lease
+        is_held = self._event_streams and state.kind in STREAMED and not entry.finished
+        session = lease.session if is_held and lease is not None else None
+        if entry.stream is not None and entry.streamed == session:
+            entry.stream.look()
+            return
+        if entry.stream is not None:
+            entry.stream.close()
+            entry.stream = None
+        if session is not None:
+            tell = partial(self._told_end, key)
+            credentials = Credentials(
+                partial(self._tokens.current, entry.token_owner), partial(self._peek_token, entry.token_owner)
+            )
+            entry.stream = EventStream(entry.door.events_path(session), self._servers, credentials, tell)
+        entry.streamed = session
+
+    def _told_end(self, key: int, end: SessionEnd) -> None:
+        _guarded(lambda: self._step(key, end))
+
+    def _peek_token(self, owner: str) -> tuple[int, Optional[str]]:
+        return self._keeper(owner).current, self._tokens.peek(owner)
 
 
 def _without_token(request: Request, error: NoToken) -> Event:

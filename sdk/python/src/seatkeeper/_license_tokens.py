@@ -87,9 +87,9 @@ class LicenseTokens:
         self._machines: dict[str, _Slot] = {}
         self._work: set[asyncio.Task[None]] = set()
 
-    def owner(self, machine_id: str) -> str:
+    def owner(self, machine_id: Optional[str]) -> str:
         """Returns the name under which the token of a machine is cached."""
-        return machine_id
+        return machine_id or ""
 
     async def current(self, machine_id: str) -> str:
         """Returns the token of a machine. Raises ``NoToken`` and ``TransportError``.
@@ -106,6 +106,12 @@ class LicenseTokens:
         async with slot.fetching:
             token = slot.good() or await self._fetch(machine_id, slot)
             return token.text
+
+    def peek(self, machine_id: str) -> Optional[str]:
+        """Returns the token of the moment, and asks for none."""
+        slot = self._machines.get(machine_id)
+        token = slot.good() if slot is not None else None
+        return token.text if token is not None else None
 
     async def refresh(self, machine_id: str) -> bool:
         """Replaces a token that the server rejected; returns false without a new token."""

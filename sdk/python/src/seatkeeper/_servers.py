@@ -18,6 +18,11 @@ class Servers:
         self._nodes = [Transport(server) for server in servers]
         self._in_use = 0
 
+    @property
+    def in_use(self) -> Transport:
+        """The node in use."""
+        return self._nodes[self._in_use]
+
     async def send(self, call: Call, token: Optional[str], timeout: float) -> Response:
         """Sends one request and returns its response. Raises ``TransportError``; a cancelled call aborts.
 

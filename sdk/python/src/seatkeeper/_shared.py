@@ -28,6 +28,8 @@ class Shared:
         #: The end of validity on the clock that counts sleep, in nanoseconds; 0 is invalid.
         self.valid_until = 0
         self.session = Session()
+        #: The last activity of the user on the clock that counts sleep; ``None`` before the first. Set by the program.
+        self.active_at: Optional[int] = None
         self._state = State("acquiring")
         self._finish: Optional[Finish] = None
         self._changed = threading.Condition()

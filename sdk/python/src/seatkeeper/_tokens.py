@@ -74,7 +74,7 @@ class TokenCache:
         self._current: Optional[str] = None
         self._fetching = asyncio.Lock()
 
-    def owner(self, machine_id: str) -> str:
+    def owner(self, machine_id: Optional[str]) -> str:
         """Returns one name for all machines: they share the token."""
         return ""
 
@@ -84,6 +84,10 @@ class TokenCache:
             async with self._fetching:
                 if self._current is None:
                     self._current = await self._fresh()
+        return self._current
+
+    def peek(self, owner: str) -> Optional[str]:
+        """Returns the token of the moment, and fetches none."""
         return self._current
 
     async def refresh(self, owner: str) -> bool:

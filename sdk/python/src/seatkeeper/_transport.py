@@ -9,18 +9,25 @@ import ipaddress
 import json
 import socket
 import ssl
-from typing import Any, Optional, cast
+from collections.abc import Awaitable
+from typing import Any, Callable, Optional, TypeVar, cast
 from urllib.parse import urlsplit
 
 from ._core.request import Call, Failure, Response
 from ._threads import call_in_thread
+from ._version import VERSION
 from .errors import Misuse
 
 #: The largest answer that is read: no answer of a server comes near.
 ANSWER_BYTES_MAX = 1 << 20
 #: Connections of one client at a time: a server's queue of new connections is short.
 CONNECTIONS_MAX = 64
-USER_AGENT = "seatkeeper-python/0.1.0"
+#: Connections for event streams that are opened at a time, beside those of requests.
+OPENINGS_MAX = 16
+USER_AGENT = f"seatkeeper-python/{VERSION}"
+
+T = TypeVar("T")
+P = TypeVar("P", bound=asyncio.Protocol)
 
 
 class TransportError(Exception):
@@ -72,11 +79,12 @@ class Transport:
         self._addresses = [] if server.is_named else [server.host]
         self._lookup: Optional[asyncio.Task[list[str]]] = None
         self._connections = asyncio.Semaphore(CONNECTIONS_MAX)
+        self._openings = asyncio.Semaphore(OPENINGS_MAX)
 
     async def send(self, call: Call, token: Optional[str]) -> Response:
         """Sends one request and returns its response. Raises ``TransportError``; a cancelled call aborts."""
         async with self._connections:
-            reader, writer = await self._connect()
+            reader, writer = await self._connect(lambda address, terms: asyncio.open_connection(address, **terms))
             try:
                 return await self._exchange(call, token, reader, writer)
             except OSError as error:
@@ -98,31 +106,40 @@ class Transport:
             raise TransportError(Failure.RESET_AFTER_SEND)
         return _decode(bytes(answer), call.method)
 
+    async def open(self, protocol: Callable[[], P]) -> P:
+        """Opens a connection for a protocol of the caller, who closes the connection. Raises ``TransportError``."""
+        loop = asyncio.get_running_loop()
+        async with self._openings:
+            opened = await self._connect(lambda address, terms: loop.create_connection(protocol, address, **terms))
+        return opened[1]
+
+    def encode_get(self, path: str, headers: dict[str, str]) -> bytes:
+        """Returns the bytes of a request without a body."""
+        return self._head("GET", path, headers)
+
     def _encode(self, call: Call, token: Optional[str]) -> bytes:
         body = b"" if call.body is None else json.dumps(call.body).encode()
-        head = [
-            f"{call.method} {self._server.prefix}{call.path} HTTP/1.1",
-            f"Host: {self._server.authority}",
-            "Accept: application/json",
-            f"User-Agent: {USER_AGENT}",
-            "Connection: close",
-            f"Content-Length: {len(body)}",
-        ]
+        headers = {"Accept": "application/json", "Connection": "close", "Content-Length": str(len(body))}
         if token is not None:
-            head.append(f"Authorization: Bearer {token}")
+            headers["Authorization"] = f"Bearer {token}"
         if body:
-            head.append("Content-Type: application/json")
-        return "\r\n".join([*head, "", ""]).encode("latin-1") + body
+            headers["Content-Type"] = "application/json"
+        return self._head(call.method, call.path, headers) + body
 
-    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Connects to the first address that answers."""
+    def _head(self, method: str, path: str, headers: dict[str, str]) -> bytes:
+        lines = [f"{method} {self._server.prefix}{path} HTTP/1.1", f"Host: {self._server.authority}"]
+        headers = {"User-Agent": USER_AGENT, **headers}
+        lines += [f"{name}: {value}" for name, value in headers.items()]
+        return "\r\n".join([*lines, "", ""]).encode("latin-1")
+
+    async def _connect(self, connect: Callable[[str, dict[str, Any]], Awaitable[T]]) -> T:
+        """Connects to the first address that answers; ``connect`` takes an address and the terms of the connection."""
         server = self._server
         last: Optional[Exception] = None
-        tls_name = server.host if server.tls else None
+        terms = {"port": server.port, "ssl": server.tls, "server_hostname": server.host if server.tls else None}
         for address in await self._resolve():
-            opening = asyncio.open_connection(address, server.port, ssl=server.tls, server_hostname=tls_name)
             try:
-                return await asyncio.wait_for(opening, server.connect_timeout)
+                return await asyncio.wait_for(connect(address, terms), server.connect_timeout)
             except (OSError, asyncio.TimeoutError) as error:
                 last = error
         is_certificate = isinstance(last, ssl.SSLCertVerificationError)

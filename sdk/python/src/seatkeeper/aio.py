@@ -8,14 +8,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Optional, Union
 
+from ._core.door import DeviceDoor
 from ._core.events import Finish
+from ._core.plan import Plan
 from ._core.state import State
 from ._license_tokens import LicenseKey
 from ._mask import masked
 from ._shared import Shared
 from ._threads import call_in_thread, post
 from ._tokens import TokenSource
-from .client import Connection, Wait, choose_source, plan, raise_refusal
+from .client import Connection, Wait, choose_program, choose_source, license_plan, raise_refusal
 from .errors import Closed
 from .seat import RELEASE_TIMEOUT, SeatView
 
@@ -73,6 +75,9 @@ class AsyncClient:
         token_source: Union[TokenSource, LicenseKey, None] = None,
         ca_file: Union[str, Path, None] = None,
         connect_timeout: float = 5.0,
+        application: Optional[str] = None,
+        application_version: Optional[str] = None,
+        event_streams: bool = True,
     ) -> None:
         """Describes the server at ``url``; must be called while the program's event loop runs.
 
@@ -81,11 +86,16 @@ class AsyncClient:
         """
         home = asyncio.get_running_loop()
         source = choose_source(token, token_file, token_source, home)
-        self._connection = Connection(source, url, ca_file, connect_timeout)
+        program = choose_program(application, application_version)
+        self._connection = Connection(source, url, ca_file, connect_timeout, program, event_streams)
 
     def license(self, key: str) -> AsyncLicense:
         """Returns the license with this key. No request is sent."""
         return AsyncLicense(self._connection, key)
+
+    def device(self, device_id: str, device_type: str, name: Optional[str] = None) -> AsyncDevice:
+        """Returns a device of the token's user, as ``Client.device`` does. No request is sent."""
+        return AsyncDevice(self._connection, device_id, device_type, name)
 
     def wake(self) -> None:
         """Makes every seat ask the server at once, for a host that knows of a sleep or a new network."""
@@ -132,23 +142,52 @@ class AsyncLicense:
 
         A cancelled call gives up, and gives back a seat that came too late.
         """
-        wanted = plan(self._key, machine, instance, wait, patience, user_agent, metadata)
-        driver, shared = self._connection.driver(), Shared()
-        seat = AsyncSeat(driver.start(wanted, shared), shared, driver)
-        loop = asyncio.get_running_loop()
-        states: asyncio.Queue[State] = asyncio.Queue()
-        stop = shared.listen(lambda state: _tell(loop, states, state))
-        try:
+        program = self._connection.program
+        plan = license_plan(self._key, machine, instance, wait, patience, user_agent, metadata, program)
+        return await _hold(self._connection, plan)
+
+
+class AsyncDevice:
+    """A device of the token's user, on one server."""
+
+    def __init__(self, connection: Connection, device_id: str, device_type: str, name: Optional[str]) -> None:
+        self._connection = connection
+        self._device_id, self._device_type, self._name = device_id, device_type, name
+
+    async def admit(
+        self,
+        *,
+        session: Optional[str] = None,
+        replace: Optional[str] = None,
+        wait: Wait = None,
+        patience: float = 10.0,
+    ) -> AsyncSeat:
+        """Takes a screen, and keeps it until it is given back. Parameters and errors are those of ``Device.admit``.
+
+        A cancelled call gives up, and gives back a screen that came too late.
+        """
+        door = DeviceDoor(self._device_id, self._device_type, self._name, session, replace)
+        return await _hold(self._connection, self._connection.device_plan(door, wait, patience))
+
+
+async def _hold(connection: Connection, plan: Plan) -> AsyncSeat:
+    """Acquires a seat, and waits for it."""
+    driver, shared = connection.driver(), Shared()
+    seat = AsyncSeat(driver.start(plan, shared), shared, driver)
+    loop = asyncio.get_running_loop()
+    states: asyncio.Queue[State] = asyncio.Queue()
+    stop = shared.listen(lambda state: _tell(loop, states, state))
+    try:
+        state = await states.get()
+        while state.kind == "acquiring":
             state = await states.get()
-            while state.kind == "acquiring":
-                state = await states.get()
-        except BaseException:
-            driver.release(seat._key)
-            raise
-        finally:
-            stop()
-        raise_refusal(state, driver, seat._key)
-        return seat
+    except BaseException:
+        driver.release(seat._key)
+        raise
+    finally:
+        stop()
+    raise_refusal(state, driver, seat._key)
+    return seat
 
 
 def _tell(loop: asyncio.AbstractEventLoop, states: asyncio.Queue[State], state: State) -> None:

@@ -7,6 +7,7 @@ import atexit
 import os
 import ssl
 import threading
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +15,7 @@ from typing import Any, Optional, Union
 
 from . import _tokens
 from ._core.clocks import SECOND
+from ._core.door import DeviceDoor, Door, LicenseDoor
 from ._core.plan import FOREVER, Plan
 from ._core.state import State
 from ._dispatcher import Callback, Dispatcher
@@ -23,11 +25,15 @@ from ._mask import masked
 from ._shared import Shared
 from ._tokens import TokenSource
 from ._transport import Server
+from ._version import SDK
 from .errors import Closed, Denied, Misuse, Offline
 from .seat import Seat
 
 #: Seconds to wait for a free seat; ``None`` takes the first denial as final, ``"forever"`` has no end.
 Wait = Union[float, str, None]
+
+#: The longest name and the longest version of a program.
+PROGRAM_CHARS_MAX = 100
 
 
 class Connection:
@@ -39,6 +45,8 @@ class Connection:
         url: Union[str, Sequence[str]],
         ca_file: Union[str, Path, None],
         connect_timeout: float,
+        program: Optional[dict[str, str]],
+        event_streams: bool,
     ) -> None:
         tls = ssl.create_default_context(cafile=str(ca_file)) if ca_file is not None else None
         urls = [url] if isinstance(url, str) else list(url)
@@ -46,6 +54,9 @@ class Connection:
             raise Misuse("a client needs the address of a server")
         self._servers = [Server(address, tls, connect_timeout) for address in urls]
         self._source = source
+        self._event_streams = event_streams
+        #: The program, as an acquire names it to the server.
+        self.program = program
         self._driver: Optional[Driver] = None
         self._opening = threading.Lock()
         self._pid = os.getpid()
@@ -62,9 +73,15 @@ class Connection:
             if self._closed:
                 raise Closed("the client is closed")
             if self._driver is None:
-                self._driver = Driver(self._servers, self._source)
+                self._driver = Driver(self._servers, self._source, self._event_streams)
                 atexit.register(self.close)
             return self._driver
+
+    def device_plan(self, door: DeviceDoor, wait: Wait, patience: float) -> Plan:
+        """Returns the plan of an admission. Raises ``Misuse``."""
+        if isinstance(self._source, LicenseKey):
+            raise Misuse("a device needs the token of its subscriber: a license key opens licenses alone")
+        return door_plan(door, wait, patience)
 
     def close(self, timeout: float = 2.5) -> None:
         """Gives every seat back, and ends the threads; returns after ``timeout`` seconds at the latest."""
@@ -96,7 +113,24 @@ def choose_source(
     return given[0]
 
 
-def plan(
+def choose_program(application: Optional[str], application_version: Optional[str]) -> Optional[dict[str, str]]:
+    """Returns the name of the program for the audit log; ``None`` without a name. Raises ``Misuse``."""
+    if application is None:
+        if application_version is not None:
+            raise Misuse("application_version needs application, the name of the program")
+        return None
+    program = {"name": application}
+    if application_version is not None:
+        program["version"] = application_version
+    for part in program.values():
+        if not 1 <= len(part) <= PROGRAM_CHARS_MAX or any(unicodedata.category(char) == "Cc" for char in part):
+            raise Misuse(
+                f"application and application_version have 1 to {PROGRAM_CHARS_MAX} characters, none of control"
+            )
+    return {**program, "sdk": SDK}
+
+
+def license_plan(
     license_key: str,
     machine: str,
     instance: Optional[str],
@@ -104,16 +138,21 @@ def plan(
     patience: float,
     user_agent: Optional[str],
     metadata: Optional[dict[str, Any]],
+    client: Optional[dict[str, str]],
 ) -> Plan:
     """Returns the plan of an acquire. Raises ``Misuse``."""
     if not machine:
         raise Misuse("machine is empty: want a name of this machine that stays the same")
+    return door_plan(LicenseDoor(license_key, machine, instance, user_agent, metadata, client), wait, patience)
+
+
+def door_plan(door: Door, wait: Wait, patience: float) -> Plan:
     if isinstance(wait, str) and wait != "forever":
         raise Misuse(f"wait is {wait!r}: want seconds, None or 'forever'")
     if (not isinstance(wait, str) and wait is not None and not wait >= 0) or not patience >= 0:
         raise Misuse("wait and patience are seconds from zero up")
     span = wait if wait is None else FOREVER if isinstance(wait, str) else _nanoseconds(wait)
-    return Plan(license_key, machine, instance, user_agent, metadata, span, _nanoseconds(patience))
+    return Plan(door, span, _nanoseconds(patience))
 
 
 def _nanoseconds(seconds: float) -> int:
@@ -132,6 +171,9 @@ class Client:
         token_source: Union[TokenSource, LicenseKey, None] = None,
         ca_file: Union[str, Path, None] = None,
         connect_timeout: float = 5.0,
+        application: Optional[str] = None,
+        application_version: Optional[str] = None,
+        event_streams: bool = True,
     ) -> None:
         """Describes the server at ``url``; sends no request and starts no thread.
 
@@ -143,13 +185,27 @@ class Client:
             server rejects the token; one call at a time serves every seat. Or a ``LicenseKey``.
         :param ca_file: the certificate authorities in PEM; without it the system's authorities are trusted.
         :param connect_timeout: seconds for a connection to the server.
+        :param application: the name of the program, for the audit log.
+        :param application_version: the version of the program.
+        :param event_streams: each seat keeps one connection open, and hears of its end within a second. Without, a
+            seat opens no lasting connection, and hears of its end at its next heartbeat.
         """
         source = choose_source(token, token_file, token_source, None)
-        self._connection = Connection(source, url, ca_file, connect_timeout)
+        program = choose_program(application, application_version)
+        self._connection = Connection(source, url, ca_file, connect_timeout, program, event_streams)
 
     def license(self, key: str) -> License:
         """Returns the license with this key. No request is sent."""
         return License(self._connection, key)
+
+    def device(self, device_id: str, device_type: str, name: Optional[str] = None) -> Device:
+        """Returns a device of the token's user. No request is sent.
+
+        :param device_id: a name of the device that stays the same.
+        :param device_type: ``mobile``, ``tv``, ``browser`` or ``tablet``.
+        :param name: the owner's name for the device, which the other devices of the user show.
+        """
+        return Device(self._connection, device_id, device_type, name)
 
     def wake(self) -> None:
         """Makes every seat ask the server at once, for a host that knows of a sleep or a new network."""
@@ -199,25 +255,62 @@ class License:
         :param instance: a name of this process, for licenses that count processes.
         :param wait: seconds to ask again while every seat is in use, or ``"forever"``.
         :param patience: seconds to try a server that does not answer; a longer ``wait`` prevails.
-        :param user_agent: the program's name for itself, for the audit log.
+        :param user_agent: the program's name for itself, for the audit log; prevails over ``application``.
         :param metadata: an object of the program's own, for the audit log: at most 4 KiB.
         :param on_change: a callback for ``Seat.on_change``.
 
         Raises ``Denied`` if the server refuses, and ``Offline`` if the server does not answer. An exception in the
         waiting thread, such as ``KeyboardInterrupt``, gives up and gives back a seat that came too late.
         """
-        wanted = plan(self._key, machine, instance, wait, patience, user_agent, metadata)
-        driver, shared = self._connection.driver(), Shared()
-        seat = Seat(driver.start(wanted, shared), shared, driver, self._connection.dispatcher)
-        try:
-            state = shared.wait_for(lambda state: state.kind != "acquiring", None)
-        except BaseException:
-            driver.release(seat._key)
-            raise
-        raise_refusal(state, driver, seat._key)
-        if on_change is not None:
-            seat.on_change(on_change)
-        return seat
+        program = self._connection.program
+        plan = license_plan(self._key, machine, instance, wait, patience, user_agent, metadata, program)
+        return _hold(self._connection, plan, on_change)
+
+
+class Device:
+    """A device of the token's user, on one server."""
+
+    def __init__(self, connection: Connection, device_id: str, device_type: str, name: Optional[str]) -> None:
+        self._connection = connection
+        self._device_id, self._device_type, self._name = device_id, device_type, name
+
+    def admit(
+        self,
+        *,
+        session: Optional[str] = None,
+        replace: Optional[str] = None,
+        wait: Wait = None,
+        patience: float = 10.0,
+        on_change: Optional[Callback] = None,
+    ) -> Seat:
+        """Takes a screen, and keeps it until it is given back.
+
+        :param session: the ``session_id`` of the device's last seat, if the device remembers: a live session goes on.
+        :param replace: the session of this subscriber that may end if all screens are in use; ``Denied.sessions`` has
+            the choice.
+        :param wait: seconds to ask again while every screen is in use, or ``"forever"``.
+        :param patience: seconds to try a server that does not answer; a longer ``wait`` prevails.
+        :param on_change: a callback for ``Seat.on_change``.
+
+        Raises ``Denied`` if the server refuses, and ``Offline`` if the server does not answer.
+        """
+        door = DeviceDoor(self._device_id, self._device_type, self._name, session, replace)
+        return _hold(self._connection, self._connection.device_plan(door, wait, patience), on_change)
+
+
+def _hold(connection: Connection, plan: Plan, on_change: Optional[Callback]) -> Seat:
+    """Acquires a seat, and waits for it."""
+    driver, shared = connection.driver(), Shared()
+    seat = Seat(driver.start(plan, shared), shared, driver, connection.dispatcher)
+    try:
+        state = shared.wait_for(lambda state: state.kind != "acquiring", None)
+    except BaseException:
+        driver.release(seat._key)
+        raise
+    raise_refusal(state, driver, seat._key)
+    if on_change is not None:
+        seat.on_change(on_change)
+    return seat
 
 
 def raise_refusal(state: Optional[State], driver: Driver, key: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Optional
 
-from ._core.problem import FieldError, Holder, Problem
+from ._core.problem import DeviceSession, FieldError, Holder, Problem
 
 
 class SeatkeeperError(Exception):
@@ -32,6 +32,11 @@ class Denied(SeatkeeperError):
     def holders(self) -> tuple[Holder, ...]:
         """Some holders of a full license, the stalest first."""
         return self.problem.holders
+
+    @property
+    def sessions(self) -> tuple[DeviceSession, ...]:
+        """The devices that hold the screens of the subscriber: one of them may be replaced."""
+        return self.problem.sessions
 
     @property
     def retry_after(self) -> Optional[int]:

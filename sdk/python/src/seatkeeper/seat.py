@@ -58,6 +58,13 @@ class SeatView:
             raise NotHeld("released", "the seat is released")
         raise NotHeld("unconfirmed", "the seat is not confirmed")
 
+    def activity(self) -> None:
+        """Notes that the user did something; each later heartbeat tells the server the seconds since the last call.
+
+        Cheap, from any thread, and sends nothing by itself. A program that never calls tells the server nothing.
+        """
+        self._shared.active_at = _clock.boot()
+
     @property
     def session_id(self) -> Optional[str]:
         """The id of the session, which changes when the seat is acquired again."""

@@ -6,7 +6,6 @@ from typing import Optional
 
 from . import exchange as exchanges
 from . import orphan as orphans
-from . import request as requests
 from .answer import Grant, Kind, read_acquire
 from .clocks import NEVER, SECOND, after, between, part
 from .ended import Ended
@@ -71,7 +70,7 @@ class Acquiring(Phase):
         answer = read_acquire(reply.response)
         if isinstance(answer, Grant):
             return Holding.granted(answer, reply.sent, self._retry, context)
-        self._orphan = orphans.after_setback(self._orphan, answer)
+        self._orphan = orphans.after_setback(self._orphan, answer, context.plan.door)
         if answer.kind is Kind.TRANSIENT:
             return self._failed(answer.failure, answer.retry_after, context)
         if answer.kind is Kind.HOPELESS:
@@ -80,7 +79,7 @@ class Acquiring(Phase):
             self._exchange = exchanges.refresh_token(context)
             return self
         problem = answer.problem or unnamed(reply.response.status)
-        if answer.kind is Kind.REFUSED and problem.code == "license-full":
+        if answer.kind is Kind.REFUSED and problem.code == context.plan.door.full:
             return self._full(problem, context)
         return Ended(denied(problem), self._orphan)
 
@@ -116,5 +115,5 @@ class Acquiring(Phase):
         return NEVER if wait == NEVER else after(self._began, wait)
 
     def _ask(self, refreshed: bool, context: Context) -> None:
-        call = requests.acquire(context.plan)
+        call = context.acquire()
         self._exchange = exchanges.send(call, TIMEOUT, refreshed, self._retry, context)

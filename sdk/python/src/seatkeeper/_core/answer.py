@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Optional, Union
 
 from . import problem as problems
@@ -29,6 +29,8 @@ class Grant:
     grace: int
     #: False if only the program may acquire again after ``expired``.
     reacquires: bool
+    #: The code that releases the session without a token.
+    release_code: Optional[str] = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,8 @@ def read_acquire(response: Response) -> Union[Grant, Setback]:
     session, expires_in = problems.text(members, "session_id"), _span(members, "expires_in_seconds")
     if session is None or expires_in is None:
         return _GARBAGE
-    used, total = problems.whole(members, "seats_used"), problems.whole(members, "seats_total")
+    used = _first(members, "seats_used", "devices_in_use")
+    total = _first(members, "seats_total", "device_limit")
     return Grant(
         session=session,
         license_id=problems.text(members, "license_id"),
@@ -88,7 +91,14 @@ def read_acquire(response: Response) -> Union[Grant, Setback]:
         interval=_span(members, "heartbeat_interval_seconds"),
         grace=_grace(members) or 0,
         reacquires=_reacquires(members) is not False,
+        release_code=problems.text(members, "release_code"),
     )
+
+
+def _first(members: dict[str, Any], *names: str) -> Optional[int]:
+    """Returns the first member that is a whole number."""
+    numbers = (problems.whole(members, name) for name in names)
+    return next((number for number in numbers if number is not None), None)
 
 
 def read_heartbeat(response: Response) -> Union[Renewal, Setback]:

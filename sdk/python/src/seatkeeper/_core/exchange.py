@@ -18,12 +18,28 @@ TOKEN_TIMEOUT = 30 * SECOND
 class Context:
     """The input of one step besides its event, and the step's actions so far."""
 
-    def __init__(self, plan: Plan, now: Now, jitter: float, next_request: int) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        now: Now,
+        jitter: float,
+        next_request: int,
+        active_at: Optional[int] = None,
+        latest: Optional[str] = None,
+    ) -> None:
         self.plan = plan
         self.now = now.boot
         self.jitter = jitter
         self.next_request = next_request
+        #: The last activity of the user, if the program tells of activity.
+        self.active_at = active_at
+        #: The latest session that the machine was granted.
+        self.latest = latest
         self.actions: list[Action] = []
+
+    def acquire(self) -> Call:
+        """Returns the call that acquires a seat, or finds the holder's session again."""
+        return self.plan.door.acquire(self.latest)
 
     def act(self, action: Action) -> None:
         self.actions.append(action)

@@ -6,8 +6,8 @@ from typing import Optional
 
 from . import exchange as exchanges
 from . import regaining
-from . import request as requests
 from .answer import Grant, Kind, Renewal, gone_reason, read_heartbeat
+from .away import away
 from .clocks import SECOND, after, part
 from .ended import Ended
 from .events import Event, SessionEnd, Signal
@@ -49,6 +49,7 @@ class Holding(Phase):
     def granted(cls, grant: Grant, sent: int, retry: Retry, context: Context) -> Holding:
         """Starts with the grant of an acquire that was sent at ``sent``."""
         lease = Lease(grant, sent)
+        context.latest = lease.session
         return cls(lease, lease.first_beat(sent, context.jitter), retry)
 
     @classmethod
@@ -79,6 +80,8 @@ class Holding(Phase):
     def step(self, event: Event, context: Context) -> Phase:
         if event is Signal.RELEASE:
             return release_session(self.lease, self._exchange, context)
+        # Before a heartbeat of this step, which tells the time of the outage.
+        self._tell_outage(context)
         if isinstance(event, SessionEnd):
             return self._ended(event, context)
         phase = self._take(event, context)
@@ -87,9 +90,12 @@ class Holding(Phase):
         if context.passed(self.lease.until):
             exchanges.cancel(self._exchange, context)
             return self._regaining().after_outage(context)
+        return self
+
+    def _tell_outage(self, context: Context) -> None:
+        """Turns to ``offline`` once the heartbeat is half an interval late."""
         if self._tell_at is not None and context.passed(self._tell_at):
             self._tell_at, self._offline_since = None, self._due
-        return self
 
     def _take(self, event: Event, context: Context) -> Phase:
         outcome = exchanges.take(self._exchange, event, context)
@@ -102,7 +108,8 @@ class Holding(Phase):
         return self
 
     def _beat(self, refreshed: bool, context: Context) -> None:
-        call = requests.heartbeat(self.lease.session)
+        times = away(context.now, self._offline_since, context.active_at)
+        call = context.plan.door.heartbeat(self.lease.session, times)
         self._exchange = exchanges.send(call, self.lease.timeout, refreshed, self._retry, context)
 
     def _answered(self, reply: Reply, context: Context) -> Phase:
@@ -120,11 +127,13 @@ class Holding(Phase):
             return self._failed(None, context)
         problem = answer.problem
         if problem is not None and problem.status == 403:
-            return Ended(lost("unauthorized", None, False), Orphan(self.lease.session))
+            return Ended(lost("unauthorized", None, False), Orphan.from_lease(self.lease))
         if problem is not None and problem.status == 404:
             return self._over("not_found", None, context)
         if problem is not None and problem.status == 410:
-            return self._over(gone_reason(problem), problem.by, context)
+            reason, told = gone_reason(problem), self._told_end
+            by = told.by if problem.by is None and told is not None and told.reason == reason else problem.by
+            return self._over(reason, by, context)
         self._refused = problem is not None
         self._fail()
         self._exchange = Waiting(after_hopeless(context.now, self.lease.interval, context.jitter))

@@ -32,6 +32,8 @@ class Lease:
         self.interval = _interval(grant.interval, grant.expires_in)
         self.grace = grant.grace
         self.reacquires = grant.reacquires
+        #: The code that releases the session without a token: a secret.
+        self.release_code = grant.release_code
 
     def renew(self, renewal: Renewal, sent: int) -> None:
         """Counts the TTL anew from ``sent``; a late answer to an early request never moves the deadline back."""

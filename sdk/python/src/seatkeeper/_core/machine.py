@@ -30,6 +30,8 @@ class Machine:
         self._last = now
         self._told = State("acquiring")
         self._next_request = 1
+        self._active_at: Optional[int] = None
+        self._latest: Optional[str] = None
         context = Context(plan, now, 0.0, self._next_request)
         self._phase: Phase = Acquiring(None, context)
         self._first = self._conclude(context)
@@ -45,12 +47,17 @@ class Machine:
         late = wake_at is not None and now.boot >= after(wake_at, TIMER_LATE)
         woke = event is Signal.WAKE or now.slept_since(self._last) or late
         self._last = now
-        context = Context(self._plan, now, min(max(jitter, 0.0), 1.0), self._next_request)
+        jitter = min(max(jitter, 0.0), 1.0)
+        context = Context(self._plan, now, jitter, self._next_request, self._active_at, self._latest)
         if woke:
             self._phase = self._phase.wake(context)
         if event is not Signal.WAKE:
             self._phase = self._phase.step(event, context)
         return self._conclude(context)
+
+    def note_activity(self, at: int) -> None:
+        """Notes that the user did something at ``at``; each later heartbeat tells the seconds since then."""
+        self._active_at = at if self._active_at is None else max(self._active_at, at)
 
     def wake_at(self) -> Optional[int]:
         """Returns the time at which the machine wants a tick; ``None`` if the machine waits for other events alone."""
@@ -69,7 +76,7 @@ class Machine:
         return self._phase.lease
 
     def _conclude(self, context: Context) -> list[Action]:
-        self._next_request = context.next_request
+        self._next_request, self._latest = context.next_request, context.latest
         state = self._phase.state()
         if not state.is_like(self._told):
             context.act(Tell(state))

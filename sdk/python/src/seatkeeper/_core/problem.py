@@ -22,6 +22,20 @@ class Holder:
 
 
 @dataclass(frozen=True)
+class DeviceSession:
+    """A live session of a subscriber's device."""
+
+    session_id: str
+    #: ``mobile``, ``tv``, ``browser`` or ``tablet``; absent while the server cannot look the device up.
+    device_type: Optional[str] = None
+    #: The owner's name for the device.
+    device_name: Optional[str] = None
+    #: Times as RFC 3339.
+    started_at: Optional[str] = None
+    last_heartbeat_at: Optional[str] = None
+
+
+@dataclass(frozen=True)
 class FieldError:
     """A field of a request that breaks a rule."""
 
@@ -46,6 +60,8 @@ class Problem:
     seats_total: Optional[int] = None
     #: Some holders of a full license, the stalest first.
     holders: tuple[Holder, ...] = ()
+    #: The devices that hold the screens of a subscriber, the most recent heartbeat first.
+    sessions: tuple[DeviceSession, ...] = ()
     #: The fields of the request that break a rule.
     errors: tuple[FieldError, ...] = ()
     #: The reason of an ended session.
@@ -93,6 +109,7 @@ def parse(status: int, body: bytes) -> Optional[Problem]:
         retry_after_seconds=whole(members, "retry_after_seconds"),
         seats_total=whole(members, "seats_total"),
         holders=_holders(members),
+        sessions=_sessions(members),
         errors=_errors(members),
         reason=text(members, "reason"),
         by=text(members, "by"),
@@ -141,6 +158,16 @@ def _holders(members: dict[str, Any]) -> tuple[Holder, ...]:
         machine_id = text(holder, "machine_id")
         if machine_id is not None:
             found.append(Holder(machine_id, text(holder, "instance_id")))
+    return tuple(found)
+
+
+def _sessions(members: dict[str, Any]) -> tuple[DeviceSession, ...]:
+    found = []
+    for session in _objects(members, "sessions"):
+        session_id = text(session, "session_id")
+        if session_id is not None:
+            names = ("device_type", "device_name", "started_at", "last_heartbeat_at")
+            found.append(DeviceSession(session_id, *(text(session, name) for name in names)))
     return tuple(found)
 
 

@@ -8,8 +8,8 @@ from typing import Optional
 from . import acquiring, holding
 from . import exchange as exchanges
 from . import orphan as orphans
-from . import request as requests
 from .answer import Grant, Kind, Renewal, Setback, gone_reason, read_acquire, read_heartbeat
+from .away import away
 from .clocks import after
 from .ended import Ended
 from .events import Event, Signal
@@ -52,7 +52,7 @@ class Regaining(Phase):
         #: The end of ``GRACE`` and ``REACQUIRING``.
         self._turn_at = lease.until
         self._refused = refused
-        self._orphan: Optional[Orphan] = Orphan(lease.session)
+        self._orphan: Optional[Orphan] = Orphan.from_lease(lease)
 
     def after_sleep(self, context: Context) -> Phase:
         """Asks at once after a sleep past the deadline."""
@@ -128,7 +128,7 @@ class Regaining(Phase):
         grant = read_acquire(reply.response)
         if isinstance(grant, Grant):
             return holding.Holding.granted(grant, reply.sent, self._retry, context)
-        self._orphan = orphans.after_setback(self._orphan, grant)
+        self._orphan = orphans.after_setback(self._orphan, grant, context.plan.door)
         return self._set_back(grant, reply, context)
 
     def _set_back(self, setback: Setback, reply: Reply, context: Context) -> Phase:
@@ -184,6 +184,9 @@ class Regaining(Phase):
         return self
 
     def _ask(self, refreshed: bool, context: Context) -> None:
-        session, plan = self.lease.session, context.plan
-        call = requests.heartbeat(session) if self._only_renews else requests.acquire(plan)
+        if self._only_renews:
+            times = away(context.now, self._since, context.active_at)
+            call = context.plan.door.heartbeat(self.lease.session, times)
+        else:
+            call = context.acquire()
         self._exchange = exchanges.send(call, acquiring.TIMEOUT, refreshed, self._retry, context)

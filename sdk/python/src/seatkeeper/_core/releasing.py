@@ -1,8 +1,11 @@
 """Release: one retry within a budget of two seconds, and no heartbeat after the call.
 
+A token that the server rejects, and that has no successor, cannot delete the session. The release code of the session
+then gives the seat back without a token.
+
 A session with a known id is deleted. After a lost reply to an acquire the id is unknown: one more acquire, which is
-idempotent by holder, tells the id. ``GIVEN_BACK`` rests on the server's word, or on a holder that has sent nothing that
-could have taken a seat.
+idempotent by holder, tells the id. An admission of a device may evict another device, so a release sends none.
+``GIVEN_BACK`` rests on the server's word, or on a holder that has sent nothing that could have taken a seat.
 """
 
 from __future__ import annotations
@@ -12,7 +15,6 @@ from typing import Optional
 from . import ended
 from . import exchange as exchanges
 from . import orphan as orphans
-from . import request as requests
 from .answer import Grant, Kind, read_acquire
 from .clocks import SECOND, after
 from .events import Event, Finish
@@ -35,7 +37,7 @@ FINDS_MAX = 2
 def release_session(lease: Lease, exchange: Exchange, context: Context) -> Phase:
     """Cancels the heartbeat in flight, then releases the session of ``lease``."""
     exchanges.cancel(exchange, context)
-    return release_orphan(Orphan(lease.session), context)
+    return release_orphan(Orphan.from_lease(lease), context)
 
 
 def release_acquire(exchange: Exchange, orphan: Optional[Orphan], context: Context) -> Phase:
@@ -55,14 +57,14 @@ def _pursue(orphan: Optional[Orphan], finds: int, over: int, context: Context) -
     if orphan is None:
         return ended.released(Finish.GIVEN_BACK, None, context)
     if orphan.session is not None:
-        return Deleting(orphan.session, over, context)
-    if finds >= FINDS_MAX:
+        return Deleting(orphan.session, orphan.release_code, over, context)
+    if finds >= FINDS_MAX or not context.plan.door.finds:
         return ended.released(Finish.UNCONFIRMED, orphan, context)
     return Finding(_find(False, context), orphan, finds + 1, over)
 
 
 def _find(refreshed: bool, context: Context) -> Exchange:
-    return exchanges.send(requests.acquire(context.plan), TIMEOUT, refreshed, Retry(), context)
+    return exchanges.send(context.acquire(), TIMEOUT, refreshed, Retry(), context)
 
 
 class Finding(Phase):
@@ -102,23 +104,28 @@ class Finding(Phase):
     def _answered(self, reply: Reply, context: Context) -> Phase:
         answer = read_acquire(reply.response)
         if isinstance(answer, Grant):
-            return Deleting(answer.session, self._over, context)
-        self._orphan = orphans.after_setback(self._orphan, answer)
-        if answer.kind is Kind.UNAUTHENTICATED and self._orphan == UNKNOWN and not reply.refreshed:
+            context.latest = answer.session
+            return Deleting(answer.session, answer.release_code, self._over, context)
+        self._orphan = orphans.after_setback(self._orphan, answer, context.plan.door)
+        finds = context.plan.door.finds
+        if answer.kind is Kind.UNAUTHENTICATED and finds and self._orphan == UNKNOWN and not reply.refreshed:
             self._exchange = exchanges.refresh_token(context)
             return self
         # Another acquire would be answered like one that is not transient.
-        finds = self._finds if answer.kind is Kind.TRANSIENT else FINDS_MAX
-        return _pursue(self._orphan, finds, self._over, context)
+        sent = self._finds if answer.kind is Kind.TRANSIENT else FINDS_MAX
+        return _pursue(self._orphan, sent, self._over, context)
 
 
 class Deleting(Phase):
     """The session is being released."""
 
-    def __init__(self, session: str, over: int, context: Context) -> None:
+    def __init__(self, session: str, release_code: Optional[str], over: int, context: Context) -> None:
         self._session = session
+        self._orphan = Orphan(session, release_code)
         self._over = over
         self._retried = False
+        #: The release by code is on its way. The server answers alike for every code, so no answer confirms.
+        self._by_code = False
         self._delete(False, context)
 
     def state(self) -> State:
@@ -130,35 +137,56 @@ class Deleting(Phase):
     def step(self, event: Event, context: Context) -> Phase:
         if context.passed(self._over):
             exchanges.cancel(self._exchange, context)
-            return ended.released(Finish.UNCONFIRMED, Orphan(self._session), context)
+            return self._unconfirmed(context)
         outcome = exchanges.take(self._exchange, event, context)
+        if self._by_code:
+            return self if outcome is None else self._unconfirmed(context)
         if isinstance(outcome, Reply):
             return self._answered(outcome.response, outcome.refreshed, context)
         if isinstance(outcome, Due):
             self._retried = True
             self._delete(outcome.refreshed, context)
         elif isinstance(outcome, Failure):
-            return self._again(context)
+            return self._failed(outcome, context)
         return self
 
     def _answered(self, response: Response, refreshed: bool, context: Context) -> Phase:
         status = response.status
         if 200 <= status <= 299 or status in (404, 410):
             return ended.released(Finish.GIVEN_BACK, None, context)
-        if status == 401 and not refreshed and not self._retried:
-            self._exchange = exchanges.refresh_token(context)
-            return self
+        if status == 401:
+            if not refreshed and not self._retried:
+                self._exchange = exchanges.refresh_token(context)
+                return self
+            return self._release_by_code(context)
         if status in (408, 429) or 500 <= status <= 599:
             return self._again(context)
-        return ended.released(Finish.UNCONFIRMED, Orphan(self._session), context)
+        return self._unconfirmed(context)
+
+    def _failed(self, failure: Failure, context: Context) -> Phase:
+        if failure is Failure.NO_TOKEN and self._orphan.release_code is not None:
+            return self._release_by_code(context)
+        return self._again(context)
 
     def _again(self, context: Context) -> Phase:
         if self._retried:
-            return ended.released(Finish.UNCONFIRMED, Orphan(self._session), context)
+            return self._unconfirmed(context)
         self._retried = True
         self._delete(False, context)
         return self
 
+    def _release_by_code(self, context: Context) -> Phase:
+        code = self._orphan.release_code
+        if code is None:
+            return self._unconfirmed(context)
+        self._by_code = True
+        call = context.plan.door.release_by_code(self._session, code)
+        self._exchange = exchanges.send(call, TIMEOUT, False, Retry(), context)
+        return self
+
+    def _unconfirmed(self, context: Context) -> Phase:
+        return ended.released(Finish.UNCONFIRMED, self._orphan, context)
+
     def _delete(self, refreshed: bool, context: Context) -> None:
-        call = requests.release(self._session)
+        call = context.plan.door.release(self._session)
         self._exchange = exchanges.send(call, TIMEOUT, refreshed, Retry(), context)

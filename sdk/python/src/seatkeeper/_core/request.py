@@ -6,8 +6,6 @@ import enum
 from dataclasses import dataclass, field
 from typing import Any, Optional
 
-from .plan import Plan
-
 
 @dataclass(frozen=True)
 class Call:
@@ -15,8 +13,10 @@ class Call:
 
     method: str
     path: str
-    #: The body of an acquire has the license key, which no ``repr`` shows.
+    #: The body of an acquire has the license key, and that of a release by code the code: no ``repr`` shows a body.
     body: Optional[dict[str, Any]] = field(default=None, repr=False)
+    #: False for a request that goes without a bearer token.
+    bearer: bool = True
 
 
 @dataclass(frozen=True)
@@ -55,25 +55,3 @@ class Failure(enum.Enum):
     GARBAGE = "the answer is not one of a Seatkeeper server"
     NO_TOKEN = "the token source has no token"
     UNAVAILABLE = "the server cannot answer now"
-
-
-def acquire(plan: Plan) -> Call:
-    """Returns the call that acquires a seat, or finds the holder's session again."""
-    body: dict[str, Any] = {"license_key": plan.license_key, "machine_id": plan.machine_id}
-    if plan.instance_id is not None:
-        body["instance_id"] = plan.instance_id
-    if plan.user_agent is not None:
-        body["user_agent"] = plan.user_agent
-    if plan.metadata is not None:
-        body["metadata"] = plan.metadata
-    return Call("POST", "/api/v1/licenses/acquire", body)
-
-
-def heartbeat(session: str) -> Call:
-    """Returns the call that renews a session."""
-    return Call("PATCH", f"/api/v1/licenses/sessions/{session}/heartbeat")
-
-
-def release(session: str) -> Call:
-    """Returns the call that gives a session's seat back."""
-    return Call("DELETE", f"/api/v1/licenses/sessions/{session}")
