@@ -1,13 +1,17 @@
 import { hostClock } from "./clock.js";
 import { type Micros, NEVER, SECOND } from "./core/clocks.js";
+import { type ClientProgram, deviceDoor, type DeviceType, type Door, licenseDoor } from "./core/door.js";
 import { PATIENCE, type Plan } from "./core/plan.js";
 import type { State } from "./core/state.js";
 import { Driver } from "./driver.js";
 import { DeniedError, OfflineError, SeatkeeperError } from "./errors.js";
 import { attach, report } from "./host.js";
+import { LicenseKey } from "./license-key.js";
 import { Seat } from "./seat.js";
 import { Servers } from "./servers.js";
+import { FetchOpener, NodeOpener } from "./stream-opener.js";
 import type { TokenSource } from "./tokens.js";
+import { SDK } from "./version.js";
 
 /** The options of a client. */
 export interface ClientOptions {
@@ -19,31 +23,67 @@ export interface ClientOptions {
   readonly token: TokenSource;
   /** The function that sends requests. Default: the global `fetch`. */
   readonly fetch?: typeof fetch;
+  /** The name and the version of the program, for the audit log. */
+  readonly application?: Application;
+  /**
+   * Whether each seat keeps an event stream open, which tells the loss of the seat within a second. A stream costs one open
+   * connection. Without streams the next heartbeat tells the loss. Default: true.
+   */
+  readonly eventStreams?: boolean;
 }
 
-/** The options of an acquire. */
-export interface AcquireOptions {
-  /** A name of this machine that stays the same. */
-  readonly machineId: string;
-  /** A name of this process, for licenses that count processes. */
-  readonly instanceId?: string;
+/** A program, as the audit log names it: each part has 1 to 100 characters. */
+export interface Application {
+  readonly name: string;
+  readonly version?: string;
+}
+
+/** The options of every wait for a seat. */
+export interface WaitOptions {
   /** Seconds to ask again while every seat is in use, or `forever`. By default the first denial is final. */
   readonly wait?: number | "forever";
   /** Seconds to try a server that does not answer; a longer `wait` prevails. Default: 10. */
   readonly patience?: number;
-  /** The program's name for itself, for the audit log. */
-  readonly userAgent?: string;
-  /** An object of the program's own, for the audit log: at most 4 KiB. */
-  readonly metadata?: Readonly<Record<string, unknown>>;
   /** Gives the acquire up; a seat that came too late is given back. */
   readonly signal?: AbortSignal;
   /** A callback for `Seat.onChange`. */
   readonly onChange?: (state: State) => unknown;
 }
 
+/** The options of an acquire. */
+export interface AcquireOptions extends WaitOptions {
+  /** A name of this machine that stays the same. */
+  readonly machineId: string;
+  /** A name of this process, for licenses that count processes. */
+  readonly instanceId?: string;
+  /** The program's name for itself, for the audit log; prevails over the client's `application`. */
+  readonly userAgent?: string;
+  /** An object of the program's own, for the audit log: at most 4 KiB. */
+  readonly metadata?: Readonly<Record<string, unknown>>;
+}
+
+/** A device of the subscriber whom the client's token names. */
+export interface DeviceIdentity {
+  /** A name of this device that stays the same. */
+  readonly deviceId: string;
+  readonly deviceType: DeviceType;
+  /** The owner's name for the device, shown to the owner's other devices. */
+  readonly deviceName?: string;
+}
+
+/** The options of an admission. */
+export interface AdmitOptions extends WaitOptions {
+  /** The device's last session, if the program remembers one: a live session goes on. */
+  readonly session?: string;
+  /** The session that may end if every screen is in use: one of `DeniedError.devices`, by the user's choice. */
+  readonly replace?: string;
+}
+
 /** A client of one server. All seats of a client share one timer. */
 export class Client {
   readonly #driver: Driver;
+  readonly #program: ClientProgram | undefined;
+  readonly #isKey: boolean;
   #detach: (() => void) | undefined;
   #isClosed = false;
 
@@ -54,13 +94,24 @@ export class Client {
    */
   constructor(url: string | readonly string[], options: ClientOptions) {
     const send = options.fetch ?? ((...request: Parameters<typeof fetch>) => fetch(...request));
-    const servers = new Servers(typeof url === "string" ? [url] : url, send);
-    this.#driver = new Driver(hostClock(), servers, options.token, report);
+    const opener = (options.fetch === undefined ? NodeOpener.ofHost() : undefined) ?? new FetchOpener(send);
+    const servers = new Servers(typeof url === "string" ? [url] : url, send, opener);
+    const { application, eventStreams = true } = options;
+    // The server requires a name.
+    this.#program = application && { name: application.name, version: application.version, sdk: SDK };
+    this.#isKey = options.token instanceof LicenseKey;
+    this.#driver = new Driver(hostClock(), servers, options.token, report, eventStreams);
   }
 
   /** Returns the license with this key. No request is sent. */
   license(key: string): License {
-    return new License(key, () => this.#open());
+    return new License(key, this.#program, () => this.#open());
+  }
+
+  /** Returns the device with this identity. No request is sent. Throws `SeatkeeperError` `misuse` with a `LicenseKey`. */
+  device(identity: DeviceIdentity): Device {
+    if (this.#isKey) throw new SeatkeeperError("misuse", "a device needs a user's token, not a license key");
+    return new Device(identity, () => this.#open());
   }
 
   /** Makes every seat ask the server at once, for a host that knows of a sleep or a new network. */
@@ -92,11 +143,13 @@ export class Client {
 export class License {
   // Private fields keep the key out of a log that shows the object.
   readonly #key: string;
+  readonly #program: ClientProgram | undefined;
   readonly #open: () => Driver;
 
   /** Made by `Client.license` alone. */
-  constructor(key: string, open: () => Driver) {
+  constructor(key: string, program: ClientProgram | undefined, open: () => Driver) {
     this.#key = key;
+    this.#program = program;
     this.#open = open;
   }
 
@@ -107,39 +160,65 @@ export class License {
    * of `options.signal`.
    */
   async acquire(options: AcquireOptions): Promise<Seat> {
-    const wanted = plan(this.#key, options);
-    const { signal } = options;
-    signal?.throwIfAborted();
-    const driver = this.#open();
-    const { key, shared } = driver.start(wanted);
-    const abort = () => driver.release(key);
-    signal?.addEventListener("abort", abort);
-    const result = new Promise<State>((resolve) => {
-      shared.listen((state) => state.kind !== "acquiring" && resolve(state));
-    });
-    const state = await driver.wait(result).finally(() => signal?.removeEventListener("abort", abort));
-    if (state.kind === "released") throw signal?.aborted ? signal.reason : closed();
-    if (state.kind === "refused") {
-      driver.release(key);
-      throw "problem" in state ? new DeniedError(state.problem) : new OfflineError(state.failure);
+    const { machineId, instanceId, userAgent, metadata } = options;
+    if (machineId === "") {
+      throw new SeatkeeperError("misuse", "machineId is empty: want a name of this machine that stays the same");
     }
-    const seat = new Seat(key, shared, driver, report);
-    if (options.onChange !== undefined) seat.onChange(options.onChange);
-    return seat;
+    const holder = { licenseKey: this.#key, machineId, instanceId, userAgent, metadata, client: this.#program };
+    return acquire(plan(licenseDoor(holder), options), options, this.#open);
   }
 }
 
-function plan(licenseKey: string, options: AcquireOptions): Plan {
-  const { machineId, instanceId, userAgent, metadata, wait, patience } = options;
-  if (machineId === "") {
-    throw new SeatkeeperError("misuse", "machineId is empty: want a name of this machine that stays the same");
+/** A device of a subscriber. */
+export class Device {
+  /** Made by `Client.device` alone. */
+  constructor(
+    private readonly identity: DeviceIdentity,
+    private readonly open: () => Driver,
+  ) {}
+
+  /**
+   * Takes a screen of the subscriber's plan, and keeps it until it is given back.
+   *
+   * If every screen is in use, the plan decides: the stalest device is evicted, or the promise is rejected with a
+   * `DeniedError` whose `devices` have the screens. Let the user choose a session, and admit again with `replace`. Only a
+   * person takes a screen back that is lost as `evicted`: players would evict each other for ever.
+   */
+  async admit(options: AdmitOptions = {}): Promise<Seat> {
+    const { deviceId, deviceType, deviceName } = this.identity;
+    if (deviceId === "") {
+      throw new SeatkeeperError("misuse", "deviceId is empty: want a name of this device that stays the same");
+    }
+    const { session, replace } = options;
+    const door = deviceDoor({ deviceId, deviceType, deviceName, session, replaces: replace });
+    return acquire(plan(door, options), options, this.open);
   }
+}
+
+/** Starts a seat, and waits for the outcome. */
+async function acquire(wanted: Plan, { signal, onChange }: WaitOptions, open: () => Driver): Promise<Seat> {
+  signal?.throwIfAborted();
+  const driver = open();
+  const { key, shared } = driver.start(wanted);
+  const abort = () => driver.release(key);
+  signal?.addEventListener("abort", abort);
+  const result = new Promise<State>((resolve) => {
+    shared.listen((state) => state.kind !== "acquiring" && resolve(state));
+  });
+  const state = await driver.wait(result).finally(() => signal?.removeEventListener("abort", abort));
+  if (state.kind === "released") throw signal?.aborted ? signal.reason : closed();
+  if (state.kind === "refused") {
+    driver.release(key);
+    throw "problem" in state ? new DeniedError(state.problem) : new OfflineError(state.failure);
+  }
+  const seat = new Seat(key, shared, driver, report);
+  if (onChange !== undefined) seat.onChange(onChange);
+  return seat;
+}
+
+function plan(door: Door, { wait, patience }: WaitOptions): Plan {
   return {
-    licenseKey,
-    machineId,
-    instanceId,
-    userAgent,
-    metadata,
+    door,
     wait: wait === undefined ? undefined : wait === "forever" ? NEVER : micros("wait", wait),
     patience: patience === undefined ? PATIENCE : micros("patience", patience),
   };

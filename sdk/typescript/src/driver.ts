@@ -4,8 +4,10 @@ import type { Action, Event, Finish } from "./core/events.js";
 import { TOKEN_TIMEOUT } from "./core/exchange.js";
 import { Machine } from "./core/machine.js";
 import type { Plan } from "./core/plan.js";
-import type { Request } from "./core/request.js";
+import { eventsPath, releaseByCode, type Request } from "./core/request.js";
+import type { State } from "./core/state.js";
 import { TokenKeeper } from "./core/tokens.js";
+import { EventStream } from "./event-stream.js";
 import { LicenseKey } from "./license-key.js";
 import { LicenseTokens } from "./license-tokens.js";
 import { type Servers, TIMED_OUT } from "./servers.js";
@@ -18,8 +20,11 @@ const LOOK_INTERVAL = 1_000;
 
 /** One seat of the driver. */
 interface Entry {
+  readonly plan: Plan;
   readonly machine: Machine;
   readonly shared: Shared;
+  /** The event stream of the session, and the number of its server. */
+  stream: { readonly events: EventStream; server: number } | undefined;
   flight: { readonly request: number; readonly abort: AbortController } | undefined;
   readonly tokenOwner: string;
   sentWith: number;
@@ -39,12 +44,15 @@ export class Driver {
   #waiting = 0;
   /** The page goes away: requests are to outlive it. */
   #isLeaving = false;
+  /** The page is in the back/forward cache, which an open connection would end. */
+  #isSuspended = false;
 
   constructor(
     readonly clock: Clock,
     private readonly servers: Servers,
     source: TokenSource,
     private readonly report: (error: unknown) => void,
+    private readonly hasStreams: boolean,
   ) {
     const isKey = source instanceof LicenseKey;
     this.#tokens = isKey ? new LicenseTokens(servers, source, () => clock().boot) : new TokenCache(source);
@@ -56,9 +64,10 @@ export class Driver {
     const key = this.#nextKey;
     this.#nextKey += 1;
     const [machine, actions] = Machine.start(plan, this.clock());
-    const tokenOwner = this.#tokens.owner(plan.machineId);
+    const tokenOwner = this.#tokens.owner(plan.door.holder);
     const shared = new Shared();
-    const entry: Entry = { machine, shared, flight: undefined, tokenOwner, sentWith: 0, wantsToken: false };
+    const [stream, flight] = [undefined, undefined];
+    const entry: Entry = { plan, machine, shared, stream, flight, tokenOwner, sentWith: 0, wantsToken: false };
     this.#seats.set(key, entry);
     this.#carryOut(key, entry, actions);
     this.#setTimer();
@@ -80,15 +89,27 @@ export class Driver {
     await this.wait(Promise.all(finished));
   }
 
-  /** Starts the release of every seat of a page that goes away. */
+  /** Notes that the user of a seat is active. */
+  activity(key: number): void {
+    this.#seats.get(key)?.machine.activity(this.clock().boot);
+  }
+
+  /** Gives back every seat of a page that goes away: by a beacon with the release code, else by a release. */
   leave(): void {
     this.#isLeaving = true;
-    for (const key of [...this.#seats.keys()]) this.release(key);
+    for (const [key, entry] of [...this.#seats]) if (!this.#sendBeacon(key, entry)) this.release(key);
     this.#isLeaving = false;
+  }
+
+  /** Closes the event streams of a page that enters the back/forward cache, until `wake`. */
+  suspend(): void {
+    this.#isSuspended = true;
+    for (const entry of this.#seats.values()) this.#follow(entry, undefined);
   }
 
   /** Makes every seat ask the server at once. */
   wake(): void {
+    this.#isSuspended = false;
     for (const key of [...this.#seats.keys()]) this.#step(key, { kind: "wake" });
     this.#setTimer();
   }
@@ -98,8 +119,9 @@ export class Driver {
     const now = this.clock();
     const slept = sleptSince(now, this.#last);
     this.#last = now;
-    for (const [key, { machine }] of [...this.#seats]) {
+    for (const [key, { machine, stream }] of [...this.#seats]) {
       if (slept || (machine.wakeAt ?? NEVER) <= now.boot) this.#step(key, { kind: "tick" });
+      stream?.events.tick();
     }
     this.#setTimer();
   };
@@ -164,6 +186,7 @@ export class Driver {
       }
     }
     this.#publish(entry, isTold);
+    this.#watch(key, entry);
     if (finish !== undefined) {
       this.#forget(key, entry);
       entry.shared.finish(finish);
@@ -176,6 +199,59 @@ export class Driver {
     if (tokenOwner === "") return;
     for (const other of this.#seats.values()) if (other.tokenOwner === tokenOwner) return;
     this.#keepers.delete(tokenOwner);
+  }
+
+  /** Sends the release code of a seat in a beacon, and forgets the seat; returns false if the seat needs a release. */
+  #sendBeacon(key: number, entry: Entry): boolean {
+    const { machine, plan, shared } = entry;
+    const { session, releaseCode } = machine.lease ?? {};
+    if (session === undefined || releaseCode === undefined) return false;
+    if (!this.servers.beacon(releaseByCode(plan.door, session, releaseCode))) return false;
+    entry.flight?.abort.abort();
+    this.#follow(entry, undefined);
+    this.#forget(key, entry);
+    shared.publish({ kind: "released" }, true);
+    shared.finish("unconfirmed");
+    return true;
+  }
+
+  /** Keeps the event stream of a held session open, at the server that gets the requests. */
+  #watch(key: number, entry: Entry): void {
+    if (!this.hasStreams || this.#isSuspended) return;
+    const { machine, plan, tokenOwner } = entry;
+    const { inUse } = this.servers;
+    const session = isHeld(machine.state(this.clock().boot)) ? machine.lease?.session : undefined;
+    if (entry.stream?.events.session !== session) {
+      this.#follow(entry, session === undefined ? undefined : this.#streamOf(key, plan, session, tokenOwner));
+    } else if (entry.stream !== undefined && entry.stream.server !== inUse) {
+      entry.stream.server = inUse;
+      entry.stream.events.reconnect();
+    }
+  }
+
+  /** Replaces the event stream of a seat. */
+  #follow(entry: Entry, events: EventStream | undefined): void {
+    entry.stream?.events.close();
+    entry.stream = events && { events, server: this.servers.inUse };
+    events?.tick();
+  }
+
+  #streamOf(key: number, { door }: Plan, session: string, owner: string): EventStream {
+    return new EventStream(session, {
+      now: () => this.clock().boot,
+      random: Math.random,
+      token: () => this.#tokens.current(owner),
+      open: (token, lastEventId, signal) => this.servers.open(eventsPath(door, session), token, lastEventId, signal),
+      ended: (reason, by) => {
+        this.#step(key, { kind: "ended", session, reason, by });
+        this.#setTimer();
+      },
+      // Timers of a hidden page are late by a minute; bytes are not.
+      heard: () => {
+        const wakeAt = this.#seats.get(key)?.machine.wakeAt ?? NEVER;
+        if (wakeAt <= this.clock().boot) this.tick();
+      },
+    });
   }
 
   #keeper(owner: string): TokenKeeper {
@@ -197,14 +273,23 @@ export class Driver {
     entry.flight = { request: request.id, abort };
     entry.sentWith = this.#keeper(entry.tokenOwner).current;
     const timer = setTimeout(() => abort.abort(TIMED_OUT), request.timeout / (SECOND / 1_000));
-    this.#exchange(request, entry.tokenOwner, abort.signal, this.#isLeaving)
+    // A release outlives its page.
+    const keepalive = this.#isLeaving || request.method === "DELETE";
+    this.#exchange(request, entry.tokenOwner, abort.signal, keepalive)
       .then((event) => {
         clearTimeout(timer);
         if (entry.flight?.request === request.id) entry.flight = undefined;
+        if (event.kind === "failed" && event.failure === "timeout") this.#yieldConnections();
         this.#step(key, event);
         this.#setTimer();
       })
       .catch(this.report);
+  }
+
+  /** Closes streams for a while: over HTTP/1.1 the streams of a browser's tabs may leave a request no connection. */
+  #yieldConnections(): void {
+    if (!this.servers.opener.isSharing) return;
+    for (const { stream } of this.#seats.values()) stream?.events.yieldConnection();
   }
 
   /** Sends the request, and returns its outcome; the promise is never rejected. */
@@ -215,7 +300,7 @@ export class Driver {
     });
     try {
       // A token source does not see the signal.
-      const token = await Promise.race([this.#tokens.current(owner), aborted]);
+      const token = call.isOpen ? undefined : await Promise.race([this.#tokens.current(owner), aborted]);
       const response = await Promise.race([this.servers.send(call, token, signal, keepalive), aborted]);
       return { kind: "answered", request: id, response };
     } catch (error) {
@@ -248,10 +333,16 @@ export class Driver {
     for (const [key, entry] of [...this.#seats]) {
       if (!entry.wantsToken || entry.tokenOwner !== owner) continue;
       entry.wantsToken = false;
+      if (isFresh) entry.stream?.events.reconnect();
       this.#step(key, { kind: isFresh ? "token-ready" : "token-failed" });
     }
     this.#setTimer();
   }
+}
+
+/** Returns true for the states in which the server may tell the end of the session. */
+function isHeld({ kind }: State): boolean {
+  return kind === "active" || kind === "offline" || kind === "grace";
 }
 
 /**

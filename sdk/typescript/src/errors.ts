@@ -1,4 +1,4 @@
-import type { FieldError, Holder, Problem } from "./core/problem.js";
+import type { FieldError, Holder, LiveDevice, Problem } from "./core/problem.js";
 import type { Failure } from "./core/request.js";
 import type { Loss } from "./core/state.js";
 
@@ -29,6 +29,11 @@ export class DeniedError extends SeatkeeperError {
   /** Some holders of a full license, the stalest first. */
   get holders(): readonly Holder[] {
     return this.problem.holders;
+  }
+
+  /** The devices of a subscriber whose screens are all in use: the session of one may be named as `replace`. */
+  get devices(): readonly LiveDevice[] {
+    return this.problem.devices;
   }
 
   /** Seconds to wait before the next try, if the server told. */

@@ -1,5 +1,6 @@
 /** The end of a page or of a Node.js process, and its return from sleep. */
 
+import { SECOND } from "./core/clocks.js";
 import type { Driver } from "./driver.js";
 
 interface NodeProcess {
@@ -8,17 +9,22 @@ interface NodeProcess {
   emitWarning(warning: Error): void;
 }
 
-const host = globalThis as {
+/** The parts of a page or of Node.js that the client uses. */
+export interface Host {
   process?: NodeProcess;
   addEventListener?: typeof addEventListener;
   removeEventListener?: typeof removeEventListener;
-  document?: Document;
+  document?: Pick<Document, "addEventListener" | "removeEventListener" | "visibilityState">;
   reportError?: (error: unknown) => void;
-};
+}
+
+const host = globalThis as Host;
+/** A page that was hidden for less than this had no late timer: browsers then fire timers once a second. */
+const HIDDEN_MIN = 10 * SECOND;
 
 /** Connects the driver with the events of its host; returns a function that ends this. */
 export function attach(driver: Driver): () => void {
-  return typeof host.process?.on === "function" ? attachToProcess(driver, host.process) : attachToPage(driver);
+  return typeof host.process?.on === "function" ? attachToProcess(driver, host.process) : attachToPage(driver, host);
 }
 
 /** Reports an error of the program's own code without ending the program. */
@@ -39,25 +45,35 @@ function attachToProcess(driver: Driver, process: NodeProcess): () => void {
   return () => process.off("beforeExit", end);
 }
 
-function attachToPage(driver: Driver): () => void {
+/** Connects the driver with the events of a page; returns a function that ends this. */
+export function attachToPage(driver: Driver, page: Host): () => void {
+  const { document } = page;
+  let hiddenSince = document?.visibilityState === "hidden" ? driver.clock().boot : undefined;
   const hide = (event: PageTransitionEvent) => {
     // A page in the back/forward cache may come back, and keeps its seat.
-    if (!event.persisted) driver.leave();
+    if (event.persisted) driver.suspend();
+    else driver.leave();
   };
   const show = (event: PageTransitionEvent) => {
     if (event.persisted) driver.wake();
   };
   const online = () => driver.wake();
-  // Timers of a hidden page are late. The clocks tell a sleep; the change of a tab alone costs no heartbeat.
-  const seen = () => driver.tick();
-  host.addEventListener?.("pagehide", hide);
-  host.addEventListener?.("pageshow", show);
-  host.addEventListener?.("online", online);
-  host.document?.addEventListener("visibilitychange", seen);
+  const turn = () => {
+    const now = driver.clock().boot;
+    const since = hiddenSince;
+    hiddenSince = document?.visibilityState === "hidden" ? now : undefined;
+    if (hiddenSince !== undefined || since === undefined) return;
+    if (now - since >= HIDDEN_MIN) driver.wake();
+    else driver.tick();
+  };
+  page.addEventListener?.("pagehide", hide);
+  page.addEventListener?.("pageshow", show);
+  page.addEventListener?.("online", online);
+  document?.addEventListener("visibilitychange", turn);
   return () => {
-    host.removeEventListener?.("pagehide", hide);
-    host.removeEventListener?.("pageshow", show);
-    host.removeEventListener?.("online", online);
-    host.document?.removeEventListener("visibilitychange", seen);
+    page.removeEventListener?.("pagehide", hide);
+    page.removeEventListener?.("pageshow", show);
+    page.removeEventListener?.("online", online);
+    document?.removeEventListener("visibilitychange", turn);
   };
 }

@@ -1,8 +1,19 @@
 /** Hold a license seat of a Seatkeeper server: acquire, heartbeats, loss, release. */
 
-export { type AcquireOptions, Client, type ClientOptions, type License } from "./client.js";
+export {
+  type AcquireOptions,
+  type AdmitOptions,
+  type Application,
+  Client,
+  type ClientOptions,
+  type Device,
+  type DeviceIdentity,
+  type License,
+  type WaitOptions,
+} from "./client.js";
 export type { Seats } from "./core/answer.js";
-export type { FieldError, Holder, Problem } from "./core/problem.js";
+export type { DeviceType } from "./core/door.js";
+export type { FieldError, Holder, LiveDevice, Problem } from "./core/problem.js";
 export type { Failure } from "./core/request.js";
 export type { Loss, LossReason, Refusal, State } from "./core/state.js";
 export { DeniedError, OfflineError, SeatkeeperError, SeatLostError } from "./errors.js";

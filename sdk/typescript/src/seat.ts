@@ -61,6 +61,14 @@ export class Seat {
     return this.#abort.signal;
   }
 
+  /**
+   * Notes that the user does something. From the first call on, every heartbeat tells the server for how long the user did
+   * nothing. A call sends nothing by itself, and is cheap.
+   */
+  activity(): void {
+    this.driver.activity(this.key);
+  }
+
   /** The id of the session, which changes when the seat is acquired again. */
   get sessionId(): string | undefined {
     return this.shared.session?.id;

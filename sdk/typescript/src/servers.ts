@@ -1,5 +1,6 @@
 import type { Call, Response } from "./core/request.js";
 import { SeatkeeperError } from "./errors.js";
+import type { Opened, StreamOpener } from "./stream-opener.js";
 import { Transport, TransportError } from "./transport.js";
 
 /** The reason of a signal that ends a request for lack of an answer. */
@@ -11,9 +12,13 @@ export class Servers {
   #inUse = 0;
 
   /** Parses the addresses; throws `SeatkeeperError` with the code `misuse` if one is none. */
-  constructor(urls: readonly string[], send: typeof fetch) {
+  constructor(
+    urls: readonly string[],
+    send: typeof fetch,
+    readonly opener: StreamOpener,
+  ) {
     if (urls.length === 0) throw new SeatkeeperError("misuse", "a client needs the address of a server");
-    this.#nodes = urls.map((url) => new Transport(url, send));
+    this.#nodes = urls.map((url) => new Transport(url, send, opener));
   }
 
   /**
@@ -39,6 +44,21 @@ export class Servers {
       }
     }
     throw last;
+  }
+
+  /** The number of the node in use. */
+  get inUse(): number {
+    return this.#inUse;
+  }
+
+  /** Opens an event stream at the node in use. A failure leaves the node in use: the stream is a help alone. */
+  open(path: string, token: string, lastEventId: string | undefined, signal: AbortSignal): Promise<Opened> {
+    return this.#nodes[this.#inUse]!.open(path, token, lastEventId, signal);
+  }
+
+  /** Hands a call without a token to the browser; returns false if not. */
+  beacon(call: Call): boolean {
+    return this.#nodes[this.#inUse]!.beacon(call);
   }
 
   /** Puts the next node in use, unless another request has left `node` already. */

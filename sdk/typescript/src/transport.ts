@@ -1,6 +1,9 @@
 import type { Call, Failure, Response } from "./core/request.js";
 import { SeatkeeperError } from "./errors.js";
+import type { Opened, StreamOpener } from "./stream-opener.js";
 
+/** An id that a header can carry. */
+const EVENT_ID = /^[\x20-\x7e]{1,200}$/;
 /** The largest answer that is read: no answer of a server comes near. */
 const ANSWER_BYTES_MAX = 1 << 20;
 
@@ -18,9 +21,10 @@ export class TransportError extends Error {
 export class Transport {
   readonly #base: string;
   readonly #fetch: typeof fetch;
+  readonly #opener: StreamOpener;
 
   /** Parses the address; throws `SeatkeeperError` with the code `misuse` if it is none. */
-  constructor(url: string, send: typeof fetch) {
+  constructor(url: string, send: typeof fetch, opener: StreamOpener) {
     let base: URL | undefined;
     try {
       base = new URL(url);
@@ -33,6 +37,7 @@ export class Transport {
     }
     this.#base = base.origin + base.pathname.replace(/\/+$/, "");
     this.#fetch = send;
+    this.#opener = opener;
   }
 
   /** Sends one request and returns its response. Throws `TransportError`. `keepalive` lets it outlive a page. */
@@ -61,6 +66,29 @@ export class Transport {
       retryAfter: /^\d{1,15}$/.test(retryAfter) ? Number(retryAfter) : undefined,
       body: await read(answer),
     };
+  }
+
+  /** Opens an event stream after the event `lastEventId`. */
+  open(path: string, token: string, lastEventId: string | undefined, signal: AbortSignal): Promise<Opened> {
+    const headers: Record<string, string> = { Accept: "text/event-stream", Authorization: `Bearer ${token}` };
+    if (lastEventId !== undefined && EVENT_ID.test(lastEventId)) headers["Last-Event-ID"] = lastEventId;
+    return this.#opener.open(this.#base + path, headers, signal);
+  }
+
+  /** Hands a call without a token to the browser, which sends the call even if the page closes. Returns false if not. */
+  beacon(call: Call): boolean {
+    // A text needs no preflight.
+    return sendBeacon(this.#base + call.path, JSON.stringify(call.body));
+  }
+}
+
+/** Sends a `navigator.sendBeacon`: a POST of a page that closes, in the background and without a preflight. */
+function sendBeacon(url: string, text: string): boolean {
+  const { navigator } = globalThis as { navigator?: { sendBeacon?: (url: string, text: string) => boolean } };
+  try {
+    return navigator?.sendBeacon?.(url, text) ?? false;
+  } catch {
+    return false;
   }
 }
 

@@ -17,7 +17,8 @@ import { failureOf } from "../src/transport.js";
 
 const KEY = "CANARY-LICENSE-7f3a91-KEY9";
 const TOKEN = "canary.token.5be2c04d";
-const GRANT = '{"session_id":"0198a0aa-0000-7000-8000-000000000001","expires_in_seconds":360}';
+const CODE = "canary-release-code-9d11e0";
+const GRANT = `{"session_id":"0198a0aa-0000-7000-8000-000000000001","expires_in_seconds":360,"release_code":"${CODE}"}`;
 
 /** Starts a server with one answer to everything; returns its address and a function that ends it. */
 async function answering(status: number, body: string): Promise<{ url: string; close: () => void }> {
@@ -66,7 +67,7 @@ function json(value: unknown): string {
   }
 }
 
-test("no output shows a license key or a token", async () => {
+test("no output shows a license key, a token or a release code", async () => {
   const warnings: string[] = [];
   const note = (warning: Error) => warnings.push(inspect(warning));
   process.on("warning", note);
@@ -87,7 +88,7 @@ test("no output shows a license key or a token", async () => {
   assert.match(warnings.join("\n"), /the program's own fault/);
   text += warnings.join("\n");
   assert.match(text, /license-full/);
-  for (const secret of [KEY, TOKEN, "7f3a91", "5be2c04d"]) assert.ok(!text.includes(secret), `${secret} is shown`);
+  for (const secret of [KEY, TOKEN, "7f3a91", "5be2c04d", "9d11e0"]) assert.ok(!text.includes(secret), `${secret} is shown`);
 });
 
 test("a token source that hangs is given up", async () => {

@@ -9,6 +9,7 @@ import { SECOND } from "../src/core/clocks.js";
 import { Client, DeniedError, LicenseKey, OfflineError } from "../src/index.js";
 import { LicenseTokens } from "../src/license-tokens.js";
 import { Servers } from "../src/servers.js";
+import { FetchOpener } from "../src/stream-opener.js";
 import { type Arrived, GRANT, type Reply, scripted } from "./scripted.js";
 
 const KEY = "CAD-2030-KEY";
@@ -130,7 +131,7 @@ async function underClock(delay: number, timeout?: number) {
     return { status: 200, body: { token: `t${earlier + 1}`, expires_in_seconds: LIFE }, delay };
   });
   const clock = { seconds: 50 };
-  const servers = new Servers([server.url], fetch);
+  const servers = new Servers([server.url], fetch, new FetchOpener(fetch));
   const tokens = new LicenseTokens(servers, new LicenseKey(KEY), () => clock.seconds * SECOND, timeout);
   return { server, clock, tokens };
 }

@@ -1,7 +1,12 @@
 /** A server whose answers a test computes. The server notes every request. */
 
 import { once } from "node:events";
-import { createServer, type IncomingMessage } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { after } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+
+// A test that failed leaves its server open, which would keep the process alive for ever.
+after(() => setTimeout(() => process.exit(), 2_000).unref());
 
 /** A request as it arrived. */
 export interface Arrived {
@@ -19,26 +24,60 @@ export interface Reply {
   readonly delay?: number;
 }
 
+/** An event stream that a client asked for. */
+export interface Stream {
+  readonly target: string;
+  readonly token: string | undefined;
+  readonly accept: string | undefined;
+  readonly lastEventId: string | undefined;
+  /** Settles when the connection is closed. */
+  readonly closed: Promise<unknown>;
+  /** Answers without a stream. */
+  refuse(status: number): void;
+  /** Answers with a stream, or goes on with it. */
+  send(text: string, type?: string): void;
+  /** Breaks the connection. */
+  cut(): void;
+}
+
 /** A running server. */
 export interface Scripted {
   readonly url: string;
   /** Returns the requests whose target begins with `target`. */
   arrived(target?: string): Arrived[];
+  /** The streams that clients asked for, in order. */
+  readonly streams: readonly Stream[];
+  /** Returns the stream with this number, from 0 up, as soon as a client asks for it. */
+  stream(number: number): Promise<Stream>;
   close(): void;
 }
 
 export const GRANT = { session_id: "0198a0aa-0000-7000-8000-000000000001", expires_in_seconds: 360 };
 
-/** Starts a server. `reply` gets each request with the number of earlier requests for the same target. */
-export async function scripted(reply: (request: Arrived, earlier: number) => Reply): Promise<Scripted> {
+/**
+ * Starts a server. `reply` gets each request with the number of earlier requests for the same target, and `listen` each
+ * event stream. Without `listen` there are no streams.
+ */
+export async function scripted(
+  reply: (request: Arrived, earlier: number) => Reply,
+  listen: (stream: Stream, earlier: number) => void = (stream) => stream.refuse(404),
+): Promise<Scripted> {
   const noted: Arrived[] = [];
+  const streams: Stream[] = [];
   const server = createServer((message, answer) => {
+    if (message.method === "GET") {
+      const stream = streamOf(message, answer);
+      listen(stream, streams.push(stream) - 1);
+      return;
+    }
     void read(message).then((request) => {
       const earlier = noted.filter((other) => other.target === request.target).length;
       noted.push(request);
       const { status, body = {}, retryAfter, delay = 0 } = reply(request, earlier);
       const headers = retryAfter === undefined ? {} : { "Retry-After": `${retryAfter}` };
-      setTimeout(() => answer.writeHead(status, headers).end(JSON.stringify(body)), delay).unref();
+      void sleep(delay, undefined, { ref: false }).then(() => {
+        answer.writeHead(status, headers).end(JSON.stringify(body));
+      });
     });
   });
   server.listen(0, "127.0.0.1");
@@ -46,10 +85,34 @@ export async function scripted(reply: (request: Arrived, earlier: number) => Rep
   return {
     url: `http://127.0.0.1:${(server.address() as { port: number }).port}`,
     arrived: (target = "") => noted.filter((request) => request.target.startsWith(target)),
+    streams,
+    stream: async (number) => {
+      for (const end = performance.now() + 10_000; performance.now() < end; await sleep(5)) {
+        const stream = streams[number];
+        if (stream !== undefined) return stream;
+      }
+      throw new Error(`no client asks for stream ${number}`);
+    },
     close: () => {
       server.close();
       server.closeAllConnections();
     },
+  };
+}
+
+function streamOf(message: IncomingMessage, answer: ServerResponse): Stream {
+  return {
+    target: `${message.method} ${message.url}`,
+    token: message.headers.authorization?.replace("Bearer ", ""),
+    accept: message.headers.accept,
+    lastEventId: message.headers["last-event-id"] as string | undefined,
+    closed: once(answer, "close"),
+    refuse: (status) => answer.writeHead(status).end(),
+    send: (text, type = "text/event-stream") => {
+      if (!answer.headersSent) answer.writeHead(200, { "Content-Type": type });
+      answer.write(text);
+    },
+    cut: () => message.socket.destroy(),
   };
 }
 

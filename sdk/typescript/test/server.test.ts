@@ -12,13 +12,36 @@ import {
   DeniedError,
   LicenseKey,
   OfflineError,
+  type Seat,
   SeatkeeperError,
   SeatLostError,
   type State,
 } from "../src/index.js";
+import { Relay } from "./relay.js";
 import { BINARY, Server } from "./server.js";
 
 const options = { skip: BINARY === undefined && "SDK_TEST_SERVER names no server", timeout: 60_000 };
+
+/** Fails unless the seat is lost in time. */
+async function lostWithin(seat: Seat, milliseconds: number): Promise<void> {
+  const end = performance.now() + milliseconds;
+  while (!seat.signal.aborted) {
+    assert.ok(performance.now() < end, `not lost within ${milliseconds} ms: ${seat.state.kind}`);
+    await sleep(5);
+  }
+}
+
+/** Runs a program to its end, and returns its output. */
+async function run(program: string, variables: Record<string, string>): Promise<string> {
+  const stdio = ["ignore", "pipe", "inherit"] as const;
+  const env = { ...process.env, ...variables };
+  const child = spawn(process.execPath, ["--input-type=module", "-e", program], { env, stdio: [...stdio] });
+  let told = "";
+  child.stdout!.on("data", (text) => (told += String(text)));
+  const [code] = (await once(child, "close")) as [number];
+  assert.equal(code, 0, told);
+  return told;
+}
 
 function hasCode(code: string): (error: unknown) => boolean {
   return (error) => error instanceof SeatkeeperError && error.code === code;
@@ -100,6 +123,113 @@ test("a revoked seat is told with its reason", options, async () => {
   assert.ok(await seat.release());
 });
 
+test("a revoked seat is told within a second, though no heartbeat is due", options, async () => {
+  await using server = await Server.start();
+  await using client = new Client(server.url, { token: server.token() });
+  const seat = await client.license(server.license("STREAM", { ttl: 600 })).acquire({ machineId: "m" });
+  await sleep(300);
+  server.revoke(seat.sessionId);
+  await lostWithin(seat, 1_000);
+  assert.equal((seat.signal.reason as SeatLostError).loss.reason, "revoked");
+});
+
+test("without event streams a loss is told by a heartbeat", options, async () => {
+  await using server = await Server.start();
+  await using client = new Client(server.url, { token: server.token(), eventStreams: false });
+  const seat = await client.license(server.license("NO-STREAM", { ttl: 600 })).acquire({ machineId: "m" });
+  await sleep(300);
+  server.revoke(seat.sessionId);
+  await sleep(1_500);
+  seat.check();
+  client.wake();
+  await lostWithin(seat, 1_000);
+});
+
+test("a stream that is cut is opened again", options, async () => {
+  await using server = await Server.start();
+  await using relay = await Relay.start(server.url);
+  await using client = new Client(relay.url, { token: server.token() });
+  const seat = await client.license(server.license("CUT", { ttl: 600 })).acquire({ machineId: "m" });
+  for (let cuts = 1; cuts <= 3; cuts += 1) {
+    while (relay.streams < cuts) await sleep(10);
+    await sleep(300);
+    seat.check();
+    assert.equal(seat.state.kind, "active");
+    relay.cut();
+  }
+  while (relay.streams < 4) await sleep(10);
+  await sleep(300);
+  server.revoke(seat.sessionId);
+  await lostWithin(seat, 1_000);
+});
+
+test("a stream that is swallowed changes nothing", options, async () => {
+  await using server = await Server.start();
+  await using relay = await Relay.start(server.url, { swallowStreams: true });
+  await using client = new Client(relay.url, { token: server.token() });
+  const told: string[] = [];
+  const onChange = (state: State) => told.push(state.kind);
+  const seat = await client.license(server.license("SWALLOWED", { ttl: 2 })).acquire({ machineId: "m", onChange });
+  await sleep(5_000);
+  assert.deepEqual([relay.streams, told], [1, ["active"]]);
+  server.revoke(seat.sessionId);
+  await lostWithin(seat, 3_000);
+});
+
+test("a client that is closed leaves no open handle", options, async () => {
+  await using server = await Server.start();
+  const key = server.license("HANDLES", { seats: 3, ttl: 600 });
+  const program = `
+    import { Client } from ${JSON.stringify(new URL("../src/index.js", import.meta.url).href)};
+    const open = () => process.getActiveResourcesInfo().filter((name) => /TCP|TLS|Timeout|Immediate/.test(name)).join();
+    const client = new Client(process.env.URL, { token: process.env.TOKEN });
+    const seats = [];
+    for (const machineId of ["m1", "m2", "m3"]) seats.push(await client.license(process.env.KEY).acquire({ machineId }));
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    await client.close();
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    console.log(\`open: \${open()}\`);
+  `;
+  const began = performance.now();
+  const told = await run(program, { URL: server.url, TOKEN: server.token(), KEY: key });
+  assert.equal(told, "open: \n");
+  assert.ok(performance.now() - began < 10_000);
+  assert.deepEqual(server.liveMachines(), []);
+});
+
+test("a release whose token is rejected frees the seat by its code", options, async () => {
+  await using server = await Server.start();
+  const sent: string[] = [];
+  const send = (url: Parameters<typeof fetch>[0], init: RequestInit = {}) => {
+    const headers = new Headers(init.headers);
+    const bearer = headers.has("Authorization") ? "" : " without a token";
+    sent.push(`${init.method ?? "GET"} ${new URL(String(url)).pathname.replace(/[0-9a-f-]{36}/, "ID")}${bearer}`);
+    if (init.method === "DELETE") headers.set("Authorization", "Bearer rejected");
+    return fetch(url, { ...init, headers });
+  };
+  await using client = new Client(server.url, { token: server.token(), fetch: send, eventStreams: false });
+  const seat = await client.license(server.license("CODE", { ttl: 600 })).acquire({ machineId: "m" });
+  assert.equal(await seat.release(), false);
+  const sessions = "/api/v1/licenses/sessions";
+  assert.deepEqual(sent.slice(1), [
+    `DELETE ${sessions}/ID`,
+    `DELETE ${sessions}/ID`,
+    `POST ${sessions}/release without a token`,
+  ]);
+  assert.deepEqual(server.liveMachines(), []);
+});
+
+test("the audit log names the program", options, async () => {
+  await using server = await Server.start();
+  const application = { name: "cad", version: "7.1" };
+  await using client = new Client(server.url, { token: server.token(), application });
+  const seat = await client.license(server.license("NAMED", { ttl: 2 })).acquire({ machineId: "m" });
+  seat.activity();
+  assert.equal(server.liveSessions()[0]?.user_agent, "cad/7.1 (typescript/0.1.0)");
+  await sleep(2_500);
+  assert.equal(seat.state.kind, "active");
+});
+
 test("a dead server is a loss at the deadline, and its return a seat again", options, async () => {
   await using server = await Server.start();
   await using client = new Client(server.url, { token: server.token() });
@@ -128,11 +258,7 @@ test("a process that has nothing more to do gives its seat back", options, async
     await client.license(process.env.KEY).acquire({ machineId: "exit" });
     console.log("held");
   `;
-  const env = { ...process.env, URL: server.url, TOKEN: server.token(), KEY: key };
-  const stdio = ["ignore", "pipe", "inherit"] as const;
-  const child = spawn(process.execPath, ["--input-type=module", "-e", program], { env, stdio: [...stdio] });
-  const [code] = (await once(child, "exit")) as [number];
-  assert.equal(code, 0);
+  await run(program, { URL: server.url, TOKEN: server.token(), KEY: key });
   assert.deepEqual(server.liveMachines(), []);
 });
 

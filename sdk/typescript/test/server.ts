@@ -10,15 +10,26 @@ import { createInterface } from "node:readline";
 /** The path of the server's binary. Tests that need a server are skipped without it. */
 export const BINARY = process.env["SDK_TEST_SERVER"];
 
+/** A session, as an operator sees it. */
+export interface Session {
+  readonly session_id: string;
+  readonly machine_id: string;
+  readonly user_agent?: string;
+  readonly device_name?: string;
+}
+
 /** An embedded server with a data directory of its own. */
 export class Server {
   readonly dataDir = mkdtempSync(join(tmpdir(), "seatkeeper-sdk-"));
   url = "http://127.0.0.1:0";
   #process: ChildProcess | undefined;
 
+  /** `settings` are variables of the server. */
+  private constructor(private readonly settings: Readonly<Record<string, string>>) {}
+
   /** Starts a server on a free port. */
-  static async start(): Promise<Server> {
-    const server = new Server();
+  static async start(settings: Readonly<Record<string, string>> = {}): Promise<Server> {
+    const server = new Server(settings);
     await server.restart();
     return server;
   }
@@ -29,6 +40,7 @@ export class Server {
     const log = openSync(join(this.dataDir, "log"), "a");
     const server = spawn(BINARY!, ["serve", "--listen", listen, "--data-dir", this.dataDir], {
       stdio: ["ignore", "pipe", log],
+      env: { ...process.env, ...this.settings },
     });
     this.#process = server;
     for await (const line of createInterface(server.stdout!)) {
@@ -79,11 +91,15 @@ export class Server {
     this.run("sessions", "revoke", session ?? "none");
   }
 
+  /** Returns the live sessions. */
+  liveSessions(): Session[] {
+    return (JSON.parse(this.run("sessions", "list", "--live", "--json")) as { items: Session[] }).items;
+  }
+
   /** Returns the machines that hold a seat now, in order. */
   liveMachines(): string[] {
-    const { items } = JSON.parse(this.run("sessions", "list", "--live", "--json")) as {
-      items: { machine_id: string }[];
-    };
-    return items.map((session) => session.machine_id).sort();
+    return this.liveSessions()
+      .map((session) => session.machine_id)
+      .sort();
   }
 }

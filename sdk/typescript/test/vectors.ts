@@ -5,6 +5,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 import { MILLISECOND, type Micros, NEVER, type Now, SECOND } from "../src/core/clocks.js";
+import { type ClientProgram, deviceDoor, type DeviceType, type Door, licenseDoor } from "../src/core/door.js";
 import type { Action, Event, Finish } from "../src/core/events.js";
 import { Machine } from "../src/core/machine.js";
 import { PATIENCE, type Plan } from "../src/core/plan.js";
@@ -42,6 +43,7 @@ interface Expect {
   json?: unknown;
   at?: string;
   timeout?: string;
+  bearer?: boolean;
 }
 
 interface Answer {
@@ -56,7 +58,7 @@ const FOLDER = new URL("../../../vectors/", import.meta.url);
 const SESSION = "0198a0aa-0000-7000-8000-000000000001";
 const OTHER_SESSION = "0198a0aa-0000-7000-8000-000000000002";
 const UNITS: Record<string, number> = { ms: 0.001, s: 1, m: 60, h: 3_600, d: 86_400 };
-const FAILURES = ["refused", "reset-before-send", "reset-after-send", "timeout", "truncated", "garbage"];
+const FAILURES = ["refused", "reset-before-send", "reset-after-send", "timeout", "truncated", "garbage", "no-token"];
 /** More steps at one instant are a livelock. */
 const STEPS_AT_ONCE_MAX = 100;
 /** More steps of one holder than any fleet needs. */
@@ -136,6 +138,7 @@ class Player {
   readonly #clocks = new Clocks();
   readonly #machine: Machine;
   readonly #jitters: readonly number[];
+  readonly #isDevice: boolean;
   #steps = 0;
   /** Requests not matched by an `expect` yet, each with its send time. */
   readonly #sent: { request: Request; at: Micros }[] = [];
@@ -147,6 +150,7 @@ class Player {
   #finish: Finish | undefined;
 
   constructor(vector: Vector) {
+    this.#isDevice = vector.given?.["device"] !== undefined;
     this.#jitters = [vector.jitter ?? 0.5].flat();
     const [machine, actions] = Machine.start(planOf(vector.given ?? {}), this.#clocks.now());
     this.#machine = machine;
@@ -182,6 +186,7 @@ class Player {
       case "event":
         return this.#event(argument as { session: string; reason: string; by?: string });
       case "call":
+        if (argument === "activity") return this.#machine.activity(this.#clocks.boot);
         assert.ok(argument === "release" || argument === "acquire" || argument === "wake", `no call: ${argument}`);
         return this.#step({ kind: argument });
       case "token":
@@ -210,7 +215,7 @@ class Player {
   }
 
   #acquired(fields: Json): void {
-    this.#expect({ method: "POST", path: "/api/v1/licenses/acquire" });
+    this.#expect({ method: "POST", path: this.#isDevice ? "/api/v1/devices/sessions" : "/api/v1/licenses/acquire" });
     const granted = {
       session_id: "$S",
       expires_in_seconds: 360,
@@ -221,21 +226,27 @@ class Player {
   }
 
   #beat(fields: Json): void {
+    if (this.#isDevice) {
+      only(fields);
+      this.#expect({ method: "POST", path: "/api/v1/devices/sessions/heartbeat", json: { session_id: "$S" } });
+      return this.#answer({ status: 204 });
+    }
     this.#expect({ method: "PATCH", path: "/api/v1/licenses/sessions/$S/heartbeat" });
     this.#answer({ status: 200, json: { expires_in_seconds: 360, ...fields } });
   }
 
   #expect(expect: Expect): void {
-    only(expect, "method", "path", "json", "at", "timeout");
+    only(expect, "method", "path", "json", "at", "timeout", "bearer");
     const { request, at } = this.#sent.shift() ?? assert.fail("no request is sent");
     assert.equal(request.method, expect.method);
     assert.equal(request.path, withIds(expect.path));
-    if (expect.json !== undefined) assert.deepEqual(request.body, expect.json);
+    if (expect.json === undefined) assert.equal(request.body !== undefined, request.method === "POST", "a body");
+    else assert.deepEqual(request.body, JSON.parse(withIds(JSON.stringify(expect.json))));
+    assert.equal(request.isOpen !== true, expect.bearer ?? true, "a bearer token");
     if (expect.at !== undefined) assert.equal(milliseconds(at), milliseconds(span(expect.at)), "time of the request");
     if (expect.timeout !== undefined) {
       assert.equal(milliseconds(request.timeout), milliseconds(span(expect.timeout)), "timeout");
     }
-    assert.equal(request.body !== undefined, request.method === "POST", "a body where there is one");
     this.#expected = request.id;
   }
 
@@ -350,19 +361,40 @@ class Player {
 }
 
 function planOf(given: Record<string, unknown>): Plan {
-  only(given, "license_key", "machine_id", "instance_id", "user_agent", "metadata", "wait", "patience");
+  const license = ["license_key", "machine_id", "instance_id", "user_agent", "metadata", "client"];
+  only(given, ...license, "device", "wait", "patience");
   const text = (name: string) => given[name] as string | undefined;
   const wait = text("wait");
   const patience = text("patience");
   return {
+    door: doorOf(given),
+    wait: wait === undefined ? undefined : wait === "forever" ? NEVER : span(wait),
+    patience: patience === undefined ? PATIENCE : span(patience),
+  };
+}
+
+function doorOf(given: Record<string, unknown>): Door {
+  const text = (name: string) => given[name] as string | undefined;
+  const device = given["device"] as Record<string, string> | undefined;
+  if (device !== undefined) {
+    only(device, "device_id", "device_type", "device_name", "session_id", "replace_session_id");
+    const named = JSON.parse(withIds(JSON.stringify(device))) as typeof device;
+    return deviceDoor({
+      deviceId: named["device_id"]!,
+      deviceType: named["device_type"] as DeviceType,
+      deviceName: named["device_name"],
+      session: named["session_id"],
+      replaces: named["replace_session_id"],
+    });
+  }
+  return licenseDoor({
     licenseKey: text("license_key") ?? "K",
     machineId: text("machine_id") ?? "m",
     instanceId: text("instance_id"),
     userAgent: text("user_agent"),
     metadata: given["metadata"] as Json | undefined,
-    wait: wait === undefined ? undefined : wait === "forever" ? NEVER : span(wait),
-    patience: patience === undefined ? PATIENCE : span(patience),
-  };
+    client: given["client"] as ClientProgram | undefined,
+  });
 }
 
 /** The generator of jitter that `sdk/vectors/README.md` defines. */
@@ -414,7 +446,7 @@ export function playFleet(fleet: Fleet): void {
 function fleetRequests(fleet: Fleet, number: number): Micros[] {
   const random = new SplitMix64(fleet.seed + number);
   const clocks = new Clocks();
-  const plan: Plan = { licenseKey: "K", machineId: `m${number}`, patience: PATIENCE };
+  const plan: Plan = { door: licenseDoor({ licenseKey: "K", machineId: `m${number}` }), patience: PATIENCE };
   const [from, to, end] = [fleet.outage_from, fleet.outage_to, fleet.until].map((at) => clocks.began + span(at));
   const body = JSON.stringify({ ...fleet.grant, session_id: SESSION });
   let [machine, actions] = Machine.start(plan, clocks.now());

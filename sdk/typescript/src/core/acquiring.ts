@@ -69,7 +69,7 @@ export class Acquiring implements Phase {
   #answered(reply: Reply, context: Context): Phase {
     const answer = readAcquire(reply.response);
     if (answer.kind === "grant") return Holding.granted(answer, reply.sent, this.#retry, context);
-    this.#orphan = afterSetback(this.#orphan, answer);
+    this.#orphan = afterSetback(this.#orphan, answer, context.plan.door);
     switch (answer.kind) {
       case "transient":
         return this.#failed(answer.failure, answer.retryAfter, context);
@@ -80,7 +80,7 @@ export class Acquiring implements Phase {
         this.#exchange = refreshToken(context);
         return this;
       case "refused":
-        return answer.problem.code === "license-full"
+        return answer.problem.code === context.plan.door.full
           ? this.#full(answer.problem, context)
           : this.#ended(denied(answer.problem));
     }
@@ -120,6 +120,6 @@ export class Acquiring implements Phase {
   }
 
   #ask(refreshed: boolean, context: Context): Exchange {
-    return send(acquire(context.plan), TIMEOUT, refreshed, this.#retry, context);
+    return send(acquire(context.plan.door, context.lastSession), TIMEOUT, refreshed, this.#retry, context);
   }
 }

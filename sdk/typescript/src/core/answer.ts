@@ -3,6 +3,7 @@
 import { type Micros, SECOND } from "./clocks.js";
 import { type Members, parseObject, parseProblem, pauseOf, type Problem, text, unnamed, whole } from "./problem.js";
 import type { Failure, Response } from "./request.js";
+import { Secret } from "./secret.js";
 
 /** Seats in use and in total. */
 export interface Seats {
@@ -21,6 +22,8 @@ export interface Grant {
   readonly grace: Micros;
   /** False if only the program may acquire again after `expired`. */
   readonly reacquires: boolean;
+  /** The code that releases the session without a token. */
+  readonly releaseCode: Secret | undefined;
 }
 
 /** An answered heartbeat; `undefined` keeps the last value. */
@@ -63,8 +66,9 @@ export function readAcquire(response: Response): Grant | Setback {
   const session = text(members?.["session_id"]);
   const expiresIn = span(members?.["expires_in_seconds"]);
   if (members === undefined || session === undefined || expiresIn === undefined) return GARBAGE;
-  const used = whole(members["seats_used"]);
-  const total = whole(members["seats_total"]);
+  const used = whole(members["seats_used"] ?? members["devices_in_use"]);
+  const total = whole(members["seats_total"] ?? members["device_limit"]);
+  const releaseCode = text(members["release_code"]);
   return {
     kind: "grant",
     session,
@@ -74,6 +78,7 @@ export function readAcquire(response: Response): Grant | Setback {
     interval: span(members["heartbeat_interval_seconds"]),
     grace: grace(members) ?? 0,
     reacquires: reacquires(members) ?? true,
+    releaseCode: releaseCode === undefined ? undefined : new Secret(releaseCode),
   };
 }
 

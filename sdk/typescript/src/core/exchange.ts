@@ -3,11 +3,14 @@
 import { type Micros, SECOND } from "./clocks.js";
 import type { Action, Event } from "./events.js";
 import type { Plan } from "./plan.js";
-import type { Call, Failure, Response } from "./request.js";
+import type { Away, Call, Failure, Response } from "./request.js";
 import type { Retry } from "./retry.js";
 
 /** The time that the token source has for a fresh token. */
 export const TOKEN_TIMEOUT: Micros = 30 * SECOND;
+
+/** The longest time that a heartbeat tells: a year. */
+const AWAY_SECONDS_MAX = 31_536_000;
 
 /** The input of one step besides its event, and the step's actions so far. */
 export class Context {
@@ -18,11 +21,30 @@ export class Context {
     readonly now: Micros,
     readonly jitter: number,
     public nextRequest: number,
+    /** The time of the user's last activity; `undefined` for a program that tells none. */
+    private readonly activeAt: Micros | undefined,
+    /** The last session of the machine. */
+    readonly lastSession: string | undefined,
   ) {}
 
   /** Returns true at `point` and later. */
   passed(point: Micros): boolean {
     return this.now >= point;
+  }
+
+  /** Returns the times for a heartbeat. `offlineSince` is the begin of the outage, if one was told. */
+  away(offlineSince: Micros | undefined): Away {
+    const idle = this.#secondsSince(this.activeAt);
+    const offline = this.#secondsSince(offlineSince);
+    return {
+      ...(idle === undefined ? {} : { idle_seconds: idle }),
+      ...(offline === undefined || offline === 0 ? {} : { offline_seconds: offline }),
+    };
+  }
+
+  #secondsSince(point: Micros | undefined): number | undefined {
+    if (point === undefined) return undefined;
+    return Math.min(Math.floor(Math.max(0, this.now - point) / SECOND), AWAY_SECONDS_MAX);
   }
 }
 

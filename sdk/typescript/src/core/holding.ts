@@ -4,6 +4,7 @@ import { Ended } from "./ended.js";
 import type { Event, SessionEnd } from "./events.js";
 import { cancel, type Context, type Exchange, refreshToken, type Reply, send, take, waiting, wakeAt } from "./exchange.js";
 import { Lease } from "./lease.js";
+import { known } from "./orphan.js";
 import type { Phase } from "./phase.js";
 import type { Problem } from "./problem.js";
 import { Regaining } from "./regaining.js";
@@ -74,6 +75,8 @@ export class Holding implements Phase {
 
   step(event: Event, context: Context): Phase {
     if (event.kind === "release") return releaseSession(this.lease, this.#exchange, context);
+    // Before the heartbeat, which tells the time of the outage.
+    this.#tellOutage(context);
     if (event.kind === "ended") return this.#ended(event, context);
     const phase = this.#take(event, context);
     if (phase !== this) return phase;
@@ -81,11 +84,14 @@ export class Holding implements Phase {
       cancel(this.#exchange, context);
       return this.#regaining().afterOutage(context);
     }
-    if (this.#tellAt !== undefined && context.passed(this.#tellAt)) {
-      this.#tellAt = undefined;
-      this.#offlineSince = this.#due;
-    }
+    this.#tellOutage(context);
     return this;
+  }
+
+  #tellOutage(context: Context): void {
+    if (this.#tellAt === undefined || !context.passed(this.#tellAt)) return;
+    this.#tellAt = undefined;
+    this.#offlineSince = this.#due;
   }
 
   #take(event: Event, context: Context): Phase {
@@ -104,7 +110,8 @@ export class Holding implements Phase {
   }
 
   #beat(refreshed: boolean, context: Context): Exchange {
-    return send(heartbeat(this.lease.session), this.lease.timeout, refreshed, this.#retry, context);
+    const call = heartbeat(context.plan.door, this.lease.session, context.away(this.#offlineSince));
+    return send(call, this.lease.timeout, refreshed, this.#retry, context);
   }
 
   #answered(reply: Reply, context: Context): Phase {
@@ -141,14 +148,20 @@ export class Holding implements Phase {
   #refused(problem: Problem, context: Context): Phase {
     switch (problem.status) {
       case 403:
-        return new Ended(lost("unauthorized", undefined, false), { kind: "known", session: this.lease.session });
+        return new Ended(lost("unauthorized", undefined, false), known(this.lease));
       case 404:
         return this.#over("not_found", undefined, context);
       case 410:
-        return this.#over(goneReason(problem), problem.by, context);
+        return this.#gone(goneReason(problem), problem.by, context);
       default:
         return this.#hopeless(true, context);
     }
+  }
+
+  /** The server confirms the end. The stream may know the cause that the answer leaves out. */
+  #gone(reason: string, by: string | undefined, context: Context): Phase {
+    const end = this.#toldEnd;
+    return this.#over(reason, by ?? (end?.reason === reason ? end.by : undefined), context);
   }
 
   #hopeless(isRefused: boolean, context: Context): Phase {

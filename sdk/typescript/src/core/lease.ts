@@ -1,5 +1,6 @@
 import type { Grant, Renewal, Seats } from "./answer.js";
 import { between, type Micros, part, SECOND } from "./clocks.js";
+import type { Secret } from "./secret.js";
 
 /** Heartbeats come no faster than this, whatever a server says. */
 const INTERVAL_MIN = SECOND;
@@ -17,6 +18,8 @@ export class Lease {
   readonly session: string;
   readonly licenseId: string | undefined;
   readonly seats: Seats | undefined;
+  /** The code that releases the session without a token. */
+  readonly releaseCode: Secret | undefined;
   until: Micros;
   interval: Micros;
   grace: Micros;
@@ -28,6 +31,7 @@ export class Lease {
     this.session = grant.session;
     this.licenseId = grant.licenseId;
     this.seats = grant.seats;
+    this.releaseCode = grant.releaseCode;
     this.until = sent + grant.expiresIn;
     this.interval = intervalOf(grant.interval, grant.expiresIn);
     this.grace = grant.grace;

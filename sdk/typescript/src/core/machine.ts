@@ -22,10 +22,12 @@ export class Machine {
   #last: Now;
   #told: State = { kind: "acquiring" };
   #nextRequest = 1;
+  #activeAt: Micros | undefined;
+  #lastSession: string | undefined;
 
   /** Creates a machine and starts its acquire. Returns the machine and the first actions. */
   static start(plan: Plan, now: Now): [Machine, Action[]] {
-    const context = new Context(plan, now.boot, 0, 1);
+    const context = new Context(plan, now.boot, 0, 1, undefined, undefined);
     const machine = new Machine(plan, now, new Acquiring(undefined, context));
     return [machine, machine.#conclude(context)];
   }
@@ -42,10 +44,16 @@ export class Machine {
     const isLate = wakeAt !== undefined && now.boot >= wakeAt + TIMER_LATE;
     const woke = event.kind === "wake" || sleptSince(now, this.#last) || isLate;
     this.#last = now;
-    const context = new Context(this.#plan, now.boot, Math.min(Math.max(jitter, 0), 1), this.#nextRequest);
+    const random = Math.min(Math.max(jitter, 0), 1);
+    const context = new Context(this.#plan, now.boot, random, this.#nextRequest, this.#activeAt, this.#lastSession);
     if (woke) this.#phase = this.#phase.wake(context);
     if (event.kind !== "wake") this.#phase = this.#phase.step(event, context);
     return this.#conclude(context);
+  }
+
+  /** Notes that the user is active at `now`: from the first call on, every heartbeat tells the idle time. */
+  activity(now: Micros): void {
+    this.#activeAt = now;
   }
 
   /** The time at which the machine wants a tick; `undefined` if the machine waits for other events alone. */
@@ -65,6 +73,7 @@ export class Machine {
 
   #conclude(context: Context): Action[] {
     this.#nextRequest = context.nextRequest;
+    this.#lastSession = this.#phase.lease?.session ?? this.#lastSession;
     const { state } = this.#phase;
     if (!isLike(state, this.#told)) context.actions.push({ kind: "tell", state });
     this.#told = state;

@@ -7,6 +7,14 @@ export interface Holder {
   readonly instanceId?: string | undefined;
 }
 
+/** A device with a screen. */
+export interface LiveDevice {
+  readonly sessionId: string;
+  readonly deviceType?: string | undefined;
+  readonly deviceName?: string | undefined;
+  readonly lastHeartbeatAt?: string | undefined;
+}
+
 /** A field of a request that breaks a rule. */
 export interface FieldError {
   readonly field: string;
@@ -28,6 +36,10 @@ export interface Problem {
   readonly seatsTotal?: number | undefined;
   /** Some holders of a full license, the stalest first. */
   readonly holders: readonly Holder[];
+  /** The devices of a subscriber whose screens are all in use, the latest heartbeat first. */
+  readonly devices: readonly LiveDevice[];
+  /** The number of screens of the subscriber. */
+  readonly deviceLimit?: number | undefined;
   /** The fields of the request that break a rule. */
   readonly errors: readonly FieldError[];
   /** The reason of an ended session. */
@@ -46,7 +58,7 @@ const RETRY_AFTER_SECONDS_MAX = 86_400;
 
 /** Returns the problem of an answer that has a status alone. */
 export function unnamed(status: number): Problem {
-  return { status, code: codeOf("", status), title: "", holders: [], errors: [] };
+  return { status, code: codeOf("", status), title: "", holders: [], devices: [], errors: [] };
 }
 
 /** Parses a body; `undefined` if the body has neither `type` nor `title`, for then some proxy answered. */
@@ -64,6 +76,8 @@ export function parseProblem(status: number, body: string): Problem | undefined 
     retryAfterSeconds: whole(members["retry_after_seconds"]),
     seatsTotal: whole(members["seats_total"]),
     holders: objects(members["holders"]).flatMap(holder),
+    devices: objects(members["sessions"]).flatMap(device),
+    deviceLimit: whole(members["device_limit"]),
     errors: objects(members["errors"]).map((error) => ({
       field: text(error["field"]) ?? "",
       message: text(error["message"]) ?? "",
@@ -110,6 +124,13 @@ function objects(value: unknown): Members[] {
 function holder(members: Members): Holder[] {
   const machineId = text(members["machine_id"]);
   return machineId === undefined ? [] : [{ machineId, instanceId: text(members["instance_id"]) }];
+}
+
+function device(members: Members): LiveDevice[] {
+  const sessionId = text(members["session_id"]);
+  if (sessionId === undefined) return [];
+  const [deviceType, deviceName] = [text(members["device_type"]), text(members["device_name"])];
+  return [{ sessionId, deviceType, deviceName, lastHeartbeatAt: text(members["last_heartbeat_at"]) }];
 }
 
 function codeOf(type: string, status: number): string {

@@ -6,7 +6,7 @@ import type { Event } from "./events.js";
 import { cancel, type Context, type Exchange, refreshToken, type Reply, send, take, waiting, wakeAt } from "./exchange.js";
 import { Holding } from "./holding.js";
 import type { Lease } from "./lease.js";
-import { afterFailure, afterSetback, type Orphan, UNKNOWN } from "./orphan.js";
+import { afterFailure, afterSetback, known, type Orphan, UNKNOWN } from "./orphan.js";
 import type { Phase } from "./phase.js";
 import type { Problem } from "./problem.js";
 import { releaseAcquire, releaseSession } from "./releasing.js";
@@ -36,12 +36,13 @@ export class Regaining implements Phase {
     /** The last lease, whose session may be over. */
     readonly lease: Lease,
     private readonly retry: Retry,
-    since: Micros,
+    /** The begin of the outage. */
+    private readonly since: Micros,
     private isRefused: boolean,
   ) {
     this.#exchange = waiting(lease.until);
     this.#face = { kind: "offline", since };
-    this.#orphan = { kind: "known", session: lease.session };
+    this.#orphan = known(lease);
   }
 
   /** Asks at once after a sleep past the deadline. */
@@ -125,7 +126,7 @@ export class Regaining implements Phase {
       case "renewal":
         return Holding.resumed(this.lease, answer, reply.sent, this.retry, context);
       default:
-        if (!this.#onlyRenews) this.#orphan = afterSetback(this.#orphan, answer);
+        if (!this.#onlyRenews) this.#orphan = afterSetback(this.#orphan, answer, context.plan.door);
         return this.#setBack(answer, reply, context);
     }
   }
@@ -203,7 +204,10 @@ export class Regaining implements Phase {
   }
 
   #ask(refreshed: boolean, context: Context): Exchange {
-    const call = this.#onlyRenews ? heartbeat(this.lease.session) : acquire(context.plan);
+    const { door } = context.plan;
+    const call = this.#onlyRenews
+      ? heartbeat(door, this.lease.session, context.away(this.since))
+      : acquire(door, context.lastSession);
     return send(call, TIMEOUT, refreshed, this.retry, context);
   }
 }

@@ -1,20 +1,20 @@
 /**
  * Release: one retry within a budget of two seconds, and no heartbeat after the call.
  *
- * A session with a known id is deleted. After a lost reply to an acquire the id is unknown: one more acquire, which is
+ * A session with a known id is deleted, or released by its code if the server accepts no token. After a lost reply to an acquire the id is unknown: one more acquire, which is
  * idempotent by holder, tells the id. `given-back` rests on the server's word, or on a holder that has sent nothing that
  * could have taken a seat.
  */
 
-import { readAcquire } from "./answer.js";
+import { type Grant, readAcquire } from "./answer.js";
 import { type Micros, SECOND } from "./clocks.js";
 import { released } from "./ended.js";
 import type { Event } from "./events.js";
 import { cancel, type Context, type Exchange, refreshToken, type Reply, send, take } from "./exchange.js";
 import type { Lease } from "./lease.js";
-import { afterFailure, afterSetback, type Orphan, UNKNOWN } from "./orphan.js";
+import { afterFailure, afterSetback, known, type Orphan, UNKNOWN } from "./orphan.js";
 import type { Phase } from "./phase.js";
-import { acquire, release, type Response } from "./request.js";
+import { acquire, release, releaseByCode, type Response } from "./request.js";
 import { Retry } from "./retry.js";
 import type { State } from "./state.js";
 
@@ -28,7 +28,7 @@ const FINDS_MAX = 2;
 /** Cancels the heartbeat in flight, then releases the session of `lease`. */
 export function releaseSession(lease: Lease, exchange: Exchange, context: Context): Phase {
   cancel(exchange, context);
-  return releaseOrphan({ kind: "known", session: lease.session }, context);
+  return releaseOrphan(known(lease), context);
 }
 
 /** Waits for the acquire in flight, and releases its session or `orphan`. */
@@ -45,13 +45,18 @@ export function releaseOrphan(orphan: Orphan, context: Context): Phase {
 /** Deletes a known session, asks for the id of an unknown one, or finishes. */
 function pursue(orphan: Orphan, finds: number, over: Micros, context: Context): Phase {
   if (orphan === undefined) return released("given-back", undefined, context);
-  if (orphan.kind === "known") return new Deleting(orphan.session, over, context);
-  if (finds >= FINDS_MAX) return released("unconfirmed", orphan, context);
+  if (orphan.kind === "known") return new Deleting(orphan, over, context);
+  if (finds >= FINDS_MAX || !mayFind(context)) return released("unconfirmed", orphan, context);
   return new Finding(find(false, context), orphan, finds + 1, over);
 }
 
+/** Returns false for a device: an admission may evict another device. */
+function mayFind({ plan }: Context): boolean {
+  return plan.door.api === "licenses";
+}
+
 function find(refreshed: boolean, context: Context): Exchange {
-  return send(acquire(context.plan), TIMEOUT, refreshed, new Retry(), context);
+  return send(acquire(context.plan.door, context.lastSession), TIMEOUT, refreshed, new Retry(), context);
 }
 
 /**
@@ -100,9 +105,10 @@ class Finding implements Phase {
 
   #answered(reply: Reply, context: Context): Phase {
     const answer = readAcquire(reply.response);
-    if (answer.kind === "grant") return new Deleting(answer.session, this.wakeAt, context);
-    this.#orphan = afterSetback(this.#orphan, answer);
-    if (answer.kind === "unauthenticated" && this.#orphan?.kind === "unknown" && !reply.refreshed) {
+    if (answer.kind === "grant") return new Deleting(answer, this.wakeAt, context);
+    this.#orphan = afterSetback(this.#orphan, answer, context.plan.door);
+    const isUnknown = this.#orphan?.kind === "unknown" && mayFind(context);
+    if (answer.kind === "unauthenticated" && isUnknown && !reply.refreshed) {
       this.#exchange = refreshToken(context);
       return this;
     }
@@ -111,14 +117,16 @@ class Finding implements Phase {
   }
 }
 
-/** The session is being released. */
+/** The session is being released: by the token, and without an accepted token by the release code. */
 class Deleting implements Phase {
   readonly state: State = { kind: "released" };
   #exchange: Exchange;
   #isRetried = false;
+  /** The request in flight has the release code, and is the last. */
+  #isByCode = false;
 
   constructor(
-    private readonly session: string,
+    private readonly target: Pick<Grant, "session" | "releaseCode">,
     readonly wakeAt: Micros,
     context: Context,
   ) {
@@ -135,6 +143,8 @@ class Deleting implements Phase {
       return this.#unconfirmed(context);
     }
     const outcome = take(this.#exchange, event, context);
+    // The server answers 204 to a wrong code as well.
+    if (outcome !== undefined && this.#isByCode) return this.#unconfirmed(context);
     switch (outcome?.kind) {
       case "due":
         this.#isRetried = true;
@@ -143,6 +153,7 @@ class Deleting implements Phase {
       case "reply":
         return this.#answered(outcome.response, outcome.refreshed, context);
       case "failed":
+        if (outcome.failure === "no-token" && this.#sendCode(context)) return this;
         return this.#again(context);
       case undefined:
         return this;
@@ -155,6 +166,7 @@ class Deleting implements Phase {
       this.#exchange = refreshToken(context);
       return this;
     }
+    if (status === 401 && this.#sendCode(context)) return this;
     if (status === 408 || status === 429 || (status >= 500 && status <= 599)) return this.#again(context);
     return this.#unconfirmed(context);
   }
@@ -167,10 +179,19 @@ class Deleting implements Phase {
   }
 
   #unconfirmed(context: Context): Phase {
-    return released("unconfirmed", { kind: "known", session: this.session }, context);
+    return released("unconfirmed", known(this.target), context);
   }
 
   #delete(refreshed: boolean, context: Context): Exchange {
-    return send(release(this.session), TIMEOUT, refreshed, new Retry(), context);
+    return send(release(context.plan.door, this.target.session), TIMEOUT, refreshed, new Retry(), context);
+  }
+
+  /** Sends the release code, once; returns false if the server gave none. */
+  #sendCode(context: Context): boolean {
+    const { session, releaseCode } = this.target;
+    if (releaseCode === undefined) return false;
+    this.#isByCode = true;
+    this.#exchange = send(releaseByCode(context.plan.door, session, releaseCode), TIMEOUT, false, new Retry(), context);
+    return true;
   }
 }

@@ -1,15 +1,18 @@
 import type { Micros } from "./clocks.js";
-import type { Plan } from "./plan.js";
+import type { Door } from "./door.js";
+import type { Secret } from "./secret.js";
 
 /** A request without its number and timeout. */
 export interface Call {
   readonly method: "POST" | "PATCH" | "DELETE";
   /** The path on the server, from `/api`. */
   readonly path: string;
-  readonly body?: Readonly<Record<string, unknown>>;
+  readonly body?: Readonly<Record<string, unknown>> | undefined;
+  /** True for a call that carries its own proof, and no bearer token. */
+  readonly isOpen?: true;
 }
 
-/** A request for the driver to send with the bearer token of the moment. */
+/** A request for the driver to send, with the bearer token of the moment unless `isOpen`. */
 export interface Request extends Call {
   /** The number of the request; no two requests of one machine share a number. */
   readonly id: number;
@@ -37,21 +40,49 @@ export type Failure =
   | "no-token"
   | "unavailable";
 
-/** Returns the call that acquires a seat, or finds the holder's session again. */
-export function acquire(plan: Plan): Call {
-  const body: Record<string, unknown> = { license_key: plan.licenseKey, machine_id: plan.machineId };
-  if (plan.instanceId !== undefined) body["instance_id"] = plan.instanceId;
-  if (plan.userAgent !== undefined) body["user_agent"] = plan.userAgent;
-  if (plan.metadata !== undefined) body["metadata"] = plan.metadata;
-  return { method: "POST", path: "/api/v1/licenses/acquire", body };
+/** Times that a heartbeat tells, in whole seconds. */
+export interface Away {
+  /** The time since the last activity of the user. */
+  readonly idle_seconds?: number;
+  /** The time since the server was last in touch. */
+  readonly offline_seconds?: number;
 }
 
-/** Returns the call that renews a session. */
-export function heartbeat(session: string): Call {
-  return { method: "PATCH", path: `/api/v1/licenses/sessions/${session}/heartbeat` };
+/**
+ * Returns the call that acquires a seat, or finds the holder's session again. `last` is the last session of the machine: a
+ * device names it, and no longer names a session to replace, for the user's choice counts once.
+ */
+export function acquire(door: Door, last: string | undefined): Call {
+  if (door.api === "licenses") return { method: "POST", path: "/api/v1/licenses/acquire", body: door.body };
+  const { replace_session_id: _, ...body } = door.body;
+  return { method: "POST", path: "/api/v1/devices/sessions", body: last === undefined ? door.body : { ...body, session_id: last } };
+}
+
+/** Returns the call that renews a session. A heartbeat of a license with nothing to tell has no body. */
+export function heartbeat(door: Door, session: string, away: Away): Call {
+  if (door.api === "devices") {
+    return { method: "POST", path: "/api/v1/devices/sessions/heartbeat", body: { session_id: session, ...away } };
+  }
+  const body = Object.keys(away).length === 0 ? undefined : { ...away };
+  return { method: "PATCH", path: `${sessionPath(door, session)}/heartbeat`, body };
 }
 
 /** Returns the call that gives a session's seat back. */
-export function release(session: string): Call {
-  return { method: "DELETE", path: `/api/v1/licenses/sessions/${session}` };
+export function release(door: Door, session: string): Call {
+  return { method: "DELETE", path: sessionPath(door, session) };
+}
+
+/** Returns the call that gives a session's seat back without a token. */
+export function releaseByCode(door: Door, session: string, code: Secret): Call {
+  const body = { session_id: session, release_code: code.reveal() };
+  return { method: "POST", path: `/api/v1/${door.api}/sessions/release`, body, isOpen: true };
+}
+
+/** Returns the path of a session's event stream. */
+export function eventsPath(door: Door, session: string): string {
+  return `${sessionPath(door, session)}/events`;
+}
+
+function sessionPath(door: Door, session: string): string {
+  return `/api/v1/${door.api}/sessions/${session}`;
 }

@@ -1,0 +1,103 @@
+/** Drives the TypeScript client by JSON lines; `crates/sdk-conformance/src/driver.rs` explains the commands. */
+
+import { readFile } from "node:fs/promises";
+import process from "node:process";
+import { createInterface } from "node:readline";
+
+import { Client, LicenseKey, type Seat, SeatkeeperError, type State, type TokenSource } from "../src/index.js";
+
+interface Command {
+  readonly id: number;
+  readonly do: string;
+  readonly url: string;
+  readonly token?: string;
+  readonly token_file?: string;
+  readonly license_key?: string;
+  readonly event_streams: boolean;
+  readonly seat: string;
+  readonly machine: string;
+  readonly wait: number | null;
+  readonly patience: number;
+}
+
+let client: Client;
+const seats = new Map<string, Seat>();
+
+function print(line: object): void {
+  process.stdout.write(`${JSON.stringify(line)}\n`);
+}
+
+function source(command: Command): TokenSource {
+  const { token, token_file: file, license_key: key } = command;
+  if (key !== undefined) return new LicenseKey(key);
+  if (file !== undefined) return () => readFile(file, "utf8");
+  return token ?? "";
+}
+
+function tell(seat: string, state: State): void {
+  const { kind } = state;
+  const told = kind === "lost" ? { kind, reason: state.reason, by: state.by, retry: state.retry } : { kind };
+  print({ seat, at: performance.now(), state: told });
+}
+
+async function acquire(command: Command): Promise<object> {
+  const { seat: name, machine, license_key: key, wait, patience } = command;
+  const seat = await client.license(key ?? "").acquire({ machineId: machine, patience, ...(wait === null ? {} : { wait }) });
+  seats.set(name, seat);
+  seat.onChange((state) => tell(name, state));
+  return { session: seat.sessionId };
+}
+
+function states(): object {
+  const states = [...seats].map(([name, seat]) => [name, { kind: seat.state.kind, valid: isHeld(seat) }]);
+  return { states: Object.fromEntries(states) };
+}
+
+/** Returns the answer of `check`. */
+function isHeld(seat: Seat): boolean {
+  try {
+    seat.check();
+    return true;
+  } catch (error) {
+    if (error instanceof SeatkeeperError) return false;
+    throw error;
+  }
+}
+
+async function obey(command: Command): Promise<object> {
+  switch (command.do) {
+    case "open":
+      client = new Client(command.url, { token: source(command), eventStreams: command.event_streams });
+      return { ok: true };
+    case "acquire":
+      return acquire(command);
+    case "state":
+      return states();
+    case "activity":
+      seats.get(command.seat)?.activity();
+      return { ok: true };
+    case "release":
+      return { confirmed: await seats.get(command.seat)?.release() };
+    case "close":
+      await client.close();
+      return { ok: true };
+    case "crash":
+      process.kill(process.pid, "SIGKILL");
+      return {};
+    default:
+      throw new Error(`no command is named ${command.do}`);
+  }
+}
+
+async function answer(command: Command): Promise<void> {
+  try {
+    print({ id: command.id, ...(await obey(command)) });
+  } catch (error) {
+    if (!(error instanceof SeatkeeperError)) throw error;
+    print({ id: command.id, error: { code: error.code } });
+  }
+}
+
+for await (const line of createInterface({ input: process.stdin })) {
+  void answer(JSON.parse(line) as Command);
+}

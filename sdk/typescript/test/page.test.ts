@@ -1,0 +1,199 @@
+/** A page that closes, rests in the back/forward cache, or was hidden: with a page of the tests' own. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+
+import { type Now, SECOND } from "../src/core/clocks.js";
+import { licenseDoor } from "../src/core/door.js";
+import { PATIENCE } from "../src/core/plan.js";
+import { Driver } from "../src/driver.js";
+import { attachToPage, type Host } from "../src/host.js";
+import { Servers } from "../src/servers.js";
+import type { Shared } from "../src/shared.js";
+import { FetchOpener } from "../src/stream-opener.js";
+import { GRANT, type Scripted, scripted } from "./scripted.js";
+
+const SESSIONS = "/api/v1/licenses/sessions";
+const BEAT = `PATCH ${SESSIONS}/${GRANT.session_id}/heartbeat`;
+const RELEASE = `DELETE ${SESSIONS}/${GRANT.session_id}`;
+
+/** A page with one seat. */
+class Page {
+  readonly window = new EventTarget();
+  readonly document = Object.assign(new EventTarget(), { visibilityState: "visible" as DocumentVisibilityState });
+  readonly driver: Driver;
+  readonly detach: () => void;
+  shared!: Shared;
+  #ahead = 0;
+
+  private constructor(readonly server: Scripted) {
+    const now = (): Now => {
+      const mono = Math.floor(performance.now() * 1_000) + this.#ahead;
+      return { mono, boot: mono, wall: mono };
+    };
+    const servers = new Servers([server.url], fetch, new FetchOpener(fetch));
+    this.driver = new Driver(now, servers, "t", (error) => assert.fail(String(error)), true);
+    const host = Object.assign(this.window, { document: this.document });
+    this.detach = attachToPage(this.driver, host as unknown as Host);
+  }
+
+  static async open(grant: Record<string, unknown> = {}): Promise<Page> {
+    const body = { ...GRANT, release_code: "c0de", ...grant };
+    const server = await scripted(
+      ({ target }) => ({ status: target.startsWith("POST") ? 201 : 200, body }),
+      (stream) => stream.send(":\n\n"),
+    );
+    const page = new Page(server);
+    const door = licenseDoor({ licenseKey: "K", machineId: "m" });
+    page.shared = page.driver.start({ door, patience: PATIENCE }).shared;
+    while (page.state === "acquiring") await sleep(5);
+    await server.stream(0);
+    return page;
+  }
+
+  get state(): string {
+    return this.shared.state(this.driver.clock().boot).kind;
+  }
+
+  turn(type: "pagehide" | "pageshow", persisted: boolean): void {
+    this.window.dispatchEvent(Object.assign(new Event(type), { persisted }));
+  }
+
+  show(visibilityState: DocumentVisibilityState): void {
+    this.document.visibilityState = visibilityState;
+    this.document.dispatchEvent(new Event("visibilitychange"));
+  }
+
+  advance(seconds: number): void {
+    this.#ahead += seconds * SECOND;
+  }
+
+  async beats(count: number): Promise<void> {
+    await sleep(150);
+    assert.equal(this.server.arrived(BEAT).length, count, "heartbeats");
+  }
+
+  async close(): Promise<void> {
+    this.detach();
+    await this.driver.releaseAll();
+    this.server.close();
+  }
+}
+
+/** Plays a browser whose `sendBeacon` answers `taken`, or fails; returns the beacons. */
+async function withBeacons(taken: boolean | "throws" | "missing", play: () => Promise<void>): Promise<string[][]> {
+  const beacons: string[][] = [];
+  const sendBeacon = (...beacon: string[]) => {
+    if (taken === "throws") throw new TypeError("blocked");
+    beacons.push(beacon);
+    return taken;
+  };
+  const navigator = taken === "missing" ? {} : { sendBeacon };
+  const before = Object.getOwnPropertyDescriptor(globalThis, "navigator");
+  Object.defineProperty(globalThis, "navigator", { value: navigator, configurable: true });
+  try {
+    await play();
+  } finally {
+    if (before === undefined) delete (globalThis as { navigator?: unknown }).navigator;
+    else Object.defineProperty(globalThis, "navigator", before);
+  }
+  return beacons;
+}
+
+test("page: a page that closes gives its seat back by a beacon", async () => {
+  const page = await Page.open();
+  const stream = await page.server.stream(0);
+  const beacons = await withBeacons(true, async () => page.turn("pagehide", false));
+  const body = { session_id: GRANT.session_id, release_code: "c0de" };
+  assert.deepEqual(beacons, [[`${page.server.url}${SESSIONS}/release`, JSON.stringify(body)]]);
+  assert.equal(page.state, "released");
+  assert.equal(await page.shared.finished, "unconfirmed");
+  await stream.closed;
+  await sleep(150);
+  assert.deepEqual([page.server.arrived(RELEASE), page.server.arrived(BEAT), page.driver.hasSeats], [[], [], false]);
+  await page.close();
+});
+
+for (const [what, taken, grant] of [
+  ["takes no beacon", false, {}],
+  ["has no beacons", "missing", {}],
+  ["blocks beacons", "throws", {}],
+  ["got no release code", true, { release_code: undefined }],
+] as const) {
+  test(`page: a page that closes and ${what} sends a release`, async () => {
+    const page = await Page.open(grant);
+    const beacons = await withBeacons(taken, async () => page.turn("pagehide", false));
+    assert.equal(await page.shared.finished, "given-back");
+    assert.equal(page.server.arrived(RELEASE).length, 1);
+    assert.equal(beacons.length, taken === false ? 1 : 0);
+    await page.close();
+  });
+}
+
+test("page: a page in the back/forward cache keeps its seat, and closes its stream until it comes back", async () => {
+  const page = await Page.open();
+  const beacons = await withBeacons(true, async () => {
+    page.turn("pagehide", true);
+    await (await page.server.stream(0)).closed;
+    // A timer may still fire.
+    page.advance(150);
+    page.driver.tick();
+    await page.beats(1);
+    await sleep(1_500);
+    assert.equal(page.server.streams.length, 1);
+    page.turn("pageshow", true);
+    await page.server.stream(1);
+    await page.beats(2);
+    assert.equal(page.state, "active");
+  });
+  assert.deepEqual([beacons, page.server.arrived(RELEASE)], [[], []]);
+  await page.close();
+});
+
+test("page: the first show of a page is no return", async () => {
+  const page = await Page.open();
+  page.turn("pageshow", false);
+  await page.beats(0);
+  await page.close();
+});
+
+test("page: a page that was hidden for long asks the server at once, and one that was not does not", async () => {
+  const page = await Page.open();
+  page.show("visible");
+  page.show("hidden");
+  page.advance(9.5);
+  page.show("visible");
+  await page.beats(0);
+  page.show("hidden");
+  await page.beats(0);
+  page.advance(10);
+  page.show("visible");
+  await page.beats(1);
+  page.show("visible");
+  await page.beats(1);
+  await page.close();
+});
+
+test("page: the return of the network asks the server at once", async () => {
+  const page = await Page.open();
+  page.window.dispatchEvent(new Event("online"));
+  await page.beats(1);
+  await page.close();
+});
+
+test("page: a client that is closed leaves the page alone", async () => {
+  const page = await Page.open();
+  page.detach();
+  const beacons = await withBeacons(true, async () => {
+    page.turn("pagehide", false);
+    page.turn("pageshow", true);
+    page.window.dispatchEvent(new Event("online"));
+    page.show("hidden");
+    page.advance(10);
+    page.show("visible");
+    await page.beats(0);
+  });
+  assert.deepEqual([beacons, page.state], [[], "active"]);
+  await page.close();
+});
