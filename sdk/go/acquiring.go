@@ -64,7 +64,7 @@ func (a *acquiring) answered(o outcome, s *step) phase {
 	if back == nil {
 		return holdGranted(granted, o.sent, a.retry, s)
 	}
-	a.orphan.acquireSetBack(back)
+	a.orphan.acquireSetBack(back, s.plan.door)
 	switch {
 	case back.kind == transient:
 		return a.failed(back.failure, back.retryAfter, s)
@@ -73,7 +73,7 @@ func (a *acquiring) answered(o outcome, s *step) phase {
 	case back.kind == unauthenticated && !o.refreshed:
 		a.exchange = s.refreshToken()
 		return a
-	case back.kind == refused && back.problem.code == "license-full":
+	case back.kind == refused && back.problem.code == s.plan.door.full():
 		return a.full(back.problem, s)
 	default:
 		return a.ended(State{Kind: Refused, Err: back.problem})
@@ -123,5 +123,5 @@ func (a *acquiring) over(s *step) instant {
 }
 
 func (a *acquiring) ask(refreshed bool, s *step) {
-	a.exchange = s.send(acquireCall(s.plan), acquireTimeout, refreshed, a.retry)
+	a.exchange = s.send(s.plan.door.acquire(s.plan), acquireTimeout, refreshed, a.retry)
 }

@@ -5,6 +5,7 @@ import "time"
 // grant is a granted acquire.
 type grant struct {
 	session, licenseID    string
+	releaseCode           secret
 	seatsUsed, seatsTotal int
 	expiresIn, grace      time.Duration
 	// interval is nil if the server told none.
@@ -61,21 +62,18 @@ func readAcquire(r response) (grant, *setback) {
 		return grant{}, garbage()
 	}
 	granted := grant{
-		session:    terms.session,
-		licenseID:  terms.text("license_id"),
-		expiresIn:  *terms.expiresIn,
-		interval:   terms.interval,
-		reacquires: terms.reacquires == nil || *terms.reacquires,
+		session:     terms.session,
+		licenseID:   terms.text("license_id"),
+		releaseCode: newSecret(terms.text("release_code")),
+		expiresIn:   *terms.expiresIn,
+		interval:    terms.interval,
+		reacquires:  terms.reacquires == nil || *terms.reacquires,
 	}
 	if terms.grace != nil {
 		granted.grace = *terms.grace
 	}
-	if used, ok := terms.whole("seats_used"); ok {
-		granted.seatsUsed = int(used)
-	}
-	if total, ok := terms.whole("seats_total"); ok {
-		granted.seatsTotal = int(total)
-	}
+	granted.seatsUsed = terms.count("seats_used", "devices_in_use")
+	granted.seatsTotal = terms.count("seats_total", "device_limit")
 	return granted, nil
 }
 

@@ -27,9 +27,13 @@ type Client struct {
 	clock     *hostClock
 	transport transport
 	logger    *slog.Logger
+	streams   streams
+	// application names the program to the server; nil if the program gave no name.
+	application map[string]any
 
-	mu    sync.Mutex
-	seats map[*Seat]struct{}
+	mu       sync.Mutex
+	seats    map[*Seat]struct{}
+	schedule schedule
 	// keepers has one keeper for each owner of a token with a seat.
 	keepers  map[string]*tokenKeeper
 	timer    *time.Timer
@@ -45,6 +49,7 @@ func NewClient(address string, options ...ClientOption) (*Client, error) {
 		clock:     newHostClock(),
 		transport: transport{client: newHTTPClient()},
 		logger:    slog.New(silent{}),
+		streams:   streams{times: streamTimesDefault},
 		seats:     map[*Seat]struct{}{},
 		keepers:   map[string]*tokenKeeper{},
 	}
@@ -59,6 +64,10 @@ func NewClient(address string, options ...ClientOption) (*Client, error) {
 	if c.transport.tokens == nil {
 		return nil, errors.New("seatkeeper: a client needs one of Token, TokenFile, TokenSource and LicenseKey")
 	}
+	if err := checkApplication(c.application); err != nil {
+		return nil, err
+	}
+	c.streams.client = newStreamClient(c.transport.client)
 	c.last = c.clock.read()
 	return c, nil
 }
@@ -87,7 +96,7 @@ func (c *Client) Wake() {
 	c.setTimer()
 }
 
-// Close gives every seat back within two seconds, or until ctx is done.
+// Close gives every seat back within two seconds, or until ctx is done, and closes every event stream at once.
 func (c *Client) Close(ctx context.Context) error {
 	c.mu.Lock()
 	c.isClosed = true
@@ -103,6 +112,7 @@ func (c *Client) Close(ctx context.Context) error {
 		failed = append(failed, seat.finished(ctx))
 	}
 	c.transport.client.CloseIdleConnections()
+	c.streams.client.CloseIdleConnections()
 	return errors.Join(failed...)
 }
 
@@ -132,9 +142,9 @@ func masked(key string) string {
 // The error is a *Denied if the server refuses, an *Unreachable if the server does not answer, and the cause of ctx once
 // ctx is done; a seat that came too late is given back. After Acquire has returned, ctx has no effect on the seat.
 func (l *License) Acquire(ctx context.Context, options ...AcquireOption) (*Seat, error) {
-	p := &plan{licenseKey: l.key, patience: patienceDefault}
+	p := &plan{door: licenseDoor{}, licenseKey: l.key, patience: patienceDefault, application: l.client.application}
 	for _, option := range options {
-		option(p)
+		option.forLicense(p)
 	}
 	if p.machineID == "" {
 		return nil, errors.New("seatkeeper: Machine is missing: want a name of this machine that stays the same")
@@ -142,19 +152,24 @@ func (l *License) Acquire(ctx context.Context, options ...AcquireOption) (*Seat,
 	if _, err := json.Marshal(p.metadata); err != nil {
 		return nil, fmt.Errorf("seatkeeper: the metadata are no JSON: %w", err)
 	}
-	seat, err := l.client.start(p)
+	return l.client.take(ctx, p)
+}
+
+// take takes the seat of a plan, and waits until the server grants or refuses the seat.
+func (c *Client) take(ctx context.Context, p *plan) (*Seat, error) {
+	seat, err := c.start(p)
 	if err != nil {
 		return nil, err
 	}
 	select {
 	case <-seat.acquired:
 	case <-ctx.Done():
-		l.client.release(seat)
+		c.release(seat)
 		return nil, context.Cause(ctx)
 	}
 	switch state := seat.State(); state.Kind {
 	case Refused:
-		l.client.release(seat)
+		c.release(seat)
 		return nil, state.Err
 	case Released:
 		return nil, ErrClosed
@@ -196,8 +211,12 @@ func (c *Client) tick() {
 	now := c.clock.read()
 	slept := now.sleptSince(c.last)
 	c.last = now
-	for seat := range c.seats {
-		if slept || now.boot >= seat.machine.wakeAt() {
+	for _, seat := range c.schedule.takeDue(now.boot) {
+		c.step(seat, tickEvent{})
+		c.reschedule(seat)
+	}
+	if slept {
+		for seat := range c.seats {
 			c.step(seat, tickEvent{})
 		}
 	}
@@ -209,14 +228,10 @@ func (c *Client) setTimer() {
 	if c.timer != nil {
 		c.timer.Stop()
 	}
-	if len(c.seats) == 0 {
+	if len(c.schedule) == 0 {
 		return
 	}
-	wakeAt := never
-	for seat := range c.seats {
-		wakeAt = min(wakeAt, seat.machine.wakeAt())
-	}
-	pause := min(max(0, time.Duration(wakeAt-c.clock.boot())), lookInterval)
+	pause := min(max(0, time.Duration(c.schedule[0].wakeAt-c.clock.boot())), lookInterval)
 	if c.timer == nil {
 		c.timer = time.AfterFunc(pause, c.tick)
 	} else {
@@ -233,6 +248,9 @@ func (c *Client) step(seat *Seat, ev event) {
 		}
 	}()
 	if _, isOurs := c.seats[seat]; isOurs {
+		if at := seat.activeAt.Load(); at != 0 {
+			seat.machine.noteActivity(instant(at))
+		}
 		c.carryOut(seat, seat.machine.step(ev, c.clock.read(), rand.Float64()))
 	}
 }
@@ -257,6 +275,17 @@ func (c *Client) carryOut(seat *Seat, actions []action) {
 		}
 	}
 	seat.publish(isTold)
+	c.watch(seat)
+	c.reschedule(seat)
+}
+
+// reschedule puts a seat to the time of its next tick, or takes a finished seat out. The caller holds the lock.
+func (c *Client) reschedule(seat *Seat) {
+	if _, isOurs := c.seats[seat]; isOurs {
+		c.schedule.set(seat)
+	} else {
+		c.schedule.remove(seat)
+	}
 }
 
 // forget removes a seat, and the keeper of its token with the token's last seat.
@@ -290,6 +319,10 @@ func (c *Client) send(seat *Seat, r request) {
 		ev := c.transport.answer(ctx, seat.tokenOwner, r)
 		c.mu.Lock()
 		defer c.mu.Unlock()
+		if seat.flight == r.id {
+			// The context of a finished request is not kept.
+			seat.abort = func() {}
+		}
 		c.step(seat, ev)
 		c.setTimer()
 	}()

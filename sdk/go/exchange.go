@@ -4,9 +4,11 @@ import "time"
 
 // step is the input of one step besides its event, and the actions of the step so far.
 type step struct {
-	plan        *plan
-	now         instant
-	jitter      float64
+	plan   *plan
+	now    instant
+	jitter float64
+	// activity is the time of the user's last activity; nil before the program told of any.
+	activity    *instant
 	nextRequest uint64
 	actions     []action
 }
@@ -79,6 +81,29 @@ func (s *step) send(c call, timeout time.Duration, refreshed bool, r *retry) exc
 	s.nextRequest++
 	s.act(sendAction{request{call: c, id: id, timeout: timeout}})
 	return exchange{stage: inFlight, request: id, sent: s.now, refreshed: refreshed}
+}
+
+// secondsMax is the longest time, in seconds, that a heartbeat may tell: a year.
+const secondsMax = 365 * 24 * 3_600
+
+// secondsSince returns the whole seconds since the point, rounded down.
+func (s *step) secondsSince(point instant) int64 {
+	return min(int64(max(0, s.now-point)/instant(time.Second)), secondsMax)
+}
+
+// heartbeat returns the call that renews a session. OfflineSince is the start of the state Offline; nil in touch with the
+// server.
+func (s *step) heartbeat(session string, offlineSince *instant) call {
+	times := map[string]any{}
+	if offlineSince != nil {
+		if seconds := s.secondsSince(*offlineSince); seconds > 0 {
+			times["offline_seconds"] = seconds
+		}
+	}
+	if s.activity != nil {
+		times["idle_seconds"] = s.secondsSince(*s.activity)
+	}
+	return s.plan.door.heartbeat(session, times)
 }
 
 // tokenTimeout is the time that a token source has for a fresh token.

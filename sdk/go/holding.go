@@ -34,6 +34,7 @@ type holding struct {
 
 // holdGranted starts with the grant of an acquire that was sent at sent.
 func holdGranted(g grant, sent instant, r *retry, s *step) phase {
+	s.plan.lastSession, s.plan.replaces = g.session, ""
 	held := newLease(g, sent)
 	return hold(held, held.firstBeat(sent, s.jitter), r)
 }
@@ -93,10 +94,15 @@ func (h *holding) step(ev event, s *step) phase {
 		s.cancel(h.exchange)
 		return h.regaining().afterOutage(s)
 	}
+	h.tellOutage(s)
+	return h
+}
+
+// tellOutage tells an outage once the heartbeat is half an interval late.
+func (h *holding) tellOutage(s *step) {
 	if h.health == failing && s.passed(h.tellAt) {
 		h.health, h.since = offline, h.due
 	}
-	return h
 }
 
 func (h *holding) take(ev event, s *step) phase {
@@ -114,7 +120,12 @@ func (h *holding) take(ev event, s *step) phase {
 }
 
 func (h *holding) beat(refreshed bool, s *step) {
-	h.exchange = s.send(heartbeatCall(h.held.session), h.held.timeout(), refreshed, h.retry)
+	h.tellOutage(s)
+	var since *instant
+	if h.health == offline {
+		since = &h.since
+	}
+	h.exchange = s.send(s.heartbeat(h.held.session, since), h.held.timeout(), refreshed, h.retry)
 }
 
 func (h *holding) answered(o outcome, s *step) phase {
@@ -151,11 +162,16 @@ func (h *holding) renewed(renewed renewal, sent instant, s *step) {
 func (h *holding) refused(problem *Denied, s *step) phase {
 	switch problem.Status {
 	case 403:
-		return &ended{last: lostState(ReasonUnauthorized, "", false), orphan: orphan{session: h.held.session}}
+		return &ended{last: lostState(ReasonUnauthorized, "", false), orphan: h.held.orphan()}
 	case 404:
 		return h.over(ReasonNotFound, "", s)
 	case 410:
-		return h.over(goneReason(problem), problem.by, s)
+		reason, by := goneReason(problem), problem.by
+		if end := h.toldEnd; by == "" && end != nil && end.reason == reason {
+			// The stream names causes that the answer leaves out.
+			by = end.by
+		}
+		return h.over(reason, by, s)
 	default:
 		return h.hopeless(true, s)
 	}

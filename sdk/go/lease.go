@@ -20,6 +20,7 @@ func heartbeatInterval(told, ttl time.Duration) time.Duration {
 // lease is the session of a seat, with the terms of the last answer.
 type lease struct {
 	session, licenseID    string
+	releaseCode           secret
 	seatsUsed, seatsTotal int
 	until                 instant
 	ttl, interval, grace  time.Duration
@@ -33,16 +34,22 @@ func newLease(g grant, sent instant) *lease {
 		interval = *g.interval
 	}
 	return &lease{
-		session:    g.session,
-		licenseID:  g.licenseID,
-		seatsUsed:  g.seatsUsed,
-		seatsTotal: g.seatsTotal,
-		until:      sent.after(g.expiresIn),
-		ttl:        g.expiresIn,
-		interval:   heartbeatInterval(interval, g.expiresIn),
-		grace:      g.grace,
-		reacquires: g.reacquires,
+		session:     g.session,
+		licenseID:   g.licenseID,
+		releaseCode: g.releaseCode,
+		seatsUsed:   g.seatsUsed,
+		seatsTotal:  g.seatsTotal,
+		until:       sent.after(g.expiresIn),
+		ttl:         g.expiresIn,
+		interval:    heartbeatInterval(interval, g.expiresIn),
+		grace:       g.grace,
+		reacquires:  g.reacquires,
 	}
+}
+
+// orphan returns the session as one that a release has to end.
+func (l *lease) orphan() orphan {
+	return orphan{session: l.session, code: l.releaseCode}
 }
 
 // renew counts the TTL anew from sent; a late answer to an early request never moves the deadline back.

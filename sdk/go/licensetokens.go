@@ -63,6 +63,7 @@ type tokenSlot struct {
 	pauseUntil instant
 	// isRenewing is true from the start of a replacement ahead of time to its end.
 	isRenewing bool
+	tokens     announcer
 }
 
 // lock waits until no request for a token is in flight, or ctx is done.
@@ -121,6 +122,11 @@ func (l *licenseTokens) refresh(ctx context.Context, machineID string) error {
 	return err
 }
 
+// fresh returns a channel that is closed when a token of the machine comes after the call.
+func (l *licenseTokens) fresh(machineID string) <-chan struct{} {
+	return l.slot(machineID).tokens.next()
+}
+
 // good returns the token if its life is not over, and starts its replacement in the last fifth of its life.
 func (l *licenseTokens) good(machineID string, slot *tokenSlot) string {
 	now := l.clock.boot()
@@ -176,6 +182,7 @@ func (l *licenseTokens) fetch(ctx context.Context, machineID string, slot *token
 	slot.mu.Lock()
 	defer slot.mu.Unlock()
 	slot.token, slot.renewAt, slot.overAt = token, began+instant(life/5*4), began+instant(life)
+	slot.tokens.announce()
 	return token, nil
 }
 
@@ -200,6 +207,8 @@ func (l *licenseTokens) dropExpired() {
 		slot.mu.Lock()
 		if len(slot.fetching) == 0 && (slot.token == "" || now >= slot.overAt) {
 			delete(l.machines, machineID)
+			// A later token is in another slot.
+			slot.tokens.announce()
 		}
 		slot.mu.Unlock()
 	}

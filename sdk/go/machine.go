@@ -15,6 +15,7 @@ type machine struct {
 	last        reading
 	told        State
 	nextRequest uint64
+	activity    *instant
 }
 
 // phase is one phase of a machine, with the data that is valid in the phase; step and wake return the phase that follows.
@@ -58,6 +59,21 @@ func (m *machine) step(ev event, now reading, jitter float64) []action {
 	return m.conclude(s)
 }
 
+// noteActivity notes that the user was active at now. Nothing is sent.
+func (m *machine) noteActivity(now instant) {
+	m.activity = &now
+}
+
+// watched returns the session whose event stream is worth a connection; empty if no session is held.
+func (m *machine) watched() string {
+	switch m.phase.state().Kind {
+	case Active, Offline, Grace:
+		return m.phase.lease().session
+	default:
+		return ""
+	}
+}
+
 // wakeAt returns the time at which the machine wants a tick; never if the machine waits for other events alone.
 func (m *machine) wakeAt() instant {
 	return m.phase.wakeAt()
@@ -69,7 +85,13 @@ func (m *machine) state(now instant) State {
 }
 
 func (m *machine) newStep(now reading, jitter float64) *step {
-	return &step{plan: m.plan, now: now.boot, jitter: min(max(jitter, 0), 1), nextRequest: m.nextRequest}
+	return &step{
+		plan:        m.plan,
+		now:         now.boot,
+		jitter:      min(max(jitter, 0), 1),
+		activity:    m.activity,
+		nextRequest: m.nextRequest,
+	}
 }
 
 func (m *machine) conclude(s *step) []action {

@@ -29,6 +29,12 @@ func (m members) text(name string) string {
 	return value
 }
 
+// time returns a member that is a time; the zero time for everything else.
+func (m members) time(name string) time.Time {
+	value, _ := time.Parse(time.RFC3339, m.text(name))
+	return value
+}
+
 // whole returns a member that is a whole number from zero up.
 func (m members) whole(name string) (uint64, bool) {
 	number, isNumber := m[name].(json.Number)
@@ -37,6 +43,16 @@ func (m members) whole(name string) (uint64, bool) {
 	}
 	value, err := strconv.ParseUint(number.String(), 10, 64)
 	return value, err == nil
+}
+
+// count returns the first member of these names that is a whole number; else 0.
+func (m members) count(names ...string) int {
+	for _, name := range names {
+		if value, ok := m.whole(name); ok {
+			return int(value)
+		}
+	}
+	return 0
 }
 
 // span returns a member that is a number of seconds, longest at most.

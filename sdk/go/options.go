@@ -45,50 +45,98 @@ func HTTPClient(client *http.Client) ClientOption {
 	return func(c *Client) { c.transport.client = client }
 }
 
+// Application names the program to the server, for the audit log, together with the version of this package. An empty
+// version is not sent. Each is up to 100 characters without control characters.
+func Application(name, version string) ClientOption {
+	return func(c *Client) { c.application = newApplication(name, version) }
+}
+
+// EventStreams turns the event streams of seats on or off. Default: on. A stream tells the end of a seat within a second,
+// and costs one open connection for each seat. Without a stream, the next heartbeat tells the end.
+func EventStreams(isOn bool) ClientOption {
+	return func(c *Client) { c.streams.isOff = !isOn }
+}
+
 // Logger sets the logger that is told a panic of a callback. Default: none.
 func Logger(logger *slog.Logger) ClientOption {
 	return func(c *Client) { c.logger = logger }
 }
 
 // An AcquireOption is an option of License.Acquire.
-type AcquireOption func(*plan)
+type AcquireOption interface{ forLicense(*plan) }
+
+// An AdmitOption is an option of Device.Admit.
+type AdmitOption interface{ forDevice(*plan) }
+
+// A SeatOption is an option of License.Acquire and of Device.Admit.
+type SeatOption interface {
+	AcquireOption
+	AdmitOption
+}
+
+type (
+	licenseOption func(*plan)
+	deviceOption  func(*plan)
+	seatOption    func(*plan)
+)
+
+func (o licenseOption) forLicense(p *plan) { o(p) }
+func (o deviceOption) forDevice(p *plan)   { o(p) }
+func (o seatOption) forLicense(p *plan)    { o(p) }
+func (o seatOption) forDevice(p *plan)     { o(p) }
 
 // Machine sets the machine that takes the seat, by a name that stays the same. The option is required.
 func Machine(id string) AcquireOption {
-	return func(p *plan) { p.machineID = id }
+	return licenseOption(func(p *plan) { p.machineID = id })
 }
 
 // Instance sets the process on the machine, for licenses that count processes.
 func Instance(id string) AcquireOption {
-	return func(p *plan) { p.instanceID = id }
-}
-
-// Wait sets how long to ask again while every seat is in use. By default the first denial is final.
-func Wait(span time.Duration) AcquireOption {
-	return func(p *plan) { p.waits, p.wait = true, max(span, 0) }
-}
-
-// WaitForever asks again until a seat is free or the context of Acquire is done.
-func WaitForever() AcquireOption {
-	return func(p *plan) { p.waits, p.wait = true, waitForever }
-}
-
-// Patience sets how long to try a server that does not answer; a longer wait prevails. Default: 10 s.
-func Patience(span time.Duration) AcquireOption {
-	return func(p *plan) { p.patience = max(span, 0) }
+	return licenseOption(func(p *plan) { p.instanceID = id })
 }
 
 // UserAgent sets the program's name for itself, for the audit log.
 func UserAgent(name string) AcquireOption {
-	return func(p *plan) { p.userAgent = name }
+	return licenseOption(func(p *plan) { p.userAgent = name })
 }
 
 // Metadata sets an object of the program's own, for the audit log: at most 4 KiB of JSON.
 func Metadata(metadata map[string]any) AcquireOption {
-	return func(p *plan) { p.metadata = metadata }
+	return licenseOption(func(p *plan) { p.metadata = metadata })
+}
+
+// DeviceName sets the owner's name for the device, which the owner's other devices see.
+func DeviceName(name string) AdmitOption {
+	return deviceOption(func(p *plan) { p.deviceName = name })
+}
+
+// LastSession sets the session that the device had before, if the device remembers one: a live session goes on, also after
+// the device has moved to another network.
+func LastSession(id string) AdmitOption {
+	return deviceOption(func(p *plan) { p.lastSession = id })
+}
+
+// Replace sets the session of the same subscriber that ends, if all screens are in use. Denied.Devices has the ids.
+func Replace(sessionID string) AdmitOption {
+	return deviceOption(func(p *plan) { p.replaces = sessionID })
+}
+
+// Wait sets how long to ask again while every seat is in use. By default the first denial is final.
+func Wait(span time.Duration) SeatOption {
+	return seatOption(func(p *plan) { p.waits, p.wait = true, max(span, 0) })
+}
+
+// WaitForever asks again until a seat is free or the context of the call is done.
+func WaitForever() SeatOption {
+	return seatOption(func(p *plan) { p.waits, p.wait = true, waitForever })
+}
+
+// Patience sets how long to try a server that does not answer; a longer wait prevails. Default: 10 s.
+func Patience(span time.Duration) SeatOption {
+	return seatOption(func(p *plan) { p.patience = max(span, 0) })
 }
 
 // OnChange is Seat.OnChange from the first state on.
-func OnChange(callback func(State)) AcquireOption {
-	return func(p *plan) { p.onChange = callback }
+func OnChange(callback func(State)) SeatOption {
+	return seatOption(func(p *plan) { p.onChange = callback })
 }

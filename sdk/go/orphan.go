@@ -5,6 +5,8 @@ package seatkeeper
 type orphan struct {
 	// session is the id of the last lease, whose session may live.
 	session string
+	// code is the release code of the session.
+	code secret
 	// isUnknown says that the reply to an acquire is lost, so a session with an unknown id may live. An acquire is idempotent
 	// by holder: another acquire tells the id, also that of an earlier session.
 	isUnknown bool
@@ -24,11 +26,11 @@ func (o *orphan) acquireFailed(failure Failure) {
 
 // acquireSetBack notes an acquire without a grant. A server with every seat in use would have resumed a session of this
 // holder.
-func (o *orphan) acquireSetBack(back *setback) {
+func (o *orphan) acquireSetBack(back *setback, d door) {
 	switch {
 	case back.kind == transient && back.isInDoubt:
 		*o = unknownOrphan
-	case back.kind == refused && back.problem.code == "license-full":
+	case back.kind == refused && back.problem.code == d.full():
 		*o = orphan{}
 	}
 }

@@ -4,6 +4,8 @@ import "time"
 
 // plan is the seat that a holder asks for, and how long to try.
 type plan struct {
+	// door is the API that has the seat.
+	door       door
 	licenseKey string
 	machineID  string
 	// instanceID is the process on the machine, for licenses that count processes.
@@ -12,6 +14,16 @@ type plan struct {
 	userAgent string
 	// metadata is an object of the program's own, for the audit log.
 	metadata map[string]any
+	// application names the program and this package, for the audit log.
+	application map[string]any
+	// deviceID, deviceType and deviceName describe a device.
+	deviceID   string
+	deviceType DeviceType
+	deviceName string
+	// lastSession is the session that the device had before. A grant sets the field.
+	lastSession string
+	// replaces is the session that ends, if all screens are in use. A grant clears the field.
+	replaces string
 	// waits says that a denial for want of seats is not final for wait; a wait of waitForever has no end.
 	waits bool
 	wait  time.Duration

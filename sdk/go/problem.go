@@ -12,6 +12,19 @@ type Holder struct {
 	InstanceID string
 }
 
+// A DeviceSession is a live session of a subscriber's device. Type, name and address are empty while the server cannot look
+// them up.
+type DeviceSession struct {
+	SessionID  string
+	DeviceType DeviceType
+	// DeviceName is the owner's name for the device.
+	DeviceName string
+	// IP is the address from which the device was admitted.
+	IP string
+	// StartedAt and LastHeartbeatAt are times on the server's clock.
+	StartedAt, LastHeartbeatAt time.Time
+}
+
 // A FieldError is a field of a request that breaks a rule.
 type FieldError struct {
 	Field   string
@@ -26,10 +39,12 @@ type Denied struct {
 	Title, Detail string
 	// RetryAfter is the time to wait before the next try, a day at most; zero if the server told none.
 	RetryAfter time.Duration
-	// SeatsTotal is the number of seats of a full license.
+	// SeatsTotal is the number of seats of a full license, or of devices that the plan of a subscriber allows.
 	SeatsTotal int
 	// Holders are some holders of a full license, the stalest first.
 	Holders []Holder
+	// Devices are the live sessions of a subscriber with every screen in use, the most recent heartbeat first.
+	Devices []DeviceSession
 	// Errors are the fields of the request that break a rule.
 	Errors []FieldError
 	// ContactSupport is the person to ask about an expired license.
@@ -86,10 +101,29 @@ func parseProblem(status int, body []byte) *Denied {
 			problem.Holders = append(problem.Holders, Holder{id, holder.text("instance_id")})
 		}
 	}
+	if limit, ok := parsed.whole("device_limit"); ok {
+		problem.SeatsTotal = int(limit)
+	}
+	for _, session := range parsed.objects("sessions") {
+		if session.text("session_id") != "" {
+			problem.Devices = append(problem.Devices, newDeviceSession(session))
+		}
+	}
 	for _, wrong := range parsed.objects("errors") {
 		problem.Errors = append(problem.Errors, FieldError{wrong.text("field"), wrong.text("message")})
 	}
 	return problem
+}
+
+func newDeviceSession(told members) DeviceSession {
+	return DeviceSession{
+		SessionID:       told.text("session_id"),
+		DeviceType:      DeviceType(told.text("device_type")),
+		DeviceName:      told.text("device_name"),
+		IP:              told.text("ip"),
+		StartedAt:       told.time("started_at"),
+		LastHeartbeatAt: told.time("last_heartbeat_at"),
+	}
 }
 
 func problemCode(kind string, status int) string {

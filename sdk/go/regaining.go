@@ -27,7 +27,7 @@ func newRegaining(held *lease, r *retry, since instant, isRefused bool) *regaini
 		face:      Offline,
 		since:     since,
 		isRefused: isRefused,
-		orphan:    orphan{session: held.session},
+		orphan:    held.orphan(),
 	}
 }
 
@@ -136,7 +136,7 @@ func (r *regaining) answered(o outcome, s *step) phase {
 	if back == nil {
 		return holdGranted(granted, o.sent, r.retry, s)
 	}
-	r.orphan.acquireSetBack(back)
+	r.orphan.acquireSetBack(back, s.plan.door)
 	return r.setBack(back, o, s)
 }
 
@@ -218,9 +218,9 @@ func (r *regaining) turn(s *step) phase {
 }
 
 func (r *regaining) ask(refreshed bool, s *step) {
-	c := acquireCall(s.plan)
+	c := s.plan.door.acquire(s.plan)
 	if r.onlyRenews() {
-		c = heartbeatCall(r.held.session)
+		c = s.heartbeat(r.held.session, &r.since)
 	}
 	r.exchange = s.send(c, acquireTimeout, refreshed, r.retry)
 }

@@ -14,7 +14,7 @@ const (
 // releaseSession cancels the heartbeat in flight, then releases the session.
 func releaseSession(held *lease, e exchange, s *step) phase {
 	s.cancel(e)
-	return deleteSession(held.session, s.now.after(releaseBudget), s)
+	return deleteSession(held.orphan(), s.now.after(releaseBudget), s)
 }
 
 // releaseAcquire waits for the acquire in flight, and releases its session or the orphan.
@@ -33,8 +33,8 @@ func releaseOrphan(left orphan, finds int, over instant, s *step) phase {
 	case left == orphan{}:
 		return released(givenBack, orphan{}, s)
 	case !left.isUnknown:
-		return deleteSession(left.session, over, s)
-	case finds < findsMax:
+		return deleteSession(left, over, s)
+	case finds < findsMax && s.plan.door.isIdempotent():
 		f := &finding{orphan: left, finds: finds + 1, over: over}
 		f.ask(false, s)
 		return f
@@ -81,9 +81,9 @@ func (f *finding) step(ev event, s *step) phase {
 func (f *finding) answered(o outcome, s *step) phase {
 	granted, back := readAcquire(o.response)
 	if back == nil {
-		return deleteSession(granted.session, f.over, s)
+		return deleteSession(orphan{session: granted.session, code: granted.releaseCode}, f.over, s)
 	}
-	f.orphan.acquireSetBack(back)
+	f.orphan.acquireSetBack(back, s.plan.door)
 	switch {
 	case back.kind == unauthenticated && f.orphan.isUnknown && !o.refreshed:
 		f.exchange = s.refreshToken()
@@ -97,20 +97,22 @@ func (f *finding) answered(o outcome, s *step) phase {
 }
 
 func (f *finding) ask(refreshed bool, s *step) {
-	f.exchange = s.send(acquireCall(s.plan), releaseTimeout, refreshed, &retry{})
+	f.exchange = s.send(s.plan.door.acquire(s.plan), releaseTimeout, refreshed, &retry{})
 }
 
 // deleting is the release of a session: one retry within the budget, and no heartbeat.
 type deleting struct {
 	noLease
-	session   string
+	left      orphan
 	exchange  exchange
 	isRetried bool
-	over      instant
+	// isByCode says that the request in flight releases by the code, without a token.
+	isByCode bool
+	over     instant
 }
 
-func deleteSession(session string, over instant, s *step) phase {
-	d := &deleting{session: session, over: over}
+func deleteSession(left orphan, over instant, s *step) phase {
+	d := &deleting{left: left, over: over}
 	d.ask(false, s)
 	return d
 }
@@ -122,7 +124,7 @@ func (d *deleting) wake(*step) phase { return d }
 func (d *deleting) step(ev event, s *step) phase {
 	if s.passed(d.over) {
 		s.cancel(d.exchange)
-		return released(unconfirmed, orphan{session: d.session}, s)
+		return d.unconfirmed(s)
 	}
 	switch o := d.exchange.take(ev, s); o.kind {
 	case due:
@@ -131,6 +133,9 @@ func (d *deleting) step(ev event, s *step) phase {
 	case replied:
 		return d.answered(o, s)
 	case tryFailed:
+		if o.failure == FailureNoToken {
+			return d.withoutToken(s)
+		}
 		return d.again(s)
 	}
 	return d
@@ -138,27 +143,46 @@ func (d *deleting) step(ev event, s *step) phase {
 
 func (d *deleting) answered(o outcome, s *step) phase {
 	switch status := o.response.status; {
+	case d.isByCode:
+		// The answer to a wrong code is the same.
+		return d.unconfirmed(s)
 	case status >= 200 && status <= 299, status == 404, status == 410:
 		return released(givenBack, orphan{}, s)
 	case status == 401 && !o.refreshed && !d.isRetried:
 		d.exchange = s.refreshToken()
 		return d
+	case status == 401 && !d.left.code.isEmpty():
+		return d.withoutToken(s)
 	case status == 408, status == 429, status >= 500 && status <= 599:
 		return d.again(s)
 	default:
-		return released(unconfirmed, orphan{session: d.session}, s)
+		return d.unconfirmed(s)
 	}
 }
 
+// withoutToken releases the session by its code, once; without a code it tries again.
+func (d *deleting) withoutToken(s *step) phase {
+	if d.left.code.isEmpty() || d.isByCode {
+		return d.again(s)
+	}
+	d.isByCode = true
+	d.exchange = s.send(s.plan.door.releaseByCode(d.left.session, d.left.code), releaseTimeout, false, &retry{})
+	return d
+}
+
 func (d *deleting) again(s *step) phase {
-	if d.isRetried {
-		return released(unconfirmed, orphan{session: d.session}, s)
+	if d.isRetried || d.isByCode {
+		return d.unconfirmed(s)
 	}
 	d.isRetried = true
 	d.ask(false, s)
 	return d
 }
 
+func (d *deleting) unconfirmed(s *step) phase {
+	return released(unconfirmed, d.left, s)
+}
+
 func (d *deleting) ask(refreshed bool, s *step) {
-	d.exchange = s.send(releaseCall(d.session), releaseTimeout, refreshed, &retry{})
+	d.exchange = s.send(s.plan.door.release(d.left.session), releaseTimeout, refreshed, &retry{})
 }

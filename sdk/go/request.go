@@ -8,6 +8,10 @@ type call struct {
 	// path is the path on the server, from /api.
 	path string
 	body map[string]any
+	// isAcquire marks the request that takes a seat.
+	isAcquire bool
+	// isTokenless says that the request carries no bearer token.
+	isTokenless bool
 }
 
 // request is a request for the client to send with the bearer token of the moment.
@@ -43,28 +47,3 @@ const (
 	FailureNoToken         Failure = "the token source has no token"
 	FailureUnavailable     Failure = "the server cannot answer now"
 )
-
-// acquireCall returns the call that acquires a seat, or finds the holder's session again.
-func acquireCall(p *plan) call {
-	body := map[string]any{"license_key": p.licenseKey, "machine_id": p.machineID}
-	if p.instanceID != "" {
-		body["instance_id"] = p.instanceID
-	}
-	if p.userAgent != "" {
-		body["user_agent"] = p.userAgent
-	}
-	if p.metadata != nil {
-		body["metadata"] = p.metadata
-	}
-	return call{method: "POST", path: "/api/v1/licenses/acquire", body: body}
-}
-
-// heartbeatCall returns the call that renews a session.
-func heartbeatCall(session string) call {
-	return call{method: "PATCH", path: "/api/v1/licenses/sessions/" + session + "/heartbeat"}
-}
-
-// releaseCall returns the call that gives a session's seat back.
-func releaseCall(session string) call {
-	return call{method: "DELETE", path: "/api/v1/licenses/sessions/" + session}
-}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A Seat is a seat of a license. Release gives the seat back; after a crash of the program the server frees the seat once
+// A Seat is a seat of a license, or the screen of a device. Release gives the seat back; after a crash of the program the server frees the seat once
 // the TTL has passed. Every method may be called from any goroutine.
 type Seat struct {
 	client *Client
@@ -23,9 +23,20 @@ type Seat struct {
 	tokenOwner string
 	sentWith   uint64
 	wantsToken bool
+	// watched is the session whose event stream is open, unwatch closes the stream, and heard is the place in its
+	// events.
+	watched string
+	unwatch context.CancelFunc
+	heard   streamPlace
+
+	// wakeAt is the time at which the machine wants a tick, and place the seat's place in the client's schedule.
+	wakeAt instant
+	place  int
 
 	// validUntil is the end of validity on the clock that counts sleep; 0 is invalid.
 	validUntil atomic.Int64
+	// activeAt is the time of the user's last activity on the same clock; 0 without one.
+	activeAt atomic.Int64
 	// acquired is closed when the acquire has its result, lost at the first loss, and done at the end of the release.
 	acquired, lost, done chan struct{}
 
@@ -41,6 +52,7 @@ type Seat struct {
 func newSeat(c *Client) *Seat {
 	return &Seat{
 		client:   c,
+		place:    unscheduled,
 		abort:    func() {},
 		acquired: make(chan struct{}),
 		lost:     make(chan struct{}),
@@ -115,6 +127,12 @@ func (s *Seat) Check() error {
 	}
 }
 
+// Activity notes that the user did something. From the first call on, each heartbeat tells the server the time since the
+// last call. A call is cheap, and sends nothing by itself.
+func (s *Seat) Activity() {
+	s.activeAt.Store(max(1, int64(s.client.clock.boot())))
+}
+
 // Remaining returns the time until the deadline of this instant, with the sleep of the host counted; 0 without a valid
 // seat.
 func (s *Seat) Remaining() time.Duration {
@@ -177,14 +195,15 @@ func (s *Seat) SessionID() string {
 	return s.sessionID
 }
 
-// LicenseID returns the id of the license.
+// LicenseID returns the id of the license; empty for a device.
 func (s *Seat) LicenseID() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.licenseID
 }
 
-// Seats returns the seats in use and in total at the time of the grant; zeros if the server did not tell.
+// Seats returns the seats, or a subscriber's screens, in use and in total at the time of the grant; zeros if the server did
+// not tell.
 func (s *Seat) Seats() (used, total int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

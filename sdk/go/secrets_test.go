@@ -18,10 +18,11 @@ import (
 const (
 	canaryKey   = "CANARY-LICENSE-7f3a91-KEY9"
 	canaryToken = "canary.token.5be2c04d"
+	canaryCode  = "canary-code-90e1f7"
 )
 
 // answering returns a server with one answer to everything.
-func answering(t *testing.T, status int, body string) *httptest.Server {
+func answering(t testing.TB, status int, body string) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -50,7 +51,7 @@ func TestNoOutputShowsALicenseKeyOrAToken(t *testing.T) {
 		logger.Info("shown", "client", client, "license", license, "seat", seat, "error", err)
 		return append(shown, client.Close(context.Background()))
 	}
-	const grant = `{"session_id":"0198a0aa-0000-7000-8000-000000000001","expires_in_seconds":360}`
+	const grant = `{"session_id":"0198a0aa-0000-7000-8000-000000000001","expires_in_seconds":360,"release_code":"` + canaryCode + `"}`
 	var shown []any
 	shown = append(shown, acquire(answering(t, 201, grant).URL)...)
 	shown = append(shown, acquire(answering(t, 403, `{"type":"/problems/license-full","title":"full"}`).URL)...)
@@ -62,7 +63,7 @@ func TestNoOutputShowsALicenseKeyOrAToken(t *testing.T) {
 		fmt.Fprintf(&text, "%v %+v %#v %s %q %d\n", value, value, value, value, value, value)
 	}
 	text.WriteString(log.String())
-	for _, secret := range []string{canaryKey, canaryToken, "7f3a91", "5be2c04d"} {
+	for _, secret := range []string{canaryKey, canaryToken, canaryCode, "7f3a91", "5be2c04d", "90e1f7"} {
 		if strings.Contains(text.String(), secret) {
 			t.Errorf("%q is shown:\n%s", secret, text.String())
 		}

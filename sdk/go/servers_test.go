@@ -17,7 +17,7 @@ func granting(t *testing.T) *scripted {
 
 func newListClient(t *testing.T, first string, others ...string) *Client {
 	t.Helper()
-	options := []ClientOption{Token("t")}
+	options := []ClientOption{Token("t"), EventStreams(false)}
 	for _, other := range others {
 		options = append(options, Server(other))
 	}

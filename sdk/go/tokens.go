@@ -34,6 +34,33 @@ type tokenStore interface {
 	current(ctx context.Context, owner string) (string, error)
 	// refresh replaces a rejected token.
 	refresh(ctx context.Context, owner string) error
+	// fresh returns a channel that is closed when a token comes after the call.
+	fresh(owner string) <-chan struct{}
+}
+
+// announcer tells all who wait of the next event.
+type announcer struct {
+	mu   sync.Mutex
+	news chan struct{}
+}
+
+// next returns a channel that the next announce closes.
+func (a *announcer) next() <-chan struct{} {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.news == nil {
+		a.news = make(chan struct{})
+	}
+	return a.news
+}
+
+func (a *announcer) announce() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.news != nil {
+		close(a.news)
+		a.news = nil
+	}
 }
 
 // isToken returns true for one line of ASCII without spaces.
@@ -48,6 +75,7 @@ type tokenCache struct {
 	fetching sync.Mutex
 	mu       sync.Mutex
 	token    string
+	tokens   announcer
 }
 
 // owner returns one name for all machines: they share the token.
@@ -73,6 +101,9 @@ func (c *tokenCache) refresh(ctx context.Context, _ string) error {
 	_, err := c.fetch(ctx)
 	return err
 }
+
+// fresh returns a channel that is closed when a token comes after the call.
+func (c *tokenCache) fresh(string) <-chan struct{} { return c.tokens.next() }
 
 func (c *tokenCache) cached() string {
 	c.mu.Lock()
@@ -117,5 +148,6 @@ func (c *tokenCache) fetch(ctx context.Context) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.token = token
+	c.tokens.announce()
 	return token, nil
 }

@@ -24,6 +24,9 @@ const (
 	connectionsMax = 64
 )
 
+// sdkName is the name of this package with its version, as the audit log shows them.
+const sdkName = "go/0.1.0"
+
 // transport is the servers of a client, and the way to them.
 type transport struct {
 	servers *servers
@@ -59,7 +62,10 @@ func newHTTPClient() *http.Client {
 func (t *transport) answer(ctx context.Context, owner string, r request) event {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	token, err := t.tokens.current(ctx, owner)
+	token, err := "", error(nil)
+	if !r.isTokenless {
+		token, err = t.tokens.current(ctx, owner)
+	}
 	var refused *refusedToken
 	switch {
 	case err == nil:
@@ -83,7 +89,7 @@ func withoutToken(r request, refused *refusedToken) event {
 	switch {
 	case refused.failure != "":
 		return failedEvent{r.id, refused.failure}
-	case r.method == "POST" || isTransient(refused.answer.status):
+	case r.isAcquire || isTransient(refused.answer.status):
 		return answeredEvent{r.id, refused.answer}
 	default:
 		return failedEvent{r.id, FailureNoToken}
@@ -132,7 +138,7 @@ func newRequest(ctx context.Context, base string, r call, token string) (*http.R
 	if token != "" {
 		httpRequest.Header.Set("Authorization", "Bearer "+token)
 	}
-	httpRequest.Header.Set("User-Agent", "seatkeeper-go/0.1.0")
+	httpRequest.Header.Set("User-Agent", "seatkeeper-"+sdkName)
 	return httpRequest, nil
 }
 

@@ -15,7 +15,7 @@ import (
 )
 
 // vectorsMin fails the test if the folder of vectors is missing or truncated.
-const vectorsMin = 166
+const vectorsMin = 228
 
 func TestTheMachinePlaysEveryVector(t *testing.T) {
 	files, err := filepath.Glob("../vectors/*.json")
@@ -65,8 +65,18 @@ type given struct {
 	InstanceID string         `json:"instance_id"`
 	UserAgent  string         `json:"user_agent"`
 	Metadata   map[string]any `json:"metadata"`
+	Client     map[string]any `json:"client"`
+	Device     *givenDevice   `json:"device"`
 	Wait       string         `json:"wait"`
 	Patience   string         `json:"patience"`
+}
+
+type givenDevice struct {
+	DeviceID         string     `json:"device_id"`
+	DeviceType       DeviceType `json:"device_type"`
+	DeviceName       string     `json:"device_name"`
+	SessionID        string     `json:"session_id"`
+	ReplaceSessionID string     `json:"replace_session_id"`
 }
 
 type expectation struct {
@@ -75,6 +85,7 @@ type expectation struct {
 	JSON    json.RawMessage `json:"json"`
 	At      string          `json:"at"`
 	Timeout string          `json:"timeout"`
+	Bearer  *bool           `json:"bearer"`
 }
 
 type answer struct {
@@ -205,12 +216,18 @@ func (v vector) play(t *testing.T) {
 
 func (g given) plan(t *testing.T) *plan {
 	p := &plan{
-		licenseKey: "K",
-		machineID:  "m",
-		instanceID: g.InstanceID,
-		userAgent:  g.UserAgent,
-		metadata:   g.Metadata,
-		patience:   patienceDefault,
+		door:        licenseDoor{},
+		licenseKey:  "K",
+		machineID:   "m",
+		instanceID:  g.InstanceID,
+		userAgent:   g.UserAgent,
+		metadata:    g.Metadata,
+		application: g.Client,
+		patience:    patienceDefault,
+	}
+	if d := g.Device; d != nil {
+		p.door, p.deviceID, p.deviceType, p.deviceName = deviceDoor{}, d.DeviceID, d.DeviceType, d.DeviceName
+		p.lastSession, p.replaces = withIDs(d.SessionID), withIDs(d.ReplaceSessionID)
 	}
 	if g.LicenseKey != "" {
 		p.licenseKey = g.LicenseKey
@@ -312,8 +329,16 @@ func (p *player) extended(defaults map[string]any, more []byte) json.RawMessage 
 	return text
 }
 
+func (p *player) isDevice() bool {
+	return p.machine.plan.door == deviceDoor{}
+}
+
 func (p *player) acquired(fields []byte) {
-	p.expect(expectation{Method: "POST", Path: "/api/v1/licenses/acquire"})
+	path := "/api/v1/licenses/acquire"
+	if p.isDevice() {
+		path = "/api/v1/devices/sessions"
+	}
+	p.expect(expectation{Method: "POST", Path: path})
 	granted := map[string]any{
 		"session_id":                 "$S",
 		"expires_in_seconds":         360,
@@ -324,6 +349,12 @@ func (p *player) acquired(fields []byte) {
 }
 
 func (p *player) beat(fields []byte) {
+	if p.isDevice() {
+		body := json.RawMessage(`{"session_id":"$S"}`)
+		p.expect(expectation{Method: "POST", Path: "/api/v1/devices/sessions/heartbeat", JSON: body})
+		p.answer(answer{Status: 204})
+		return
+	}
 	p.expect(expectation{Method: "PATCH", Path: "/api/v1/licenses/sessions/$S/heartbeat"})
 	p.answer(answer{Status: 200, JSON: p.extended(map[string]any{"expires_in_seconds": 360}, fields)})
 }
@@ -341,7 +372,7 @@ func (p *player) expect(wanted expectation) {
 		if err != nil {
 			p.Fatal(err)
 		}
-		p.equal(decode[any](p.T, body), decode[any](p.T, wanted.JSON), "body")
+		p.equal(decode[any](p.T, body), decode[any](p.T, []byte(withIDs(string(wanted.JSON)))), "body")
 	}
 	if wanted.At != "" {
 		p.equal(found.at.Milliseconds(), span(p.T, wanted.At).Milliseconds(), "the time of the request")
@@ -349,7 +380,10 @@ func (p *player) expect(wanted expectation) {
 	if wanted.Timeout != "" {
 		p.equal(found.timeout.Milliseconds(), span(p.T, wanted.Timeout).Milliseconds(), "timeout")
 	}
-	p.equal(found.body != nil, found.method == "POST", "a body where there is one")
+	if wanted.JSON == nil {
+		p.equal(found.body != nil, found.method == "POST", "has a body")
+	}
+	p.equal(!found.isTokenless, wanted.Bearer == nil || *wanted.Bearer, "has a bearer token")
 	p.expected = &found.id
 }
 
@@ -370,6 +404,7 @@ func (p *player) failure(kind string) Failure {
 		"timeout":           FailureTimeout,
 		"truncated":         FailureTruncated,
 		"garbage":           FailureGarbage,
+		"no-token":          FailureNoToken,
 	}[kind]
 	if !ok {
 		p.Fatalf("no failure: %s", kind)
@@ -394,6 +429,8 @@ func (p *player) call(call string) {
 		p.step(acquireEvent{})
 	case "wake":
 		p.step(wakeEvent{})
+	case "activity":
+		p.machine.noteActivity(p.clocks.boot)
 	default:
 		p.Fatalf("no call: %s", call)
 	}

@@ -1,0 +1,180 @@
+// Command conformance drives the Go client by JSON lines; crates/sdk-conformance/src/driver.rs explains the commands.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"seatkeeper.dev/seatkeeper"
+)
+
+// A command is a line of the input.
+type command struct {
+	ID           uint64   `json:"id"`
+	Do           string   `json:"do"`
+	URL          string   `json:"url"`
+	Token        string   `json:"token"`
+	TokenFile    string   `json:"token_file"`
+	LicenseKey   string   `json:"license_key"`
+	EventStreams bool     `json:"event_streams"`
+	Seat         string   `json:"seat"`
+	Machine      string   `json:"machine"`
+	Wait         *float64 `json:"wait"`
+	Patience     float64  `json:"patience"`
+}
+
+// An answer is the members of a line of the output.
+type answer map[string]any
+
+// A driver is the client and its seats.
+type driver struct {
+	started time.Time
+	client  *seatkeeper.Client
+
+	mu    sync.Mutex
+	seats map[string]*seatkeeper.Seat
+
+	printing sync.Mutex
+	output   *json.Encoder
+}
+
+func main() {
+	d := &driver{started: time.Now(), seats: map[string]*seatkeeper.Seat{}, output: json.NewEncoder(os.Stdout)}
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		var c command
+		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+			panic(err)
+		}
+		if c.Do == "open" {
+			d.reply(c)
+		} else {
+			go d.reply(c)
+		}
+	}
+}
+
+func (d *driver) reply(c command) {
+	line, err := d.obey(c)
+	if err != nil {
+		line = answer{"error": answer{"code": code(err)}}
+	}
+	line["id"] = c.ID
+	d.print(line)
+}
+
+func (d *driver) obey(c command) (answer, error) {
+	switch c.Do {
+	case "open":
+		return answer{"ok": true}, d.open(c)
+	case "acquire":
+		return d.acquire(c)
+	case "state":
+		return d.states(), nil
+	case "activity":
+		d.seat(c.Seat).Activity()
+		return answer{"ok": true}, nil
+	case "release":
+		err := d.seat(c.Seat).Release(context.Background())
+		return answer{"confirmed": err == nil}, nil
+	case "close":
+		err := d.client.Close(context.Background())
+		if errors.Is(err, seatkeeper.ErrNotConfirmed) {
+			err = nil
+		}
+		return answer{"ok": true}, err
+	case "crash":
+		return nil, crash()
+	default:
+		panic("no command is named " + c.Do)
+	}
+}
+
+func (d *driver) open(c command) error {
+	source := seatkeeper.Token(c.Token)
+	if c.LicenseKey != "" {
+		source = seatkeeper.LicenseKey(c.LicenseKey, "")
+	} else if c.TokenFile != "" {
+		source = seatkeeper.TokenFile(c.TokenFile)
+	}
+	client, err := seatkeeper.NewClient(c.URL, source, seatkeeper.EventStreams(c.EventStreams))
+	d.client = client
+	return err
+}
+
+func (d *driver) acquire(c command) (answer, error) {
+	options := []seatkeeper.AcquireOption{seatkeeper.Machine(c.Machine), seatkeeper.Patience(seconds(c.Patience))}
+	if c.Wait != nil {
+		options = append(options, seatkeeper.Wait(seconds(*c.Wait)))
+	}
+	seat, err := d.client.License(c.LicenseKey).Acquire(context.Background(), options...)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	d.seats[c.Seat] = seat
+	d.mu.Unlock()
+	seat.OnChange(func(state seatkeeper.State) { d.tell(c.Seat, state) })
+	return answer{"session": seat.SessionID()}, nil
+}
+
+func (d *driver) seat(name string) *seatkeeper.Seat {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.seats[name]
+}
+
+func (d *driver) states() answer {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	states := answer{}
+	for name, seat := range d.seats {
+		states[name] = answer{"kind": seat.State().Kind, "valid": seat.Check() == nil}
+	}
+	return answer{"states": states}
+}
+
+func (d *driver) tell(name string, state seatkeeper.State) {
+	told := answer{"kind": state.Kind}
+	var loss *seatkeeper.Loss
+	if errors.As(state.Err, &loss) {
+		told["reason"], told["by"], told["retry"] = loss.Reason, loss.By, loss.Retry
+	}
+	at := float64(time.Since(d.started).Microseconds()) / 1e3
+	d.print(answer{"seat": name, "at": at, "state": told})
+}
+
+func (d *driver) print(line answer) {
+	d.printing.Lock()
+	defer d.printing.Unlock()
+	if err := d.output.Encode(line); err != nil {
+		panic(err)
+	}
+}
+
+// crash ends the process at once, without any cleaning.
+func crash() error {
+	process, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		return err
+	}
+	return process.Kill()
+}
+
+func seconds(span float64) time.Duration {
+	return time.Duration(span * float64(time.Second))
+}
+
+// code returns the code of an error of the client.
+func code(err error) string {
+	var coded interface{ Code() string }
+	if errors.As(err, &coded) {
+		return coded.Code()
+	}
+	return err.Error()
+}

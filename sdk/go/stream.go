@@ -1,0 +1,275 @@
+package seatkeeper
+
+import (
+	"context"
+	"io"
+	"math/rand/v2"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// streamTimes are the spans of event streams.
+type streamTimes struct {
+	// silenceMax is the time without a byte after which a connection is dead: three keep-alives of the server.
+	silenceMax time.Duration
+	// backoffFirst and backoffMax are the longest backoff before the second try, and before any try.
+	backoffFirst, backoffMax time.Duration
+	// lifeMin is the life of a stream after which the backoff starts anew.
+	lifeMin time.Duration
+}
+
+var streamTimesDefault = streamTimes{
+	silenceMax:   45 * time.Second,
+	backoffFirst: time.Second,
+	backoffMax:   time.Minute,
+	lifeMin:      time.Minute,
+}
+
+// backoff returns the pause before the next try, with full jitter: a random part of a longest pause that doubles with each
+// failure in a row.
+func (t streamTimes) backoff(failures int, jitter float64) time.Duration {
+	longest := min(t.backoffFirst<<min(failures, 16), t.backoffMax)
+	return part(longest, jitter)
+}
+
+const (
+	// streamBufferBytes is the size of each buffer of a connection for event streams: events are short, and rare.
+	streamBufferBytes = 1 << 10
+	// lastIDBytesMax is the size of the longest Last-Event-ID that is sent.
+	lastIDBytesMax = 1 << 10
+)
+
+// streams are the event streams of a client.
+type streams struct {
+	isOff  bool
+	times  streamTimes
+	client *http.Client
+}
+
+// newStreamClient returns a client with the settings of base, without its timeouts and its bound on connections: a stream
+// is an answer without an end, and must not hold up a heartbeat.
+func newStreamClient(base *http.Client) *http.Client {
+	client := *base
+	client.Timeout = 0
+	roundTripper := client.Transport
+	if roundTripper == nil {
+		roundTripper = http.DefaultTransport
+	}
+	if t, ok := roundTripper.(*http.Transport); ok {
+		t = t.Clone()
+		t.MaxConnsPerHost, t.ResponseHeaderTimeout = 0, 0
+		t.ReadBufferSize, t.WriteBufferSize = streamBufferBytes, streamBufferBytes
+		// Connections of streams are not used again.
+		t.IdleConnTimeout = time.Second
+		client.Transport = t
+	}
+	return &client
+}
+
+// streamPlace is the place in a session's events from which a later stream goes on.
+type streamPlace struct {
+	session, lastID string
+	// isOver says that no stream of the session has further events.
+	isOver bool
+}
+
+// watch opens and closes the event stream of a seat, as its state wants. The caller holds the lock.
+func (c *Client) watch(seat *Seat) {
+	session := ""
+	if !c.streams.isOff {
+		session = seat.machine.watched()
+	}
+	if session == seat.watched {
+		return
+	}
+	if seat.unwatch != nil {
+		seat.unwatch()
+	}
+	seat.watched, seat.unwatch = session, nil
+	if session == "" {
+		return
+	}
+	if seat.heard.session != session {
+		seat.heard = streamPlace{session: session}
+	}
+	if seat.heard.isOver {
+		return
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	seat.unwatch = cancel
+	s := &eventStream{
+		client: c,
+		seat:   seat,
+		place:  seat.heard,
+		path:   seat.machine.plan.door.events(session),
+	}
+	go s.run(ctx)
+}
+
+// eventStream keeps the event stream of one session open. A stream tells an end at once, and is no duty: its failure changes
+// no state.
+type eventStream struct {
+	client *Client
+	seat   *Seat
+	place  streamPlace
+	path   string
+}
+
+// streamEnd is the way in which a stream ended.
+type streamEnd int
+
+const (
+	// streamCut: the stream broke off, or was not opened; a later stream may work.
+	streamCut streamEnd = iota
+	// streamRejected: the token was rejected.
+	streamRejected
+	// streamOver: the session has no further events.
+	streamOver
+)
+
+func (s *eventStream) run(ctx context.Context) {
+	defer func() {
+		// An error of the client itself must not end the program; the heartbeats tell the end.
+		if panicked := recover(); panicked != nil {
+			s.client.logger.Error("an event stream failed; heartbeats go on", "panic", panicked)
+		}
+	}()
+	times := s.client.streams.times
+	for failures := 0; ; failures++ {
+		began := time.Now()
+		fresh := s.client.transport.tokens.fresh(s.seat.tokenOwner)
+		end, retryAfter := s.listen(ctx)
+		if time.Since(began) >= times.lifeMin {
+			failures = 0
+		}
+		if end == streamOver {
+			s.place.isOver = true
+			s.keepPlace()
+			return
+		}
+		if end == streamRejected {
+			// The machine asks for tokens; a stream waits for the next one.
+			select {
+			case <-fresh:
+			case <-ctx.Done():
+			}
+		}
+		if !pause(ctx, max(times.backoff(failures, rand.Float64()), retryAfter)) {
+			return
+		}
+	}
+}
+
+// pause waits for the span; false once ctx is done.
+func pause(ctx context.Context, span time.Duration) bool {
+	timer := time.NewTimer(span)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// listen opens the stream, and tells its events until it ends. The span is the header Retry-After.
+func (s *eventStream) listen(ctx context.Context) (streamEnd, time.Duration) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	silence := time.AfterFunc(s.client.streams.times.silenceMax, cancel)
+	defer silence.Stop()
+	answer, err := s.open(ctx)
+	if err != nil {
+		return streamCut, 0
+	}
+	defer answer.Body.Close()
+	switch {
+	case answer.StatusCode == 204, answer.StatusCode == 404:
+		return streamOver, 0
+	case answer.StatusCode == 401:
+		return streamRejected, 0
+	case answer.StatusCode != 200 || !isEventStream(answer.Header):
+		retryAfter, _ := retryAfter(answer.Header)
+		return streamCut, retryAfter
+	}
+	s.read(answer.Body, silence)
+	return streamCut, 0
+}
+
+// open sends the request to the server that has the heartbeats.
+func (s *eventStream) open(ctx context.Context) (*http.Response, error) {
+	t := &s.client.transport
+	token, err := t.tokens.current(ctx, s.seat.tokenOwner)
+	if err != nil {
+		return nil, err
+	}
+	request, err := newRequest(ctx, t.servers.bases[t.servers.inUse.Load()], call{method: "GET", path: s.path}, token)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", "text/event-stream")
+	request.Header.Set("Cache-Control", "no-cache")
+	// A compressed stream could hold an event back.
+	request.Header.Set("Accept-Encoding", "identity")
+	if s.place.lastID != "" {
+		request.Header.Set("Last-Event-ID", s.place.lastID)
+	}
+	return s.client.streams.client.Do(request)
+}
+
+// read tells the events of a stream until the stream breaks off, and gives the connection time at each byte.
+func (s *eventStream) read(body io.Reader, silence *time.Timer) {
+	parser := eventParser{id: s.place.lastID, lastID: s.place.lastID}
+	var buffer [512]byte
+	for {
+		n, err := body.Read(buffer[:])
+		if n > 0 {
+			silence.Reset(s.client.streams.times.silenceMax)
+		}
+		events, tooLong := parser.feed(buffer[:n])
+		if parser.lastID != s.place.lastID && isHeaderValue(parser.lastID) {
+			s.place.lastID = parser.lastID
+			s.keepPlace()
+		}
+		for _, event := range events {
+			if end, ok := event.sessionEnd(); ok {
+				s.tell(end)
+			}
+		}
+		if err != nil || tooLong != nil {
+			return
+		}
+	}
+}
+
+// tell gives an end to the machine, unless the seat has left the stream.
+func (s *eventStream) tell(end sessionEnd) {
+	c := s.client
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s.seat.watched == s.place.session {
+		c.step(s.seat, end)
+		c.setTimer()
+	}
+}
+
+// keepPlace keeps the place for a later stream of the session.
+func (s *eventStream) keepPlace() {
+	s.client.mu.Lock()
+	defer s.client.mu.Unlock()
+	if s.seat.heard.session == s.place.session {
+		s.seat.heard = s.place
+	}
+}
+
+func isEventStream(header http.Header) bool {
+	kind, _, err := mime.ParseMediaType(header.Get("Content-Type"))
+	return err == nil && kind == "text/event-stream"
+}
+
+// isHeaderValue reports whether an id can be sent back as a header.
+func isHeaderValue(id string) bool {
+	return len(id) <= lastIDBytesMax && !strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r == 0x7f })
+}
