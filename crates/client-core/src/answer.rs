@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::lease::{Grant, Reacquire, Renewal};
+use crate::lease::{Grant, HeldSession, Reacquire, ReleaseCode, Renewal};
 use crate::problem::Problem;
 use crate::response::{Failure, Response};
 use crate::state::LossReason;
@@ -44,6 +44,7 @@ pub(crate) enum BeatSetback {
 #[derive(Deserialize)]
 struct GrantBody {
     session_id: String,
+    release_code: Option<ReleaseCode>,
     license_id: Option<String>,
     expires_in_seconds: u64,
     heartbeat_interval_seconds: Option<u64>,
@@ -51,7 +52,9 @@ struct GrantBody {
     grace_seconds: u64,
     #[serde(default)]
     reacquire: Reacquire,
+    #[serde(alias = "devices_in_use")]
     seats_used: Option<u32>,
+    #[serde(alias = "device_limit")]
     seats_total: Option<u32>,
 }
 
@@ -85,7 +88,7 @@ pub(crate) fn read_acquire(response: &Response) -> Result<Grant, Setback> {
     }
     let body: GrantBody = serde_json::from_slice(&response.body).map_err(|_| garbage())?;
     Ok(Grant {
-        session: body.session_id,
+        session: HeldSession { id: body.session_id, code: body.release_code },
         license_id: body.license_id,
         seats: body.seats_used.zip(body.seats_total),
         expires_in: span(body.expires_in_seconds),

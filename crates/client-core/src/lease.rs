@@ -1,5 +1,6 @@
 //! A seat as granted by the server, and the seat's deadline.
 
+use std::fmt;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -19,10 +20,34 @@ pub(crate) enum Reacquire {
     Never,
 }
 
+/// The code that releases a session without a token. `Debug` hides the code.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct ReleaseCode(String);
+
+impl ReleaseCode {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for ReleaseCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ReleaseCode(..)")
+    }
+}
+
+/// A session of the holder, with the means to end it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HeldSession {
+    pub id: String,
+    pub code: Option<ReleaseCode>,
+}
+
 /// A granted acquire.
 #[derive(Debug)]
 pub(crate) struct Grant {
-    pub session: String,
+    pub session: HeldSession,
     pub license_id: Option<String>,
     pub seats: Option<(u32, u32)>,
     pub expires_in: Duration,
@@ -43,7 +68,7 @@ pub(crate) struct Renewal {
 /// The session of a seat, with the terms of the last answer.
 #[derive(Clone, Debug)]
 pub(crate) struct Lease {
-    pub session: String,
+    pub session: HeldSession,
     pub license_id: Option<String>,
     pub seats: Option<(u32, u32)>,
     pub until: Deadline,

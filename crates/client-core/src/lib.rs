@@ -6,6 +6,7 @@
 
 mod action;
 mod answer;
+mod door;
 mod event;
 mod lease;
 mod machine;
@@ -20,11 +21,12 @@ mod time;
 mod tokens;
 
 pub use action::{Action, Finish};
+pub use door::{DeviceDoor, DeviceType, Door, LicenseDoor};
 pub use event::{Event, SessionEnd};
 pub use machine::Machine;
 pub use mask::MaskedKey;
 pub use plan::{Plan, Wait};
-pub use problem::{FieldError, Holder, Problem};
+pub use problem::{DeviceSession, FieldError, Holder, Problem};
 pub use request::{Method, Request, RequestId};
 pub use response::{Failure, Response};
 pub use retry::Jitter;

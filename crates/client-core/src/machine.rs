@@ -18,7 +18,7 @@ use crate::state::{Loss, Refusal, State};
 use crate::time::{Deadline, Now};
 
 use acquiring::Acquiring;
-use context::Context;
+use context::{Context, Memory};
 use holding::Holding;
 use orphan::Orphan;
 use regaining::Regaining;
@@ -37,6 +37,7 @@ pub struct Machine {
     phase: Phase,
     last: Now,
     told: State,
+    memory: Memory,
     next_request: RequestId,
 }
 
@@ -61,6 +62,7 @@ impl Machine {
             phase: Phase::Released(Orphan::None),
             last: now,
             told: State::Acquiring,
+            memory: Memory::default(),
             next_request: RequestId::FIRST,
         };
         let actions = machine.advance(now, Jitter::new(0.0), |_, context| {
@@ -78,6 +80,17 @@ impl Machine {
             let phase = if woke { phase.wake(context) } else { phase };
             if event == Event::Wake { phase } else { phase.step(event, context) }
         })
+    }
+
+    /// Notes an activity of the user at `at`, for the next heartbeats to tell. Sends nothing.
+    pub fn note_activity(&mut self, at: Deadline) {
+        self.memory.active_at = self.memory.active_at.max(Some(at));
+    }
+
+    /// Returns the plan of the machine.
+    #[must_use]
+    pub fn plan(&self) -> &Plan {
+        &self.plan
     }
 
     /// Returns the time at which the machine wants [`Event::Tick`]; `None` for a machine without a timer.
@@ -107,7 +120,7 @@ impl Machine {
     /// Returns the id of the session, while the machine has one.
     #[must_use]
     pub fn session(&self) -> Option<&str> {
-        self.lease().map(|lease| lease.session.as_str())
+        self.lease().map(|lease| lease.session.id.as_str())
     }
 
     /// Returns the id of the license, if a server told one.
@@ -140,11 +153,16 @@ impl Machine {
         jitter: Jitter,
         transition: impl FnOnce(Phase, &mut Context<'_>) -> Phase,
     ) -> Vec<Action> {
-        let mut context = Context::new(&self.plan, now, jitter, self.next_request);
+        let mut context = Context::new(&self.plan, &self.memory, now, jitter, self.next_request);
         let phase = std::mem::replace(&mut self.phase, Phase::Released(Orphan::None));
         self.phase = transition(phase, &mut context);
         let mut actions;
         (self.next_request, actions) = context.finish();
+        if self.session() != self.memory.session.as_deref()
+            && let Some(session) = self.session()
+        {
+            self.memory.session = Some(session.to_owned());
+        }
         let state = self.phase.state();
         if !state.is_like(&self.told) {
             actions.push(Action::Tell(state.clone()));

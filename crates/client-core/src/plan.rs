@@ -1,25 +1,14 @@
 //! The seat that a holder asks for.
 
-use std::fmt;
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use crate::door::Door;
 
-use crate::mask::MaskedKey;
-
-/// The request of a holder: a seat of a license for a machine, and how long to try. `Debug` shows the end of the key alone.
-#[derive(Clone)]
+/// The request of a holder: a door of the server, and how long to try.
+#[derive(Clone, Debug)]
 pub struct Plan {
-    /// The license's key.
-    pub license_key: String,
-    /// The machine, by a name that stays the same.
-    pub machine_id: String,
-    /// The process on the machine, for licenses that count processes.
-    pub instance_id: Option<String>,
-    /// The program's name for itself, for the audit log.
-    pub user_agent: Option<String>,
-    /// An object of the program's own, for the audit log.
-    pub metadata: Option<Map<String, Value>>,
+    /// The API to ask, with the holder's description of itself.
+    pub door: Door,
     /// How long to ask again while every seat is in use.
     pub wait: Wait,
     /// How long to try a server that does not answer; a longer `wait` prevails.
@@ -37,36 +26,13 @@ pub enum Wait {
     Forever,
 }
 
-impl fmt::Debug for Plan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { license_key, machine_id, instance_id, user_agent, metadata, wait, patience } = self;
-        f.debug_struct("Plan")
-            .field("license_key", &MaskedKey(license_key))
-            .field("machine_id", machine_id)
-            .field("instance_id", instance_id)
-            .field("user_agent", user_agent)
-            .field("metadata", metadata)
-            .field("wait", wait)
-            .field("patience", patience)
-            .finish()
-    }
-}
-
 /// The default of [`Plan::patience`].
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Plan {
     /// Returns a plan for one seat that does not wait.
     #[must_use]
-    pub fn new(license_key: impl Into<String>, machine_id: impl Into<String>) -> Self {
-        Self {
-            license_key: license_key.into(),
-            machine_id: machine_id.into(),
-            instance_id: None,
-            user_agent: None,
-            metadata: None,
-            wait: Wait::No,
-            patience: PATIENCE,
-        }
+    pub fn new(door: impl Into<Door>) -> Self {
+        Self { door: door.into(), wait: Wait::No, patience: PATIENCE }
     }
 }

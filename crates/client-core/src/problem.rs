@@ -23,6 +23,12 @@ pub struct Problem {
     pub seats_total: Option<u32>,
     /// Some holders of a full license, the stalest first.
     pub holders: Vec<Holder>,
+    /// The number of devices that the plan allows, if every screen is in use.
+    pub device_limit: Option<u32>,
+    /// The number of devices in use, if every screen is in use.
+    pub devices_in_use: Option<u32>,
+    /// The sessions that hold the screens of a subscriber, the most recent heartbeat first.
+    pub sessions: Vec<DeviceSession>,
     /// The fields of the request that are wrong.
     pub errors: Vec<FieldError>,
     /// The reason of an ended session.
@@ -41,6 +47,21 @@ pub struct Holder {
     pub machine_id: String,
     /// The process on the machine, where the license counts processes.
     pub instance_id: Option<String>,
+}
+
+/// A device with a screen of the subscriber.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct DeviceSession {
+    /// The session, for [`DeviceDoor::replace_session_id`](crate::DeviceDoor::replace_session_id).
+    pub session_id: String,
+    /// The type of the device, unless the server cannot look it up now.
+    pub device_type: Option<String>,
+    /// The owner's name for the device.
+    pub device_name: Option<String>,
+    /// The time of the admission, in RFC 3339.
+    pub started_at: Option<String>,
+    /// The time of the last heartbeat, in RFC 3339.
+    pub last_heartbeat_at: Option<String>,
 }
 
 /// A field of a request that is wrong.

@@ -3,9 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
-
-use crate::plan::Plan;
+use serde_json::{Map, Value};
 
 /// The number of a request within its machine; no two requests of a machine share one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,7 +20,7 @@ impl RequestId {
 /// The method of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
-    /// Acquires.
+    /// Acquires, or sends what another method cannot.
     Post,
     /// Renews.
     Patch,
@@ -42,7 +40,7 @@ impl Method {
     }
 }
 
-/// A request for the driver to send with the bearer token of the moment. `Debug` leaves out the body with the license key.
+/// A request for the driver to send. `Debug` leaves out the body, which may have a license key or a release code.
 #[derive(Clone, PartialEq)]
 pub struct Request {
     /// Names the request in [`Event::Answered`](crate::Event::Answered) and [`Event::Failed`](crate::Event::Failed).
@@ -53,17 +51,20 @@ pub struct Request {
     pub path: String,
     /// The JSON body, if the request has one.
     pub body: Option<Value>,
+    /// The driver adds the bearer token of the moment; otherwise the request has no token.
+    pub bearer: bool,
     /// The driver fails the request with [`Failure::Timeout`](crate::Failure::Timeout) after this long.
     pub timeout: Duration,
 }
 
 impl fmt::Debug for Request {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { id, method, path, body: _, timeout } = self;
+        let Self { id, method, path, body: _, bearer, timeout } = self;
         f.debug_struct("Request")
             .field("id", id)
             .field("method", method)
             .field("path", path)
+            .field("bearer", bearer)
             .field("timeout", timeout)
             .finish_non_exhaustive()
     }
@@ -75,33 +76,13 @@ pub(crate) struct Call {
     pub method: Method,
     pub path: String,
     pub body: Option<Value>,
+    /// The request needs the bearer token.
+    pub bearer: bool,
 }
 
 impl Call {
-    pub(crate) fn acquire(plan: &Plan) -> Self {
-        let mut body = Map::new();
-        body.insert("license_key".to_owned(), json!(plan.license_key));
-        body.insert("machine_id".to_owned(), json!(plan.machine_id));
-        if let Some(instance_id) = &plan.instance_id {
-            body.insert("instance_id".to_owned(), json!(instance_id));
-        }
-        if let Some(user_agent) = &plan.user_agent {
-            body.insert("user_agent".to_owned(), json!(user_agent));
-        }
-        if let Some(metadata) = &plan.metadata {
-            body.insert("metadata".to_owned(), Value::Object(metadata.clone()));
-        }
-        let path = "/api/v1/licenses/acquire".to_owned();
-        Self { method: Method::Post, path, body: Some(Value::Object(body)) }
-    }
-
-    pub(crate) fn heartbeat(session: &str) -> Self {
-        let path = format!("/api/v1/licenses/sessions/{session}/heartbeat");
-        Self { method: Method::Patch, path, body: None }
-    }
-
-    pub(crate) fn release(session: &str) -> Self {
-        let path = format!("/api/v1/licenses/sessions/{session}");
-        Self { method: Method::Delete, path, body: None }
+    /// Returns a POST with a bearer token.
+    pub(crate) fn post(path: String, body: Map<String, Value>) -> Self {
+        Self { method: Method::Post, path, body: Some(Value::Object(body)), bearer: true }
     }
 }

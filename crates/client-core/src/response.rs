@@ -1,9 +1,10 @@
 //! The outcome of a request, as the driver reports it.
 
+use std::fmt;
 use std::time::Duration;
 
-/// An HTTP response that arrived whole.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An HTTP response that arrived whole. `Debug` leaves out the body, which may have a release code.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Response {
     /// The status.
     pub status: u16,
@@ -11,6 +12,16 @@ pub struct Response {
     pub retry_after: Option<Duration>,
     /// The body.
     pub body: Vec<u8>,
+}
+
+impl fmt::Debug for Response {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { status, retry_after, body: _ } = self;
+        f.debug_struct("Response")
+            .field("status", status)
+            .field("retry_after", retry_after)
+            .finish_non_exhaustive()
+    }
 }
 
 /// The way in which a request got no response.

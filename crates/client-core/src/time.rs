@@ -61,6 +61,11 @@ impl Deadline {
         now.boot >= self.0
     }
 
+    /// Returns the time from this point to `now`; zero before the point.
+    pub(crate) fn elapsed(self, now: Now) -> Duration {
+        now.boot.saturating_sub(self.0)
+    }
+
     /// Returns the time from `now` to this point; zero once the point has passed.
     #[must_use]
     pub fn remaining(self, now: Now) -> Duration {

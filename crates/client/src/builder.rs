@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use reqwest::Certificate;
 use reqwest::redirect::Policy;
+use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
 use crate::client::Client;
@@ -19,6 +20,8 @@ use crate::tokens::{TokenCache, TokenError, TokenSource, Tokens};
 use crate::transport::Transport;
 use crate::wire::Wire;
 
+/// This crate, as an acquire names it.
+const SDK: &str = concat!("rust/", env!("CARGO_PKG_VERSION"));
 /// The default of [`ClientBuilder::connect_timeout`].
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -30,6 +33,8 @@ pub struct ClientBuilder {
     tokens: Source,
     certificates: Option<Vec<u8>>,
     connect_timeout: Duration,
+    event_streams: bool,
+    application: Option<Map<String, Value>>,
 }
 
 /// The source of tokens as the program named it.
@@ -44,7 +49,14 @@ impl Client {
     /// server is behind a proxy.
     pub fn builder(url: impl Into<String>) -> ClientBuilder {
         let tokens = Source::Shared(TokenSource::Static(String::new()));
-        ClientBuilder { urls: vec![url.into()], tokens, certificates: None, connect_timeout: CONNECT_TIMEOUT }
+        ClientBuilder {
+            urls: vec![url.into()],
+            tokens,
+            certificates: None,
+            connect_timeout: CONNECT_TIMEOUT,
+            event_streams: true,
+            application: None,
+        }
     }
 }
 
@@ -98,6 +110,27 @@ impl ClientBuilder {
         self
     }
 
+    /// Sets the name and the version of the program, for the audit log and for support. An empty version is left out. Each
+    /// acquire of a license seat sends both, with the name and the version of this crate.
+    pub fn application(mut self, name: impl Into<String>, version: impl Into<String>) -> Self {
+        let (name, version) = (name.into(), version.into());
+        let mut client = Map::new();
+        client.insert("name".to_owned(), json!(name));
+        if !version.is_empty() {
+            client.insert("version".to_owned(), json!(version));
+        }
+        client.insert("sdk".to_owned(), json!(SDK));
+        self.application = Some(client);
+        self
+    }
+
+    /// Turns the event streams off or on. Default: on. A stream tells the end of a seat within a second, and costs one open
+    /// connection to the server for each held seat. Without streams the next heartbeat tells the end.
+    pub fn event_streams(mut self, on: bool) -> Self {
+        self.event_streams = on;
+        self
+    }
+
     /// Builds the client, and starts its task on the Tokio runtime of the caller. No request is sent.
     pub fn build(self) -> Result<Client, Error> {
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| Error::NoRuntime)?;
@@ -117,7 +150,7 @@ impl ClientBuilder {
             Source::License(key) => Tokens::License(LicenseTokens::new(wire.clone(), key)),
         };
         let transport = Transport { wire, tokens: Arc::new(tokens) };
-        runtime.spawn(Driver::new(transport, received).run());
-        Ok(Client::new(commands))
+        runtime.spawn(Driver::new(transport, received, self.event_streams).run());
+        Ok(Client::new(commands, self.application))
     }
 }

@@ -5,20 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use seatkeeper_client_core::{
-    Action, Deadline, Event, Finish, Jitter, Machine, Now, Plan, Rejected, Request, RequestId, State,
-    TOKEN_TIMEOUT, TokenGeneration, TokenKeeper,
+    Action, Deadline, Event, Finish, Jitter, Machine, Now, Plan, Rejected, Request, RequestId, SessionEnd,
+    State, TOKEN_TIMEOUT, TokenGeneration, TokenKeeper,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::clock;
-use crate::shared::{Session, Shared};
+use crate::events::{SILENCE_MAX, StreamOver, Subscription, listen};
+use crate::shared::{SeatKey, Session, Shared};
 use crate::tokens::TokenOwner;
 use crate::transport::Transport;
-
-/// Names a seat within its client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct SeatKey(pub u64);
 
 /// A call of a program.
 #[derive(Debug)]
@@ -34,10 +31,51 @@ pub(crate) enum Command {
 enum Done {
     Request { key: SeatKey, event: Event },
     Token { owner: TokenOwner, fresh: bool },
+    Stream { key: SeatKey, session: String, over: StreamOver },
 }
 
 /// The longest pause between two readings of the clocks: timers of the runtime do not count sleep.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The ends that streams have told and no machine has heard; a stream waits for a free place.
+const ENDS_WAITING_MAX: usize = 64;
+
+/// The way of told ends from the streams to the machines.
+struct EndChannel {
+    sender: mpsc::Sender<(SeatKey, SessionEnd)>,
+    received: mpsc::Receiver<(SeatKey, SessionEnd)>,
+}
+
+/// The event stream of a seat's session.
+struct Stream {
+    session: String,
+    /// The generation of the token of the moment when the stream was started.
+    started_with: TokenGeneration,
+    status: StreamStatus,
+}
+
+enum StreamStatus {
+    Open(AbortHandle),
+    /// The server rejects the token.
+    Rejected(Subscription),
+    /// The server has nothing more to tell of the session.
+    Over,
+}
+
+impl EndChannel {
+    fn new() -> Self {
+        let (sender, received) = mpsc::channel(ENDS_WAITING_MAX);
+        Self { sender, received }
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if let StreamStatus::Open(handle) = &self.status {
+            handle.abort();
+        }
+    }
+}
 
 struct Entry {
     machine: Machine,
@@ -47,6 +85,7 @@ struct Entry {
     token_owner: TokenOwner,
     sent_with: TokenGeneration,
     wants_token: bool,
+    stream: Option<Stream>,
     done: Vec<oneshot::Sender<Finish>>,
     finished: bool,
 }
@@ -57,6 +96,8 @@ pub(crate) struct Driver {
     seats: HashMap<SeatKey, Entry>,
     timers: BTreeSet<(Deadline, SeatKey)>,
     work: JoinSet<Done>,
+    /// The channel of the event streams; `None` if the program wants no streams.
+    ends: Option<EndChannel>,
     /// One for each owner of a token with a seat.
     keepers: HashMap<TokenOwner, TokenKeeper>,
     last: Now,
@@ -72,13 +113,19 @@ struct Closing {
 }
 
 impl Driver {
-    pub(crate) fn new(transport: Transport, commands: mpsc::UnboundedReceiver<Command>) -> Self {
+    /// Creates the driver. `event_streams` opens a stream for each held seat.
+    pub(crate) fn new(
+        transport: Transport,
+        commands: mpsc::UnboundedReceiver<Command>,
+        event_streams: bool,
+    ) -> Self {
         Self {
             transport,
             commands,
             seats: HashMap::new(),
             timers: BTreeSet::new(),
             work: JoinSet::new(),
+            ends: event_streams.then(EndChannel::new),
             keepers: HashMap::new(),
             last: clock::now(),
             closing: None,
@@ -101,6 +148,7 @@ impl Driver {
                         self.done(done);
                     }
                 }
+                Some((key, end)) = next_end(&mut self.ends) => self.step(key, Event::Ended(end)),
                 () = tokio::time::sleep(pause), if !self.seats.is_empty() => {}
             }
             self.tick();
@@ -150,7 +198,7 @@ impl Driver {
             shared.publish(State::Released, true);
             return;
         }
-        let token_owner = self.transport.tokens.owner(&plan.machine_id);
+        let token_owner = self.transport.tokens.owner(plan.door.machine());
         let (machine, actions) = Machine::new(plan, clock::now());
         let entry = Entry {
             machine,
@@ -160,6 +208,7 @@ impl Driver {
             token_owner,
             sent_with: TokenGeneration::default(),
             wants_token: false,
+            stream: None,
             done: Vec::new(),
             finished: false,
         };
@@ -190,27 +239,46 @@ impl Driver {
     fn done(&mut self, done: Done) {
         match done {
             Done::Request { key, event } => self.step(key, event),
-            Done::Token { owner, fresh } => {
-                if let Some(keeper) = self.keepers.get_mut(&owner) {
-                    keeper.finish(fresh);
+            Done::Token { owner, fresh } => self.refreshed(&owner, fresh),
+            Done::Stream { key, session, over } => {
+                if let Some(entry) = self.seats.get_mut(&key)
+                    && let Some(stream) = entry.stream.as_mut().filter(|stream| stream.session == session)
+                {
+                    let status = match over {
+                        StreamOver::Session => StreamStatus::Over,
+                        StreamOver::Rejected(subscription) => StreamStatus::Rejected(subscription),
+                    };
+                    // A stream of the same session may have been started since.
+                    if let StreamStatus::Open(handle) = std::mem::replace(&mut stream.status, status) {
+                        handle.abort();
+                    }
                 }
-                let waiting = self.seats.iter_mut();
-                let waiting = waiting.filter(|(_, entry)| entry.wants_token && entry.token_owner == owner);
-                let keys: Vec<SeatKey> = waiting
-                    .map(|(key, entry)| {
-                        entry.wants_token = false;
-                        *key
-                    })
-                    .collect();
-                for key in keys {
-                    self.step(key, if fresh { Event::TokenReady } else { Event::TokenFailed });
-                }
+                self.follow_session(key);
             }
+        }
+    }
+
+    /// Reports the result of a refresh to the seats of `owner` that wait for it, and opens rejected streams again.
+    fn refreshed(&mut self, owner: &TokenOwner, fresh: bool) {
+        if let Some(keeper) = self.keepers.get_mut(owner) {
+            keeper.finish(fresh);
+        }
+        let seats = self.seats.iter_mut().filter(|(_, entry)| entry.token_owner == *owner);
+        let waiting: Vec<(SeatKey, bool)> =
+            seats.map(|(key, entry)| (*key, std::mem::take(&mut entry.wants_token))).collect();
+        for (key, wants_token) in waiting {
+            if wants_token {
+                self.step(key, if fresh { Event::TokenReady } else { Event::TokenFailed });
+            }
+            self.follow_session(key);
         }
     }
 
     fn step(&mut self, key: SeatKey, event: Event) {
         let Some(entry) = self.seats.get_mut(&key) else { return };
+        if let Some(at) = entry.shared.active_at() {
+            entry.machine.note_activity(at);
+        }
         let actions = entry.machine.step(event, clock::now(), Jitter::new(rand::random()));
         self.carry_out(key, actions);
     }
@@ -305,6 +373,57 @@ impl Driver {
             }
             self.forget(key);
         }
+        self.follow_session(key);
+    }
+
+    /// Opens, keeps or closes the event stream of a seat, as the state of the seat says.
+    fn follow_session(&mut self, key: SeatKey) {
+        let Some(channel) = &self.ends else { return };
+        let Some(entry) = self.seats.get_mut(&key) else { return };
+        let is_held = match entry.machine.state(clock::now()) {
+            State::Active { .. } | State::Offline { .. } | State::Grace { .. } => true,
+            State::Acquiring | State::Reacquiring | State::Lost(_) | State::Refused(_) | State::Released => {
+                false
+            }
+        };
+        let session = entry.machine.session().filter(|_| is_held).map(str::to_owned);
+        let generation = self.keepers.get(&entry.token_owner).map(TokenKeeper::current).unwrap_or_default();
+        let subscription = match (session, entry.stream.take()) {
+            (None, None) => return,
+            (None, Some(stream)) => {
+                // The server's last word on a session counts while the seat is out of reach as well.
+                if matches!(stream.status, StreamStatus::Over) {
+                    entry.stream = Some(stream);
+                }
+                return;
+            }
+            (Some(session), Some(stream)) if stream.session == session => match &stream.status {
+                StreamStatus::Rejected(subscription) if stream.started_with < generation => {
+                    subscription.clone()
+                }
+                StreamStatus::Open(_) | StreamStatus::Rejected(_) | StreamStatus::Over => {
+                    entry.stream = Some(stream);
+                    return;
+                }
+            },
+            (Some(session), _) => Subscription {
+                path: entry.machine.plan().door.events_path(&session),
+                session,
+                owner: entry.token_owner.clone(),
+                last_id: None,
+                silence_max: SILENCE_MAX,
+            },
+        };
+        let session = subscription.session.clone();
+        let (transport, ends) = (self.transport.clone(), channel.sender.clone());
+        let handle = self.work.spawn({
+            let session = session.clone();
+            async move {
+                let over = listen(key, subscription, transport, ends).await;
+                Done::Stream { key, session, over }
+            }
+        });
+        entry.stream = Some(Stream { session, started_with: generation, status: StreamStatus::Open(handle) });
     }
 
     /// Removes a seat, and the keeper of its token with the token's last seat.
@@ -314,5 +433,13 @@ impl Driver {
         if !is_shared && !self.seats.values().any(|entry| entry.token_owner == token_owner) {
             self.keepers.remove(&token_owner);
         }
+    }
+}
+
+/// Waits for an end from the event streams. Returns `None` at once if the program wants no streams.
+async fn next_end(channel: &mut Option<EndChannel>) -> Option<(SeatKey, SessionEnd)> {
+    match channel {
+        Some(EndChannel { received, .. }) => received.recv().await,
+        None => None,
     }
 }

@@ -17,25 +17,33 @@ pub enum Error {
     /// The client was built outside of a Tokio runtime.
     #[error("the client needs a Tokio runtime: build it within one")]
     NoRuntime,
+    /// The thread of a blocking client cannot be started.
+    #[error("the thread of the client cannot be started")]
+    Thread(#[source] std::io::Error),
     /// The server refused the seat.
     #[error("{}: {}", .0.code(), .0.detail.as_deref().unwrap_or(&.0.title))]
     Denied(Box<Problem>),
     /// The server gave no usable answer in time.
     #[error("the server cannot be reached: {0}")]
     Offline(Failure),
-    /// The runtime of the client has shut down.
+    /// The program cancelled the acquire.
+    #[error("the acquire was cancelled")]
+    Cancelled,
+    /// The client was closed, or its runtime has shut down.
     #[error("the client is closed")]
     Closed,
 }
 
 impl Error {
-    /// Returns the code of the error: the kind of problem, `offline`, `closed` or `misuse`.
+    /// Returns the code of the error: the kind of problem, `offline`, `cancelled`, `closed`, `internal` or `misuse`.
     #[must_use]
     pub fn code(&self) -> &str {
         match self {
             Self::Denied(problem) => problem.code(),
             Self::Offline(_) => "offline",
+            Self::Cancelled => "cancelled",
             Self::Closed => "closed",
+            Self::Thread(_) => "internal",
             Self::Address { .. } | Self::Http(_) | Self::NoRuntime => "misuse",
         }
     }

@@ -1,31 +1,46 @@
-//! The Rust client: takes a seat of a license, keeps it with heartbeats, and tells its loss.
+//! The Rust client: takes a seat of a license or the screen of a device, keeps it with heartbeats, and tells its loss.
 //!
 //! The state machine of `seatkeeper-client-core` decides; this crate brings the clocks, the HTTP client and one task for all
 //! seats of a [`Client`]. The crate installs no signal handler, prints nothing, and reads neither the environment nor
 //! unnamed files.
+//!
+//! # The blocking client
+//!
+//! The feature `blocking` adds the module `blocking`, for programs without a Tokio runtime.
 
+#[cfg(feature = "blocking")]
+pub mod blocking;
 mod builder;
 mod client;
 mod clock;
+mod device;
 mod driver;
 mod error;
+mod events;
 mod license_key;
 mod license_tokens;
 mod machine_id;
+#[cfg(test)]
+#[path = "../tests/scripted/mod.rs"]
+mod scripted;
 mod seat;
 mod servers;
 mod shared;
+mod sse;
 mod tokens;
 mod transport;
 mod wire;
 
 pub use builder::ClientBuilder;
 pub use client::{Client, SeatRequest};
+pub use device::DeviceRequest;
 pub use error::{CheckError, Error};
 pub use license_key::LicenseKey;
 pub use machine_id::{MachineId, MachineIdError};
 pub use seat::Seat;
 pub use seatkeeper_client_core::{
-    Deadline, Failure, FieldError, Finish, Holder, Loss, LossReason, MaskedKey, Problem, State, Wait,
+    Deadline, DeviceSession, DeviceType, Failure, FieldError, Finish, Holder, Loss, LossReason, MaskedKey,
+    Problem, State, Wait,
 };
+pub use shared::Health;
 pub use tokens::TokenError;

@@ -1,15 +1,17 @@
 //! A seat in the hands of a program.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use seatkeeper_client_core::{Event, Finish, State};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::driver::{Command, SeatKey};
+use crate::driver::Command;
 use crate::error::{CheckError, Error};
-use crate::shared::Shared;
+use crate::shared::{Health, SeatKey, Shared};
 
-/// A seat of a license. Dropping it releases it in the background, as far as the runtime still runs.
+/// A seat of a license, or the screen of a device. A dropped seat is released in the background, as far as the runtime still
+/// runs.
 #[derive(Debug)]
 pub struct Seat {
     key: SeatKey,
@@ -56,8 +58,13 @@ impl Seat {
 
     /// Returns `Ok` while the program may go on. Without a loss the call takes no lock and costs one reading of a clock.
     pub fn check(&self) -> Result<(), CheckError> {
-        if self.shared.is_valid() {
-            return Ok(());
+        self.health().map(|_| ())
+    }
+
+    /// Returns the health of the seat while the program may go on, at the price of [`check`](Self::check).
+    pub fn health(&self) -> Result<Health, CheckError> {
+        if let Some(health) = self.shared.health() {
+            return Ok(health);
         }
         match self.state() {
             State::Lost(loss) => Err(CheckError::Lost(loss)),
@@ -71,19 +78,31 @@ impl Seat {
         }
     }
 
+    /// Returns the time until the program may no longer go on without a word of the server; zero without a seat. Lock-free.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        self.shared.remaining()
+    }
+
+    /// Notes that the user did something. Once a program has called `activity`, each heartbeat tells the time since the last
+    /// call. The call itself sends nothing and takes no lock.
+    pub fn activity(&self) {
+        self.shared.note_activity();
+    }
+
     /// Returns the id of the session, which changes when the seat is acquired again.
     #[must_use]
     pub fn session_id(&self) -> Option<String> {
         self.shared.session().id
     }
 
-    /// Returns the id of the license.
+    /// Returns the id of the license; `None` for a device.
     #[must_use]
     pub fn license_id(&self) -> Option<String> {
         self.shared.session().license_id
     }
 
-    /// Returns the seats in use and in total at the time of the grant.
+    /// Returns the seats in use and in total at the time of the grant; for a device, the devices in use and the plan's limit.
     #[must_use]
     pub fn seats(&self) -> Option<(u32, u32)> {
         self.shared.session().seats
@@ -91,6 +110,11 @@ impl Seat {
 
     /// Gives the seat back, within two seconds.
     pub async fn release(self) -> Result<Finish, Error> {
+        self.give_back().await
+    }
+
+    /// Gives the seat back, within two seconds. The request is sent by the first poll, also if the future is dropped then.
+    pub(crate) async fn give_back(&self) -> Result<Finish, Error> {
         let (done, finish) = oneshot::channel();
         self.commands.send(Command::Release { key: self.key, done }).map_err(|_| Error::Closed)?;
         finish.await.map_err(|_| Error::Closed)

@@ -9,6 +9,10 @@ use tokio::sync::watch;
 
 use crate::clock;
 
+/// Names a seat within its client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct SeatKey(pub u64);
+
 /// The session of a seat.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Session {
@@ -17,11 +21,27 @@ pub(crate) struct Session {
     pub seats: Option<(u32, u32)>,
 }
 
+/// The standing of a seat while the program may go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// The server confirmed the seat lately.
+    Active,
+    /// The server does not answer, and the seat is still held.
+    Offline,
+    /// The deadline has passed in an outage, and the vendor lets the program go on.
+    Grace,
+}
+
+/// The low bits of [`Shared::valid_until`], which hold the health.
+const HEALTH_BITS: u32 = 2;
+
 /// One seat's state, written by the driver alone.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    /// The end of validity on the `boot` clock, in milliseconds; 0 is invalid.
+    /// The end of validity on the `boot` clock in milliseconds, above [`HEALTH_BITS`] for the health; 0 is invalid.
     valid_until: AtomicU64,
+    /// The last activity of the user on the `boot` clock, in milliseconds; 0 without an activity.
+    active_at: AtomicU64,
     state: watch::Sender<State>,
     session: Mutex<Session>,
 }
@@ -29,15 +49,20 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new() -> Self {
         let (state, _) = watch::channel(State::Acquiring);
-        Self { valid_until: AtomicU64::new(0), state, session: Mutex::new(Session::default()) }
+        Self {
+            valid_until: AtomicU64::new(0),
+            active_at: AtomicU64::new(0),
+            state,
+            session: Mutex::new(Session::default()),
+        }
     }
 
     /// Publishes a state; `told` wakes those who watch.
     pub(crate) fn publish(&self, state: State, told: bool) {
         let valid_until = match &state {
-            State::Active { until } | State::Offline { until, .. } | State::Grace { until } => {
-                milliseconds(until.boot())
-            }
+            State::Active { until } => pack(*until, Health::Active),
+            State::Offline { until, .. } => pack(*until, Health::Offline),
+            State::Grace { until } => pack(*until, Health::Grace),
             State::Acquiring | State::Reacquiring | State::Lost(_) | State::Refused(_) | State::Released => 0,
         };
         self.valid_until.store(valid_until, Ordering::Release);
@@ -45,6 +70,17 @@ impl Shared {
             *current = state;
             told
         });
+    }
+
+    /// Notes an activity of the user. Lock-free.
+    pub(crate) fn note_activity(&self) {
+        self.active_at.fetch_max(milliseconds(clock::boot()).max(1), Ordering::Relaxed);
+    }
+
+    /// Returns the last activity of the user.
+    pub(crate) fn active_at(&self) -> Option<Deadline> {
+        let at = self.active_at.load(Ordering::Relaxed);
+        (at > 0).then(|| Deadline::from_boot(Duration::from_millis(at)))
     }
 
     pub(crate) fn set_session(&self, session: Session) {
@@ -55,9 +91,16 @@ impl Shared {
         self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns true while the program may go on. Lock-free.
-    pub(crate) fn is_valid(&self) -> bool {
-        milliseconds(clock::boot()) < self.valid_until.load(Ordering::Acquire)
+    /// Returns the health while the program may go on. Lock-free.
+    pub(crate) fn health(&self) -> Option<Health> {
+        let packed = self.valid_until.load(Ordering::Acquire);
+        (milliseconds(clock::boot()) < packed >> HEALTH_BITS).then(|| unpack(packed))
+    }
+
+    /// Returns the time until the program may no longer go on. Lock-free.
+    pub(crate) fn remaining(&self) -> Duration {
+        let until = self.valid_until.load(Ordering::Acquire) >> HEALTH_BITS;
+        Duration::from_millis(until.saturating_sub(milliseconds(clock::boot())))
     }
 
     /// Returns the state of this instant: `Active` ends by itself at its deadline.
@@ -73,6 +116,23 @@ impl Shared {
 
     pub(crate) fn watch(&self) -> watch::Receiver<State> {
         self.state.subscribe()
+    }
+}
+
+fn pack(until: Deadline, health: Health) -> u64 {
+    let health = match health {
+        Health::Active => 0,
+        Health::Offline => 1,
+        Health::Grace => 2,
+    };
+    milliseconds(until.boot()).min(u64::MAX >> HEALTH_BITS) << HEALTH_BITS | health
+}
+
+fn unpack(packed: u64) -> Health {
+    match packed & ((1 << HEALTH_BITS) - 1) {
+        0 => Health::Active,
+        1 => Health::Offline,
+        _ => Health::Grace,
     }
 }
 

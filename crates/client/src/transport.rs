@@ -20,7 +20,7 @@ impl Transport {
     /// Sends the request with the token of `owner`, and returns its response within the request's timeout.
     pub(crate) async fn send(self, owner: TokenOwner, request: Request) -> Result<Response, Failure> {
         let deadline = Instant::now() + request.timeout;
-        let token = match timeout_at(deadline, self.tokens.current(&owner)).await {
+        let token = match timeout_at(deadline, self.token(&owner, request.bearer)).await {
             Ok(Ok(token)) => token,
             Ok(Err(NoToken::Answer(answer))) => return answer_without_token(request.method, answer),
             Ok(Err(NoToken::Failure(failure))) => return Err(failure),
@@ -32,8 +32,16 @@ impl Transport {
             Verb::Patch => Method::PATCH,
             Verb::Delete => Method::DELETE,
         };
-        let call = Call { method, path: &request.path, body: request.body.as_ref(), token: Some(&token) };
+        let call = Call { method, path: &request.path, body: request.body.as_ref(), token: token.as_deref() };
         self.wire.send(call, deadline).await
+    }
+
+    /// Returns the token of `owner` for a request that needs one.
+    async fn token(&self, owner: &TokenOwner, bearer: bool) -> Result<Option<String>, NoToken> {
+        if !bearer {
+            return Ok(None);
+        }
+        self.tokens.current(owner).await.map(Some)
     }
 }
 

@@ -74,7 +74,7 @@ async fn answer(
 }
 
 fn client(url: &str) -> Client {
-    Client::builder(url).token(TOKEN).build().unwrap()
+    Client::builder(url).token(TOKEN).event_streams(false).build().unwrap()
 }
 
 #[tokio::test]

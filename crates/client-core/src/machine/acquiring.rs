@@ -12,7 +12,6 @@ use crate::answer::{Setback, read_acquire};
 use crate::event::Event;
 use crate::plan::Wait;
 use crate::problem::Problem;
-use crate::request::Call;
 use crate::response::{Failure, Response};
 use crate::retry::Retry;
 use crate::state::Refusal;
@@ -88,7 +87,7 @@ impl Acquiring {
             Ok(grant) => return Phase::Holding(Holding::start(grant, sent, self.retry, context)),
             Err(setback) => setback,
         };
-        self.orphan.acquire_set_back(&setback);
+        self.orphan.acquire_set_back(&setback, context.plan.door.full_code());
         match setback {
             Setback::Transient { failure, retry_after, .. } => self.failed(failure, retry_after, context),
             Setback::Hopeless => self.refused(Refusal::Unreachable(Failure::Unavailable)),
@@ -96,7 +95,9 @@ impl Acquiring {
                 self.exchange = Exchange::refresh_token(context);
                 Phase::Acquiring(self)
             }
-            Setback::Refused(problem) if problem.code() == "license-full" => self.full(problem, context),
+            Setback::Refused(problem) if problem.code() == context.plan.door.full_code() => {
+                self.full(problem, context)
+            }
             Setback::Unauthenticated(problem) | Setback::Refused(problem) => {
                 self.refused(Refusal::Denied(problem))
             }
@@ -151,5 +152,5 @@ impl Acquiring {
 }
 
 fn ask(refreshed: bool, retry: &mut Retry, context: &mut Context<'_>) -> Exchange {
-    Exchange::send(Call::acquire(context.plan), TIMEOUT, refreshed, retry, context)
+    Exchange::send(context.acquire(), TIMEOUT, refreshed, retry, context)
 }

@@ -11,7 +11,6 @@ use super::releasing::Releasing;
 use crate::answer::{BeatSetback, read_heartbeat};
 use crate::event::{Event, SessionEnd};
 use crate::lease::{Grant, Lease, Reacquire, Renewal};
-use crate::request::Call;
 use crate::response::Response;
 use crate::retry::{Retry, after_hopeless};
 use crate::state::{Loss, LossReason, State};
@@ -142,7 +141,13 @@ impl Holding {
     }
 
     fn beat(&mut self, refreshed: bool, context: &mut Context<'_>) {
-        let call = Call::heartbeat(&self.lease.session);
+        // An outage that is told in this step counts for this heartbeat.
+        self.tell_outage(context);
+        let offline = match self.health {
+            Health::Offline { since } => Some(since),
+            Health::Confirmed | Health::Failing { .. } => None,
+        };
+        let call = context.heartbeat(&self.lease.session.id, offline);
         let timeout = self.lease.timeout();
         self.exchange = Exchange::send(call, timeout, refreshed, &mut self.retry, context);
     }
@@ -184,8 +189,16 @@ impl Holding {
                 Phase::Lost(loss, Orphan::Known(self.lease.session))
             }
             Err(BeatSetback::NotFound) => self.over(LossReason::NotFound, None, context),
-            Err(BeatSetback::Gone { reason, by }) => self.over(reason, by, context),
+            Err(BeatSetback::Gone { reason, by }) => {
+                let by = by.or_else(|| self.cause_told(&reason));
+                self.over(reason, by, context)
+            }
         }
+    }
+
+    /// Returns the cause of an end with this reason, if the event stream told one.
+    fn cause_told(&self, reason: &LossReason) -> Option<String> {
+        self.told_end.as_ref().filter(|end| end.reason == *reason)?.by.clone()
     }
 
     /// Handles the end of the session: acquires again where the policy allows.
@@ -232,7 +245,7 @@ impl Holding {
 
     /// Confirms an end from the event stream by a heartbeat: a stream may lag behind the session.
     fn ended(mut self, end: SessionEnd, context: &mut Context<'_>) -> Phase {
-        if end.session != self.lease.session {
+        if end.session != self.lease.session.id {
             return Phase::Holding(self);
         }
         self.exchange.cancel(context);

@@ -1,6 +1,7 @@
 //! Orphaned sessions: alive at the server, perhaps, without a lease in the machine.
 
 use crate::answer::Setback;
+use crate::lease::HeldSession;
 use crate::response::Failure;
 
 /// The orphaned session of the holder, for a release to end. A holder has at most one live session.
@@ -10,7 +11,7 @@ pub(super) enum Orphan {
     #[default]
     None,
     /// The session of the last lease may live.
-    Known(String),
+    Known(HeldSession),
     /// The reply to an acquire is lost, so a session with an unknown id may live. An acquire is idempotent by holder:
     /// the next acquire tells the id, also the id of an earlier session.
     Unknown,
@@ -29,11 +30,12 @@ impl Orphan {
         }
     }
 
-    /// Notes an acquire without a grant. A full license resumes the session of a holder, so `license-full` proves that no session lives.
-    pub(super) fn acquire_set_back(&mut self, setback: &Setback) {
+    /// Notes an acquire without a grant. A full license resumes the session of a holder, so the problem `full` proves that no
+    /// session lives.
+    pub(super) fn acquire_set_back(&mut self, setback: &Setback, full: &str) {
         match setback {
             Setback::Transient { in_doubt: true, .. } => *self = Self::Unknown,
-            Setback::Refused(problem) if problem.code() == "license-full" => *self = Self::None,
+            Setback::Refused(problem) if problem.code() == full => *self = Self::None,
             Setback::Transient { in_doubt: false, .. }
             | Setback::Hopeless
             | Setback::Unauthenticated(_)

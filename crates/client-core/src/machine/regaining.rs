@@ -12,7 +12,6 @@ use super::releasing::Releasing;
 use crate::answer::{BeatSetback, Setback, read_acquire, read_heartbeat};
 use crate::event::Event;
 use crate::lease::{Lease, Reacquire};
-use crate::request::Call;
 use crate::response::Response;
 use crate::retry::{Retry, after_hopeless};
 use crate::state::{Loss, LossReason, State};
@@ -23,6 +22,8 @@ use crate::time::Deadline;
 pub(super) struct Regaining {
     /// The last lease, whose session may be over.
     lease: Lease,
+    /// The start of the outage.
+    since: Deadline,
     exchange: Exchange,
     retry: Retry,
     reason: LossReason,
@@ -35,7 +36,7 @@ pub(super) struct Regaining {
 #[derive(Debug)]
 enum Face {
     /// The host just woke; the first answer decides.
-    Offline { since: Deadline },
+    Offline,
     /// The vendor lets the program go on until then.
     Grace { until: Deadline },
     /// The server ended the session; the loss is told at `give_up`.
@@ -47,9 +48,9 @@ enum Face {
 impl Regaining {
     pub(super) fn new(lease: Lease, retry: Retry, since: Deadline, refused: bool) -> Self {
         let exchange = Exchange::Waiting { at: lease.until };
-        let (reason, face) = (LossReason::Deadline, Face::Offline { since });
+        let (reason, face) = (LossReason::Deadline, Face::Offline);
         let orphan = Orphan::Known(lease.session.clone());
-        Self { lease, exchange, retry, reason, face, refused, orphan }
+        Self { lease, since, exchange, retry, reason, face, refused, orphan }
     }
 
     /// Asks at once after a sleep past the deadline.
@@ -90,7 +91,7 @@ impl Regaining {
 
     pub(super) fn state(&self) -> State {
         match &self.face {
-            Face::Offline { since } => State::Offline { since: *since, until: self.lease.until },
+            Face::Offline => State::Offline { since: self.since, until: self.lease.until },
             Face::Grace { until } => State::Grace { until: *until },
             Face::Reacquiring { .. } => State::Reacquiring,
             Face::Lost => State::Lost(self.loss(true)),
@@ -101,7 +102,7 @@ impl Regaining {
         let turn = match self.face {
             Face::Grace { until } => Some(until),
             Face::Reacquiring { give_up } => Some(give_up),
-            Face::Offline { .. } | Face::Lost => None,
+            Face::Offline | Face::Lost => None,
         };
         [self.exchange.wake_at(), turn].into_iter().flatten().min()
     }
@@ -160,7 +161,7 @@ impl Regaining {
             Ok(grant) => return Phase::Holding(Holding::start(grant, sent, self.retry, context)),
             Err(setback) => setback,
         };
-        self.orphan.acquire_set_back(&setback);
+        self.orphan.acquire_set_back(&setback, context.plan.door.full_code());
         match setback {
             Setback::Transient { retry_after, .. } => self.failed(retry_after, context),
             Setback::Hopeless => self.hopeless(context),
@@ -233,8 +234,8 @@ impl Regaining {
         let until = self.lease.until.after(self.lease.grace);
         let grace = !self.refused && !until.has_passed(context.now);
         self.face = match self.face {
-            Face::Offline { .. } if grace => Face::Grace { until },
-            Face::Offline { .. } => Face::Lost,
+            Face::Offline if grace => Face::Grace { until },
+            Face::Offline => Face::Lost,
             Face::Grace { .. } if self.refused => Face::Lost,
             face @ (Face::Grace { .. } | Face::Reacquiring { .. } | Face::Lost) => face,
         };
@@ -246,7 +247,7 @@ impl Regaining {
         let over = match self.face {
             Face::Grace { until } => until.has_passed(context.now),
             Face::Reacquiring { give_up } => give_up.has_passed(context.now),
-            Face::Offline { .. } | Face::Lost => false,
+            Face::Offline | Face::Lost => false,
         };
         if over {
             self.face = Face::Lost;
@@ -256,7 +257,7 @@ impl Regaining {
                 self.exchange.cancel(context);
                 Phase::Lost(self.loss(false), self.orphan)
             }
-            Face::Offline { .. } | Face::Grace { .. } | Face::Reacquiring { .. } | Face::Lost => {
+            Face::Offline | Face::Grace { .. } | Face::Reacquiring { .. } | Face::Lost => {
                 Phase::Regaining(self)
             }
         }
@@ -268,8 +269,8 @@ impl Regaining {
 
     fn ask(&mut self, refreshed: bool, context: &mut Context<'_>) {
         let call = match self.lease.reacquire {
-            Reacquire::ExpiredOnly => Call::acquire(context.plan),
-            Reacquire::Never => Call::heartbeat(&self.lease.session),
+            Reacquire::ExpiredOnly => context.acquire(),
+            Reacquire::Never => context.heartbeat(&self.lease.session.id, Some(self.since)),
         };
         self.exchange = Exchange::send(call, TIMEOUT, refreshed, &mut self.retry, context);
     }

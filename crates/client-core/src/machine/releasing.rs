@@ -1,6 +1,6 @@
 //! Release: one retry within a budget of two seconds, and no heartbeat after the call.
 //!
-//! A session with a known id is deleted. After a lost reply to an acquire the id is unknown: the next acquire, idempotent by
+//! A session with a known id is deleted, by its release code if no token is accepted. After a lost reply to an acquire the id is unknown: the next acquire, idempotent by
 //! holder, tells the id. [`Finish::GivenBack`] rests on the server's word, or on a holder without a request that could take a
 //! seat.
 
@@ -13,9 +13,8 @@ use super::orphan::Orphan;
 use crate::action::{Action, Finish};
 use crate::answer::{Setback, read_acquire};
 use crate::event::Event;
-use crate::lease::Lease;
-use crate::request::Call;
-use crate::response::Response;
+use crate::lease::{HeldSession, Lease};
+use crate::response::{Failure, Response};
 use crate::retry::Retry;
 use crate::time::Deadline;
 
@@ -39,7 +38,9 @@ enum Stage {
     /// `finds` counts the acquires of the release itself.
     Finding { exchange: Exchange, orphan: Orphan, finds: u32 },
     /// The session is being released.
-    Deleting { session: String, exchange: Exchange, retried: bool },
+    Deleting { session: HeldSession, exchange: Exchange, retried: bool },
+    /// The session is being released by its code. The answer confirms nothing.
+    ByCode { session: HeldSession, exchange: Exchange },
 }
 
 fn given_back(context: &mut Context<'_>) -> Phase {
@@ -91,6 +92,14 @@ impl Releasing {
             Stage::Deleting { session, exchange, retried } => {
                 Self::deleting(session, exchange, retried, event, over, context)
             }
+            Stage::ByCode { session, exchange } => match exchange.take(event, context) {
+                Outcome::Unrelated => {
+                    Phase::Releasing(Self { stage: Stage::ByCode { session, exchange }, over })
+                }
+                Outcome::Send { .. } | Outcome::Answered { .. } | Outcome::Failed(_) => {
+                    unconfirmed(Orphan::Known(session), context)
+                }
+            },
         }
     }
 
@@ -99,7 +108,9 @@ impl Releasing {
         let stage = match orphan {
             Orphan::None => return given_back(context),
             Orphan::Known(session) => Stage::delete(session, false, false, context),
-            Orphan::Unknown if finds < FINDS_MAX => Stage::find(orphan, finds + 1, false, context),
+            Orphan::Unknown if finds < FINDS_MAX && context.plan.door.may_find_by_acquire() => {
+                Stage::find(orphan, finds + 1, false, context)
+            }
             Orphan::Unknown => return unconfirmed(orphan, context),
         };
         Phase::Releasing(Self { stage, over })
@@ -142,7 +153,7 @@ impl Releasing {
             Ok(grant) => return Self::pursue(Orphan::Known(grant.session), finds, over, context),
             Err(setback) => setback,
         };
-        orphan.acquire_set_back(&setback);
+        orphan.acquire_set_back(&setback, context.plan.door.full_code());
         match setback {
             Setback::Unauthenticated(_) if orphan == Orphan::Unknown && !refreshed => {
                 let exchange = Exchange::refresh_token(context);
@@ -157,7 +168,7 @@ impl Releasing {
     }
 
     fn deleting(
-        session: String,
+        session: HeldSession,
         exchange: Exchange,
         retried: bool,
         event: Event,
@@ -174,12 +185,15 @@ impl Releasing {
             Outcome::Send { refreshed } => {
                 Phase::Releasing(Self { stage: Stage::delete(session, true, refreshed, context), over })
             }
+            Outcome::Failed(Failure::NoToken) if session.code.is_some() => {
+                Self::release_by_code(session, over, context)
+            }
             Outcome::Failed(_) => Self::delete_again(session, retried, over, context),
         }
     }
 
     fn deleted(
-        session: String,
+        session: HeldSession,
         response: &Response,
         retried: bool,
         refreshed: bool,
@@ -192,12 +206,22 @@ impl Releasing {
                 let exchange = Exchange::refresh_token(context);
                 Phase::Releasing(Self { stage: Stage::Deleting { session, exchange, retried }, over })
             }
+            401 => Self::release_by_code(session, over, context),
             408 | 429 | 500..=599 => Self::delete_again(session, retried, over, context),
             _ => unconfirmed(Orphan::Known(session), context),
         }
     }
 
-    fn delete_again(session: String, retried: bool, over: Deadline, context: &mut Context<'_>) -> Phase {
+    /// Releases without a token; a session without a code ends by its TTL.
+    fn release_by_code(session: HeldSession, over: Deadline, context: &mut Context<'_>) -> Phase {
+        let Some(call) = context.plan.door.release_by_code(&session) else {
+            return unconfirmed(Orphan::Known(session), context);
+        };
+        let exchange = Exchange::send(call, TIMEOUT, false, &mut Retry::default(), context);
+        Phase::Releasing(Self { stage: Stage::ByCode { session, exchange }, over })
+    }
+
+    fn delete_again(session: HeldSession, retried: bool, over: Deadline, context: &mut Context<'_>) -> Phase {
         if retried {
             return unconfirmed(Orphan::Known(session), context);
         }
@@ -207,13 +231,12 @@ impl Releasing {
 
 impl Stage {
     fn find(orphan: Orphan, finds: u32, refreshed: bool, context: &mut Context<'_>) -> Self {
-        let call = Call::acquire(context.plan);
-        let exchange = Exchange::send(call, TIMEOUT, refreshed, &mut Retry::default(), context);
+        let exchange = Exchange::send(context.acquire(), TIMEOUT, refreshed, &mut Retry::default(), context);
         Self::Finding { exchange, orphan, finds }
     }
 
-    fn delete(session: String, retried: bool, refreshed: bool, context: &mut Context<'_>) -> Self {
-        let call = Call::release(&session);
+    fn delete(session: HeldSession, retried: bool, refreshed: bool, context: &mut Context<'_>) -> Self {
+        let call = context.plan.door.release(&session.id);
         let exchange = Exchange::send(call, TIMEOUT, refreshed, &mut Retry::default(), context);
         Self::Deleting { session, exchange, retried }
     }
@@ -227,7 +250,7 @@ impl Stage {
                 }
                 orphan
             }
-            Self::Deleting { session, exchange, .. } => {
+            Self::Deleting { session, exchange, .. } | Self::ByCode { session, exchange } => {
                 exchange.cancel(context);
                 Orphan::Known(session)
             }

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use seatkeeper_client_core::{Action, Deadline, Event, Failure, Jitter, Machine, Plan, RequestId, Response};
+use seatkeeper_client_core::{
+    Action, Deadline, Event, Failure, Jitter, LicenseDoor, Machine, Plan, RequestId, Response,
+};
 use serde_json::json;
 
 use crate::clocks::Clocks;
@@ -34,7 +36,8 @@ impl SplitMix64 {
 fn requests(fleet: &Fleet, number: usize) -> Vec<Duration> {
     let mut random = SplitMix64(fleet.seed.wrapping_add(number as u64));
     let mut clocks = Clocks::new();
-    let (mut machine, mut actions) = Machine::new(Plan::new("K", format!("m{number}")), clocks.now());
+    let plan = Plan::new(LicenseDoor::new("K", format!("m{number}")));
+    let (mut machine, mut actions) = Machine::new(plan, clocks.now());
     let (from, to) = (clocks.point(fleet.outage_from), clocks.point(fleet.outage_to));
     let end = clocks.point(fleet.until);
     let mut flight: Option<(RequestId, Deadline, bool)> = None;

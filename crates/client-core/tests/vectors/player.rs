@@ -4,13 +4,15 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use seatkeeper_client_core::{
-    Action, Deadline, Event, Failure, Finish, Jitter, LossReason, Machine, Method, Plan, Request, RequestId,
-    Response, SessionEnd, State, Wait,
+    Action, Deadline, DeviceDoor, DeviceType, Door, Event, Failure, Finish, Jitter, LicenseDoor, LossReason,
+    Machine, Method, Plan, Request, RequestId, Response, SessionEnd, State, Wait,
 };
 use serde_json::{Map, Value, json};
 
 use crate::clocks::Clocks;
-use crate::script::{Answer, Expect, Given, GivenWait, Jitters, Notice, Vector, Verb, parse_span};
+use crate::script::{
+    Answer, Expect, Given, GivenDevice, GivenWait, Jitters, Notice, Vector, Verb, parse_span,
+};
 
 /// More steps at one instant are a livelock.
 const STEPS_AT_ONCE_MAX: usize = 100;
@@ -24,6 +26,7 @@ struct Flight {
 struct Player<'a> {
     machine: Machine,
     clocks: Clocks,
+    is_device: bool,
     jitters: &'a Jitters,
     steps: usize,
     /// Requests not matched by an `expect` yet, each with its send time.
@@ -42,6 +45,7 @@ pub(crate) fn play(vector: &Vector) {
     let mut player = Player {
         machine,
         clocks,
+        is_device: vector.given.device.is_some(),
         jitters: &vector.jitter,
         steps: 0,
         sent: VecDeque::new(),
@@ -63,16 +67,37 @@ pub(crate) fn play(vector: &Vector) {
 
 fn plan(given: &Given) -> Plan {
     Plan {
-        instance_id: given.instance_id.clone(),
-        user_agent: given.user_agent.clone(),
-        metadata: given.metadata.clone(),
         wait: match given.wait {
             None => Wait::No,
             Some(GivenWait::For(span)) => Wait::For(span),
             Some(GivenWait::Forever) => Wait::Forever,
         },
         patience: given.patience,
-        ..Plan::new(given.license_key.as_str(), given.machine_id.as_str())
+        ..Plan::new(given.device.as_ref().map_or_else(|| license(given).into(), device))
+    }
+}
+
+fn device(given: &GivenDevice) -> Door {
+    let session = |text: &Option<String>| text.as_deref().map(id);
+    DeviceDoor {
+        device_name: given.device_name.clone(),
+        session_id: session(&given.session_id),
+        replace_session_id: session(&given.replace_session_id),
+        ..DeviceDoor::new(
+            given.device_id.as_str(),
+            DeviceType::from_name(&given.device_type).expect("a type"),
+        )
+    }
+    .into()
+}
+
+fn license(given: &Given) -> LicenseDoor {
+    LicenseDoor {
+        instance_id: given.instance_id.clone(),
+        user_agent: given.user_agent.clone(),
+        metadata: given.metadata.clone(),
+        client: given.client.clone(),
+        ..LicenseDoor::new(given.license_key.as_str(), given.machine_id.as_str())
     }
 }
 
@@ -130,11 +155,19 @@ impl Player<'_> {
             "session_id": "$S", "expires_in_seconds": 360, "heartbeat_interval_seconds": 120, "status": "acquired",
         });
         json.as_object_mut().unwrap().extend(fields.clone());
-        self.expect(&expect("POST", "/api/v1/licenses/acquire"));
+        let path = if self.is_device { "/api/v1/devices/sessions" } else { "/api/v1/licenses/acquire" };
+        self.expect(&expect("POST", path));
         self.answer(&Answer { status: 201, retry_after: None, json: Some(json), text: None });
     }
 
     fn beat(&mut self, fields: &Map<String, Value>) {
+        if self.is_device {
+            assert!(fields.is_empty(), "a device's heartbeat is answered 204");
+            let json = Some(json!({ "session_id": "$S" }));
+            self.expect(&Expect { json, ..expect("POST", "/api/v1/devices/sessions/heartbeat") });
+            self.answer(&Answer { status: 204, retry_after: None, json: None, text: None });
+            return;
+        }
         let mut json = json!({ "expires_in_seconds": 360 });
         json.as_object_mut().unwrap().extend(fields.clone());
         self.expect(&expect("PATCH", "/api/v1/licenses/sessions/$S/heartbeat"));
@@ -145,16 +178,17 @@ impl Player<'_> {
         let Some((request, sent)) = self.sent.pop_front() else { panic!("no request is sent") };
         assert_eq!(request.method.as_str(), expect.method);
         assert_eq!(request.path, id(&expect.path));
-        if let Some(json) = &expect.json {
-            assert_eq!(request.body.as_ref(), Some(json));
+        match &expect.json {
+            Some(json) => assert_eq!(request.body, serde_json::from_str(&id(&json.to_string())).unwrap()),
+            None => assert_eq!(request.body.is_some(), request.method == Method::Post, "{:?}", request.body),
         }
+        assert_eq!(request.bearer, expect.bearer, "the bearer token");
         if let Some(at) = expect.at {
             assert_eq!(sent.as_millis(), at.as_millis(), "the time of the request");
         }
         if let Some(timeout) = expect.timeout {
             assert_eq!(request.timeout.as_millis(), timeout.as_millis(), "the timeout of the request");
         }
-        assert_eq!(request.body.is_some(), request.method == Method::Post, "a body where there is one");
         self.expected = Some(request.id);
     }
 
@@ -190,6 +224,7 @@ impl Player<'_> {
             "release" => self.step(Event::Release),
             "acquire" => self.step(Event::Acquire),
             "wake" => self.step(Event::Wake),
+            "activity" => self.machine.note_activity(self.clocks.now().instant()),
             other => panic!("no call: {other}"),
         }
     }
@@ -301,7 +336,14 @@ impl Player<'_> {
 }
 
 fn expect(method: &str, path: &str) -> Expect {
-    Expect { method: method.to_owned(), path: path.to_owned(), json: None, at: None, timeout: None }
+    Expect {
+        method: method.to_owned(),
+        path: path.to_owned(),
+        json: None,
+        bearer: true,
+        at: None,
+        timeout: None,
+    }
 }
 
 /// Puts ids where a vector has their names.
@@ -318,6 +360,7 @@ fn failure(kind: &str) -> Failure {
         "timeout" => Failure::Timeout,
         "truncated" => Failure::Truncated,
         "garbage" => Failure::Garbage,
+        "no-token" => Failure::NoToken,
         other => panic!("no failure: {other}"),
     }
 }

@@ -43,10 +43,23 @@ pub(crate) struct Given {
     pub(crate) instance_id: Option<String>,
     pub(crate) user_agent: Option<String>,
     pub(crate) metadata: Option<Map<String, Value>>,
+    pub(crate) client: Option<Map<String, Value>>,
+    pub(crate) device: Option<GivenDevice>,
     #[serde(deserialize_with = "optional_wait")]
     pub(crate) wait: Option<GivenWait>,
     #[serde(deserialize_with = "span")]
     pub(crate) patience: Duration,
+}
+
+/// A device that asks for a screen.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GivenDevice {
+    pub(crate) device_id: String,
+    pub(crate) device_type: String,
+    pub(crate) device_name: Option<String>,
+    pub(crate) session_id: Option<String>,
+    pub(crate) replace_session_id: Option<String>,
 }
 
 pub(crate) enum GivenWait {
@@ -62,6 +75,8 @@ impl Default for Given {
             instance_id: None,
             user_agent: None,
             metadata: None,
+            client: None,
+            device: None,
             wait: None,
             patience: Duration::from_secs(10),
         }
@@ -100,10 +115,16 @@ pub(crate) struct Expect {
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) json: Option<Value>,
+    #[serde(default = "yes")]
+    pub(crate) bearer: bool,
     #[serde(default, deserialize_with = "optional_span")]
     pub(crate) at: Option<Duration>,
     #[serde(default, deserialize_with = "optional_span")]
     pub(crate) timeout: Option<Duration>,
+}
+
+fn yes() -> bool {
+    true
 }
 
 #[derive(Deserialize)]

@@ -11,10 +11,7 @@ use crate::license_key::LicenseKey;
 use crate::servers::Servers;
 use crate::wire::Wire;
 
-#[path = "../../tests/scripted/mod.rs"]
-mod scripted;
-
-use scripted::{Reply, Scripted};
+use crate::scripted::{Reply, Scripted};
 
 const LIFE: u64 = 1_000;
 const TARGET: &str = "POST /api/v1/licenses/token";

@@ -7,6 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::mpsc;
 
 /// A request as it arrived.
 #[derive(Clone, Debug)]
@@ -17,6 +18,39 @@ pub(crate) struct Arrived {
     pub(crate) token: Option<String>,
     /// The JSON body, or `null`.
     pub(crate) body: Value,
+    /// The header `Accept`.
+    pub(crate) accept: Option<String>,
+    /// The header `Last-Event-ID`.
+    pub(crate) last_event_id: Option<String>,
+}
+
+/// A request for an event stream, which the test answers by itself.
+pub(crate) struct OpenStream {
+    pub(crate) request: Arrived,
+    connection: TcpStream,
+}
+
+impl OpenStream {
+    /// Answers with a status alone.
+    pub(crate) async fn refuse(mut self, status: u16) {
+        self.send(&format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")).await;
+    }
+
+    /// Answers with the head of a stream.
+    pub(crate) async fn accept(&mut self) {
+        self.send("HTTP/1.1 200 X\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n").await;
+    }
+
+    pub(crate) async fn send(&mut self, text: &str) {
+        // A closed connection needs no answer.
+        let _ = self.connection.write_all(text.as_bytes()).await;
+    }
+
+    /// Waits until the client closes the connection.
+    pub(crate) async fn closed(mut self) {
+        let mut rest = [0; 64];
+        while self.connection.read(&mut rest).await.is_ok_and(|length| length > 0) {}
+    }
 }
 
 /// An answer: status, further header lines, body, and the delay before the answer.
@@ -36,8 +70,25 @@ pub(crate) struct Scripted {
 }
 
 impl Scripted {
-    /// Starts a server. `reply` gets each request with the number of earlier requests for the same target.
+    /// Starts a server. `reply` gets each request with the number of earlier requests for the same target. A request for
+    /// an event stream is answered 404.
     pub(crate) async fn start<F>(reply: F) -> Self
+    where
+        F: Fn(&Arrived, usize) -> Reply + Send + Sync + 'static,
+    {
+        Self::start_with(reply, None).await
+    }
+
+    /// Starts a server whose event streams the test answers.
+    pub(crate) async fn start_streaming<F>(reply: F) -> (Self, mpsc::UnboundedReceiver<OpenStream>)
+    where
+        F: Fn(&Arrived, usize) -> Reply + Send + Sync + 'static,
+    {
+        let (streams, opened) = mpsc::unbounded_channel();
+        (Self::start_with(reply, Some(streams)).await, opened)
+    }
+
+    async fn start_with<F>(reply: F, streams: Option<mpsc::UnboundedSender<OpenStream>>) -> Self
     where
         F: Fn(&Arrived, usize) -> Reply + Send + Sync + 'static,
     {
@@ -47,8 +98,8 @@ impl Scripted {
         let (noted, reply) = (arrived.clone(), Arc::new(reply));
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let (noted, reply) = (noted.clone(), reply.clone());
-                tokio::spawn(async move { serve(stream, &noted, &*reply).await });
+                let (noted, reply, streams) = (noted.clone(), reply.clone(), streams.clone());
+                tokio::spawn(async move { serve(stream, &noted, &*reply, streams).await });
             }
         });
         Self { url, arrived }
@@ -61,11 +112,24 @@ impl Scripted {
     }
 }
 
-async fn serve<F>(mut stream: TcpStream, noted: &Mutex<Vec<Arrived>>, reply: &F)
-where
+async fn serve<F>(
+    mut stream: TcpStream,
+    noted: &Mutex<Vec<Arrived>>,
+    reply: &F,
+    streams: Option<mpsc::UnboundedSender<OpenStream>>,
+) where
     F: Fn(&Arrived, usize) -> Reply,
 {
     let Some(request) = read(&mut stream).await else { return };
+    if request.target.starts_with("GET ") && request.target.ends_with("/events") {
+        let opened = OpenStream { request, connection: stream };
+        match streams {
+            // A test that is over opens no streams.
+            Some(streams) => drop(streams.send(opened)),
+            None => opened.refuse(404).await,
+        }
+        return;
+    }
     let Reply(status, headers, body, delay) = {
         let mut noted = noted.lock().unwrap();
         let earlier = noted.iter().filter(|other| other.target == request.target).count();
@@ -103,6 +167,8 @@ async fn read(stream: &mut TcpStream) -> Option<Arrived> {
             target: first.trim_end_matches(" HTTP/1.1").to_owned(),
             token: header("authorization: bearer ").map(str::to_owned),
             body: serde_json::from_str(body).unwrap_or_default(),
+            accept: header("accept: ").map(str::to_owned),
+            last_event_id: header("last-event-id: ").map(str::to_owned),
         });
     }
 }

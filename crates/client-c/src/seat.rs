@@ -1,0 +1,244 @@
+//! Seats: `sk_seat_…`.
+
+use std::ffi::{c_char, c_void};
+use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::time::Duration;
+
+use seatkeeper_client::State;
+use seatkeeper_client::blocking::{Changes, NoChange, Seat as BlockingSeat};
+use serde_json::json;
+
+use crate::callbacks::{Dispatcher, Listener, SkOnChange};
+use crate::codes::{SK_FOREVER, SK_INTERNAL, SK_MISUSE, SK_OK, SK_TIMEOUT, check_result, finish_result};
+use crate::guard::guard;
+use crate::memory;
+use crate::state::SkState;
+use crate::table::Table;
+
+pub(crate) static SEATS: Table<Seat> = Table::new(2);
+
+/// `sk_seat`: a handle of a seat.
+#[repr(C)]
+#[derive(Debug)]
+pub struct SkSeat {
+    _opaque: [u8; 0],
+}
+
+/// A seat behind its handle.
+pub(crate) struct Seat {
+    seat: BlockingSeat,
+    /// The changes for `sk_seat_wait`; `None` while a thread waits.
+    changes: Mutex<Option<Changes>>,
+    /// The result of the first release.
+    released: Mutex<Option<i32>>,
+    listener: Arc<Listener>,
+    forwarding: Once,
+    dispatcher: Arc<Dispatcher>,
+}
+
+impl Seat {
+    pub(crate) fn new(seat: BlockingSeat, dispatcher: Arc<Dispatcher>) -> Self {
+        let changes = Mutex::new(Some(seat.changes()));
+        Self {
+            seat,
+            changes,
+            released: Mutex::default(),
+            listener: Arc::default(),
+            forwarding: Once::new(),
+            dispatcher,
+        }
+    }
+
+    fn state(&self) -> SkState {
+        SkState::new(&self.seat.state(), self.seat.remaining())
+    }
+
+    /// Gives the seat back. A later call returns the result of the first one.
+    fn release(&self, timeout: Duration) -> i32 {
+        let mut released = self.released.lock().unwrap_or_else(PoisonError::into_inner);
+        *released.get_or_insert_with(|| match self.seat.state() {
+            // The client was closed, and its close has told if the server confirmed.
+            State::Released => SK_OK,
+            State::Acquiring
+            | State::Active { .. }
+            | State::Offline { .. }
+            | State::Grace { .. }
+            | State::Reacquiring
+            | State::Lost(_)
+            | State::Refused(_) => finish_result(&self.seat.release_within(timeout)),
+        })
+    }
+
+    /// Waits for the next change since the last call; a change in between is told at once.
+    fn wait(&self, timeout_ms: u32) -> i32 {
+        let place = || self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(mut changes) = place().take() else { return SK_MISUSE };
+        let change = match timeout_ms {
+            SK_FOREVER => changes.next().ok_or(NoChange::Over),
+            timeout => changes.next_within(Duration::from_millis(timeout.into())),
+        };
+        *place() = Some(changes);
+        if matches!(change, Err(NoChange::TimedOut)) { SK_TIMEOUT } else { SK_OK }
+    }
+
+    /// Starts to forward changes of the state to the listener, once.
+    fn forward(self: &Arc<Self>) {
+        self.forwarding.call_once(|| {
+            let (listener, dispatcher) = (self.listener.clone(), self.dispatcher.clone());
+            let seat = Arc::downgrade(self);
+            self.seat.on_change(move |state| {
+                // The program itself released the seat.
+                if state != State::Released {
+                    let remaining = seat.upgrade().map(|seat| seat.seat.remaining()).unwrap_or_default();
+                    dispatcher.tell(&listener, SkState::new(&state, remaining));
+                }
+            });
+        });
+    }
+
+    fn json(&self) -> String {
+        let (state, seats) = (self.seat.state(), self.seat.seats());
+        let loss = if let State::Lost(loss) = &state { Some(loss) } else { None };
+        let json = json!({
+            "state": state.name(),
+            "reason": loss.map(|loss| loss.reason.name()),
+            "by": loss.and_then(|loss| loss.by.as_deref()),
+            "retry": loss.map(|loss| loss.retry),
+            "session_id": self.seat.session_id(),
+            "license_id": self.seat.license_id(),
+            "seats_used": seats.map(|(used, _)| used),
+            "seats_total": seats.map(|(_, total)| total),
+        });
+        json.to_string()
+    }
+}
+
+/// Returns the health of the seat, at the price of one reading of a clock.
+#[unsafe(no_mangle)]
+pub extern "C" fn sk_seat_check(seat: *const SkSeat) -> i32 {
+    guard(SK_INTERNAL, || match SEATS.with(seat.addr(), |seat| check_result(&seat.seat.health())) {
+        Ok(result) => result,
+        Err(bad) => bad.result(),
+    })
+}
+
+/// Writes the state of this instant.
+///
+/// # Safety
+///
+/// `state` is null or points to a writable struct whose `size` is right.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sk_seat_state(seat: *const SkSeat, state: *mut SkState) -> i32 {
+    guard(SK_INTERNAL, || match SEATS.with(seat.addr(), Seat::state) {
+        Ok(now) => {
+            // SAFETY: the contract of this function.
+            if unsafe { memory::write_struct(&now, state) }.is_ok() { SK_OK } else { SK_MISUSE }
+        }
+        Err(bad) => bad.result(),
+    })
+}
+
+/// Waits for the next change of the state, and writes the state.
+///
+/// # Safety
+///
+/// `state` is null or points to a writable struct whose `size` is right.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sk_seat_wait(seat: *mut SkSeat, timeout_ms: u32, state: *mut SkState) -> i32 {
+    guard(SK_INTERNAL, || match SEATS.get(seat.addr()) {
+        Ok(seat) => {
+            // A wrong struct is refused before the wait.
+            // SAFETY: the contract of this function.
+            if !state.is_null() && unsafe { memory::write_struct(&seat.state(), state) }.is_err() {
+                return SK_MISUSE;
+            }
+            let result = seat.wait(timeout_ms);
+            if !state.is_null() {
+                // SAFETY: the contract of this function.
+                let _ = unsafe { memory::write_struct(&seat.state(), state) };
+            }
+            result
+        }
+        Err(bad) => bad.result(),
+    })
+}
+
+/// Sets the function to call for each change of the state; null removes the function.
+///
+/// # Safety
+///
+/// `on_change` may be called with `context` from another thread, until the function is replaced or the seat is freed.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sk_seat_on_change(
+    seat: *mut SkSeat,
+    on_change: SkOnChange,
+    context: *mut c_void,
+) -> i32 {
+    guard(SK_INTERNAL, || match SEATS.get(seat.addr()) {
+        Ok(seat) => {
+            let Some(function) = on_change else {
+                seat.listener.clear();
+                return SK_OK;
+            };
+            if let Err(result) = seat.dispatcher.start() {
+                return result;
+            }
+            seat.dispatcher.listen(&seat.listener, function, context);
+            seat.forward();
+            SK_OK
+        }
+        Err(bad) => bad.result(),
+    })
+}
+
+/// Notes that the user did something.
+#[unsafe(no_mangle)]
+pub extern "C" fn sk_seat_activity(seat: *mut SkSeat) -> i32 {
+    guard(SK_INTERNAL, || match SEATS.with(seat.addr(), |seat| seat.seat.activity()) {
+        Ok(()) => SK_OK,
+        Err(bad) => bad.result(),
+    })
+}
+
+/// Gives the seat back, and waits for the server for at most `timeout_ms`.
+#[unsafe(no_mangle)]
+pub extern "C" fn sk_seat_release(seat: *mut SkSeat, timeout_ms: u32) -> i32 {
+    guard(SK_INTERNAL, || match SEATS.get(seat.addr()) {
+        Ok(seat) => seat.release(Duration::from_millis(timeout_ms.into())),
+        Err(bad) => bad.result(),
+    })
+}
+
+/// Frees the seat, and gives a held seat back in the background. Waits for a call of the listener that another thread runs.
+#[unsafe(no_mangle)]
+pub extern "C" fn sk_seat_free(seat: *mut SkSeat) {
+    guard((), || {
+        if let Ok(seat) = SEATS.remove(seat.addr()) {
+            seat.listener.clear();
+            // A thread that waits for a change holds the seat as well, and hears of the release.
+            let _ = seat.release(Duration::ZERO);
+        }
+    });
+}
+
+/// Writes the seat as a JSON object, as much as fits, and returns the length of the whole text; negative for a bad handle.
+///
+/// # Safety
+///
+/// `out` points to `capacity` writable bytes, or `capacity` is 0.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sk_seat_json(seat: *const SkSeat, out: *mut c_char, capacity: usize) -> i32 {
+    guard(SK_INTERNAL, || {
+        if out.is_null() && capacity > 0 {
+            return SK_MISUSE;
+        }
+        match SEATS.with(seat.addr(), Seat::json) {
+            Ok(json) => {
+                // SAFETY: the contract of this function.
+                unsafe { memory::store_text(&json, out, capacity) };
+                i32::try_from(json.len()).unwrap_or(i32::MAX)
+            }
+            Err(bad) => bad.result(),
+        }
+    })
+}

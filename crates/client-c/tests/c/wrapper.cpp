@@ -1,0 +1,120 @@
+// Seats of a real server, through the C++ wrapper. The environment is that of seat.c.
+#include <seatkeeper.hpp>
+
+#include "check.h"
+
+#include <atomic>
+#include <future>
+#include <thread>
+
+using seatkeeper::Client;
+using seatkeeper::Error;
+using seatkeeper::Milliseconds;
+using seatkeeper::Options;
+using seatkeeper::Request;
+using seatkeeper::Seat;
+
+static Options options() {
+    Options options;
+    options.server = variable("SEATS_URL");
+    options.token = variable("SEATS_TOKEN");
+    return options;
+}
+
+static Request request(const char *license, const char *machine) {
+    Request request;
+    request.license_key = license;
+    request.machine_id = machine;
+    return request;
+}
+
+static void end_session(const Seat &seat) {
+    std::string json = seat.json();
+    std::size_t start = json.find("\"session_id\":\"") + 14;
+    std::string command = std::string(variable("SEATS_REVOKE")) + " " + json.substr(start, 36) + " >/dev/null";
+    CHECK_RESULT(std::system(command.c_str()), 0);
+}
+
+static void seats_move_and_are_given_back_by_scopes() {
+    Client client((options()));
+    {
+        Seat seat = client.acquire(request("ONE", "m"));
+        CHECK(seat.held() && seat.state().kind == SK_STATE_ACTIVE && !seat.wait(Milliseconds(10)));
+        Seat moved(std::move(seat));
+        CHECK(moved.held() && !seat.held());
+        seat = std::move(moved);
+        CHECK(seat.held());
+        seat.activity();
+    }
+    Request wanted = request("ONE", "n");
+    wanted.wait = std::chrono::seconds(10);
+    Seat next = client.acquire(wanted);
+    Client other(std::move(client));
+    CHECK(next.release() && next.check() == SK_RELEASED);
+    CHECK(other.close());
+}
+
+static void a_refusal_is_an_exception() {
+    Client client((options()));
+    Seat held = client.acquire(request("ONE", "m"));
+    try {
+        client.acquire(request("ONE", "n"));
+        CHECK(false);
+    } catch (const Error &error) {
+        CHECK(error.result() == SK_DENIED && error.code() == "license-full");
+        CHECK(error.json().find("\"machine_id\":\"m\"") != std::string::npos);
+        CHECK(std::string(error.what()).find("All license seats") == 0);
+    }
+    try {
+        Client none((Options()));
+        CHECK(false);
+    } catch (const Error &error) {
+        CHECK(error.result() == SK_MISUSE);
+    }
+}
+
+static void a_loss_is_told_to_a_function_and_exceptions_stay() {
+    Client client((options()));
+    Seat seat = client.acquire(request("MANY", "m"));
+    std::promise<sk_state> lost;
+    std::atomic<bool> has_thrown(false);
+    seat.on_change([&](const sk_state &state) {
+        if (has_thrown.exchange(true)) return;
+        lost.set_value(state);
+        throw std::runtime_error("planted");
+    });
+    end_session(seat);
+    std::future<sk_state> told = lost.get_future();
+    CHECK(told.wait_for(std::chrono::seconds(10)) == std::future_status::ready);
+    CHECK(told.get().reason == SK_REASON_REVOKED && !seat.held());
+    std::promise<int> again;
+    seat.on_change([&](const sk_state &state) { again.set_value(state.kind); });
+    CHECK(again.get_future().get() == SK_STATE_LOST);
+}
+
+static void a_wait_is_cancelled() {
+    Client client((options()));
+    Seat held = client.acquire(request("ONE", "m"));
+    Request wanted = request("ONE", "n");
+    wanted.wait = std::chrono::hours(24 * 365);
+    std::thread canceller([&] {
+        std::this_thread::sleep_for(Milliseconds(300));
+        client.cancel();
+    });
+    try {
+        client.acquire(wanted);
+        CHECK(false);
+    } catch (const Error &error) {
+        CHECK(error.result() == SK_CANCELLED);
+    }
+    canceller.join();
+}
+
+int main() {
+    seats_move_and_are_given_back_by_scopes();
+    a_refusal_is_an_exception();
+    a_loss_is_told_to_a_function_and_exceptions_stay();
+    a_wait_is_cancelled();
+    std::puts("ok");
+    return 0;
+}

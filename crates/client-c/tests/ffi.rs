@@ -1,0 +1,186 @@
+//! The C functions called from Rust, against a server whose answers the test computes.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a failed test panics")]
+
+#[path = "../../client/tests/scripted/mod.rs"]
+mod scripted;
+
+use std::ffi::{CStr, CString, c_void};
+use std::mem::size_of;
+use std::ptr;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use scripted::{Arrived, Reply, Scripted};
+use seatkeeper::*;
+use serde_json::json;
+use tokio::runtime::Runtime;
+
+const IN_TIME: Duration = Duration::from_secs(10);
+
+/// A server on a runtime of its own, with a client and a seat in C.
+struct Held {
+    server: Scripted,
+    _runtime: Runtime,
+    client: *mut SkClient,
+    seat: *mut SkSeat,
+}
+
+impl Held {
+    /// Takes a seat that ends after `expires` seconds, with a grace. `beat` answers each heartbeat, by its number.
+    fn new(expires: u64, grace: u64, beat: impl Fn(usize) -> Reply + Send + Sync + 'static) -> Self {
+        let grant = json!({
+            "session_id": "0198a0aa-0000-7000-8000-000000000001", "expires_in_seconds": expires,
+            "heartbeat_interval_seconds": 1, "grace_seconds": grace, "license_id": "L",
+            "seats_used": 1, "seats_total": 5,
+        })
+        .to_string();
+        let beats = Mutex::new(0);
+        let runtime = Runtime::new().unwrap();
+        let reply = move |request: &Arrived, earlier: usize| match request.target.split(' ').next() {
+            // A server that is away acquires no seat again.
+            Some("POST") if earlier > 0 && grace > 0 => Reply::new(503, ""),
+            Some("POST") => Reply::new(201, grant.clone()),
+            Some("PATCH") => {
+                let mut beats = beats.lock().unwrap();
+                *beats += 1;
+                beat(*beats)
+            }
+            _ => Reply::new(204, ""),
+        };
+        let server = runtime.block_on(Scripted::start(reply));
+        let (url, token) = (CString::new(server.url.as_str()).unwrap(), c"t");
+        let options = SkOptions {
+            size: size_of::<SkOptions>() as u32,
+            server: url.as_ptr(),
+            token: token.as_ptr(),
+            flags: SK_NO_EVENT_STREAMS,
+            ..no_options()
+        };
+        let (mut client, mut seat) = (ptr::null_mut(), ptr::null_mut());
+        // SAFETY: all pointers are those of values of this function, of the right types.
+        assert_eq!(unsafe { sk_client_open(&options, &mut client, ptr::null_mut()) }, SK_OK);
+        let request = request(c"K", c"m");
+        // SAFETY: all pointers are those of values of this function, of the right types.
+        assert_eq!(unsafe { sk_acquire(client, &request, &mut seat, ptr::null_mut()) }, SK_OK);
+        Self { server, _runtime: runtime, client, seat }
+    }
+
+    /// Waits until the check has this result.
+    fn await_check(&self, wanted: i32) {
+        let began = Instant::now();
+        while sk_seat_check(self.seat) != wanted {
+            assert!(began.elapsed() < IN_TIME, "{} instead of {wanted}", sk_seat_check(self.seat));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn state(&self) -> SkState {
+        let mut state =
+            SkState { size: size_of::<SkState>() as u32, kind: 0, reason: 0, retry: 0, remaining_ms: 0 };
+        // SAFETY: the pointer is that of a local with the right size.
+        assert_eq!(unsafe { sk_seat_state(self.seat, &mut state) }, SK_OK);
+        state
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        sk_seat_free(self.seat);
+        sk_client_close(self.client, 2_000);
+    }
+}
+
+fn no_options() -> SkOptions {
+    SkOptions {
+        size: 0,
+        connect_timeout_ms: 0,
+        server: ptr::null(),
+        tenant: ptr::null(),
+        license_key: ptr::null(),
+        token: ptr::null(),
+        token_file: ptr::null(),
+        ca_file: ptr::null(),
+        app_name: ptr::null(),
+        app_version: ptr::null(),
+        flags: 0,
+        reserved: 0,
+    }
+}
+
+fn request(license: &CStr, machine: &CStr) -> SkRequest {
+    SkRequest {
+        size: size_of::<SkRequest>() as u32,
+        wait_ms: 0,
+        license_key: license.as_ptr(),
+        machine_id: machine.as_ptr(),
+        instance_id: ptr::null(),
+        metadata_json: ptr::null(),
+        patience_ms: 0,
+        reserved: 0,
+    }
+}
+
+unsafe extern "C" fn tell(state: *const SkState, context: *mut c_void) {
+    // SAFETY: the library passes a state that lives until the return.
+    let state = unsafe { *state };
+    // SAFETY: each test passes a sender that outlives the seat, and `Sender` may be used by each thread.
+    let told = unsafe { &*context.cast::<Sender<SkState>>() };
+    // The test may have ended.
+    let _ = told.send(state);
+}
+
+fn next(heard: &Receiver<SkState>) -> (i32, i32) {
+    let state = heard.recv_timeout(IN_TIME).unwrap();
+    (state.kind, state.retry)
+}
+
+#[test]
+fn an_outage_is_offline_and_the_answer_ends_it() {
+    let held = Held::new(360, 0, |beat| Reply::new(if beat <= 20 { 503 } else { 204 }, ""));
+    assert_eq!(sk_seat_check(held.seat), SK_OK);
+    held.await_check(SK_OFFLINE);
+    assert_eq!(held.state().kind, SK_STATE_OFFLINE);
+    assert!((300_000..360_000).contains(&held.state().remaining_ms));
+    held.await_check(SK_OK);
+    assert_eq!(held.state().kind, SK_STATE_ACTIVE);
+}
+
+#[test]
+fn a_grace_goes_on_past_the_deadline_and_each_change_is_told() {
+    let held = Held::new(2, 3, |_| Reply::new(503, ""));
+    let (told, heard) = channel();
+    let told = Arc::new(told);
+    // SAFETY: `told` outlives the seat: `held` is dropped by hand below.
+    let result = unsafe { sk_seat_on_change(held.seat, Some(tell), Arc::as_ptr(&told).cast_mut().cast()) };
+    assert_eq!(result, SK_OK);
+    held.await_check(SK_GRACE);
+    assert_eq!(held.state().kind, SK_STATE_GRACE);
+    held.await_check(SK_LOST);
+    let state = held.state();
+    assert_eq!((state.kind, state.retry, state.remaining_ms), (SK_STATE_LOST, 1, 0));
+    // SAFETY: the name is a text of the library that ends with a zero.
+    assert_eq!(unsafe { CStr::from_ptr(sk_reason_name(state.reason)) }, c"deadline");
+    let wanted = [(SK_STATE_OFFLINE, 0), (SK_STATE_GRACE, 0), (SK_STATE_LOST, 1)];
+    assert_eq!([next(&heard), next(&heard), next(&heard)], wanted);
+    drop(held);
+    assert!(heard.try_recv().is_err(), "the program itself released the seat");
+}
+
+#[test]
+fn a_seat_that_is_acquired_again_is_unconfirmed() {
+    let gone = r#"{"type":"/problems/session-ended","title":"over","reason":"expired"}"#;
+    let held =
+        Held::new(360, 0, move |beat| if beat == 1 { Reply::new(410, gone) } else { Reply::new(204, "") });
+    held.await_check(SK_UNCONFIRMED);
+    held.await_check(SK_OK);
+    assert_eq!(held.server.arrived("POST").len(), 2);
+}
+
+#[test]
+fn a_released_seat_is_released_and_a_second_release_has_the_same_result() {
+    let held = Held::new(360, 0, |_| Reply::new(204, ""));
+    assert_eq!(sk_seat_release(held.seat, 2_000), SK_OK);
+    assert_eq!(sk_seat_release(held.seat, 2_000), SK_OK, "the result of the first release");
+    assert_eq!(sk_seat_check(held.seat), SK_RELEASED);
+}

@@ -1,0 +1,110 @@
+//! C and C++ programs against a real server: with `SDK_TEST_SERVER` set to the path of the server's binary.
+//!
+//! `SDK_TEST_C_CYCLES` is the number of cycles of `seat.c`, and `SDK_TEST_C_FLAGS` compiles against an installed library.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a failed test panics")]
+#![cfg(target_os = "linux")]
+
+mod build;
+#[path = "../../client/tests/server/mod.rs"]
+mod server;
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use build::{compile, output};
+use server::Server;
+
+/// Starts a server with the licenses of the programs.
+fn start() -> Server {
+    // The programs acquire more often than a person.
+    let server = Server::start_with(&[("SEATKEEPER_LIMITS_LICENSES_ACQUIRES_PER_MINUTE", "0")]);
+    let license = ["license", "create", "--ttl-seconds", "600", "--key"];
+    server.run(&[&license[..], &["ONE", "--seats", "1", "--clients", "key"]].concat());
+    server.run(&[&license[..], &["MANY", "--seats", "50"]].concat());
+    server
+}
+
+/// Prepares the run of a program with the environment of `seat.c`.
+fn program(server: &Server, path: &Path) -> Command {
+    let mut command = build::program(path);
+    command.env("SEATS_URL", &server.url).env("SEATS_TOKEN", server.token("ann", "1h"));
+    command.env("SEATS_REVOKE", server.command_line(&["sessions", "revoke"]));
+    command.env("SEATS_MACHINE", "workstation-7");
+    command.env("SEATS_CYCLES", std::env::var("SDK_TEST_C_CYCLES").unwrap_or_else(|_| "1000".to_owned()));
+    command
+}
+
+#[test]
+fn a_c_program_holds_loses_and_releases_seats() {
+    let server = start();
+    let seat = compile("tests/c/seat.c", &[]);
+    let said = output(&mut program(&server, &seat), "nothing");
+    println!("{said}");
+    assert_eq!(said.matches("ok ").count(), 12, "{said}");
+}
+
+#[test]
+fn the_address_sanitizer_finds_nothing() {
+    let server = start();
+    let seat = compile("tests/c/seat.c", &["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]);
+    let mut run = program(&server, &seat);
+    // The sanitizer keeps freed memory in quarantine.
+    run.env("SEATS_CYCLES", "100").env("SEATS_MEMORY_UNBOUNDED", "1");
+    let said = output(run.env("ASAN_OPTIONS", "detect_leaks=1:detect_stack_use_after_return=1"), "nothing");
+    assert_eq!(said.matches("ok ").count(), 12, "{said}");
+}
+
+#[test]
+fn a_cpp_program_owns_seats_by_scopes() {
+    let server = start();
+    let wrapper = compile("tests/c/wrapper.cpp", &[]);
+    assert_eq!(output(&mut program(&server, &wrapper), "nothing"), "ok\n");
+    let wrapper =
+        compile("tests/c/wrapper.cpp", &["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]);
+    assert_eq!(output(&mut program(&server, &wrapper), "nothing"), "ok\n");
+}
+
+#[test]
+fn the_example_of_the_page_holds_a_seat() {
+    let server = start();
+    server.run(&["license", "create", "--key", "TOUR-2030", "--seats", "1", "--clients", "key"]);
+    let hold = compile("examples/c/hold.c", &[]);
+    let said = output(&mut program(&server, &hold), "nothing");
+    assert_eq!(said, "the seat is held\nstep 1\nstep 2\nstep 3\nthe seat is given back\n");
+    let live = server.run(&["sessions", "list", "--live", "--json"]);
+    assert!(!live.contains("workstation-7"), "{live}");
+}
+
+#[test]
+fn a_lost_seat_asks_to_save_the_work() {
+    let server = start();
+    let save_work = compile("examples/c/save_work.c", &[]);
+    let file = save_work.with_extension("txt");
+    let mut run = program(&server, &save_work);
+    run.arg(&file).env("SEATS_KEY", "ONE").stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut editor = run.spawn().unwrap();
+    let mut keyboard = editor.stdin.take().unwrap();
+    let mut screen = BufReader::new(editor.stdout.take().unwrap());
+    keyboard.write_all(b"a bridge\n").unwrap();
+    let live = server.wait_for_live("workstation-7");
+    let session = live.split("\"session_id\":").nth(1).and_then(|rest| rest.split('"').nth(1)).unwrap();
+    // The event stream opens after the acquire.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    server.run(&["sessions", "revoke", session]);
+    let mut said = String::new();
+    while !said.contains("The seat is lost: revoked.\n") {
+        assert!(screen.read_line(&mut said).unwrap() > 0, "{said}");
+    }
+    keyboard.write_all(b"y\n").unwrap();
+    std::io::Read::read_to_string(&mut screen, &mut said).unwrap();
+    assert!(editor.wait().unwrap().success() && said.contains("Save your work?"), "{said}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "a bridge\n");
+}
+
+#[test]
+fn a_check_is_measured() {
+    let server = start();
+    let speed = compile("tests/c/speed.c", &["-O2"]);
+    println!("{}", output(&mut program(&server, &speed), "nothing"));
+}

@@ -1,0 +1,94 @@
+//! The background thread of a client.
+
+use std::future::Future;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use tokio::runtime::{self, Handle};
+use tokio::sync::oneshot;
+
+use crate::client::Client;
+use crate::error::Error;
+
+/// The time in which the last handle gives every seat back.
+const BUDGET: Duration = Duration::from_secs(2);
+/// The time for the thread to end beyond [`BUDGET`].
+const MARGIN: Duration = Duration::from_millis(100);
+
+/// The thread with the runtime of a client. A drop stops the thread, and waits until every seat is given back.
+#[derive(Debug)]
+pub(super) struct Background {
+    /// A dropped sender stops the thread.
+    stop: Option<oneshot::Sender<()>>,
+    runtime: Handle,
+    /// The drop does not wait for the thread.
+    is_left: AtomicBool,
+    /// Closed by the end of the thread.
+    ended: Mutex<Receiver<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Background {
+    /// Starts the thread, and builds a client on its runtime.
+    pub(super) fn start(builder: crate::ClientBuilder) -> Result<(Client, Self), Error> {
+        let (built, result) = channel();
+        let (stop, stopped) = oneshot::channel();
+        let (ending, ended) = channel();
+        let spawned = thread::Builder::new().name("seatkeeper".to_owned()).spawn(move || {
+            let _ending = ending;
+            let runtime = match runtime::Builder::new_current_thread().enable_all().build() {
+                Ok(runtime) => runtime,
+                Err(error) => {
+                    // The program waits for the result.
+                    let _ = built.send(Err(Error::Thread(error)));
+                    return;
+                }
+            };
+            runtime.block_on(async {
+                let client = builder.build();
+                let kept = client.as_ref().ok().cloned();
+                let _ = built.send(client.map(|client| (client, Handle::current())));
+                if let Some(client) = kept {
+                    // A dropped sender is an error, and the signal to stop.
+                    let _ = stopped.await;
+                    let _ = tokio::time::timeout(BUDGET, client.close()).await;
+                }
+            });
+            // A token source or a look-up of a name that hangs does not keep the program.
+            runtime.shutdown_background();
+        });
+        let thread = Some(spawned.map_err(Error::Thread)?);
+        let (client, runtime) = result.recv().map_err(|_| Error::Closed)??;
+        let is_left = AtomicBool::new(false);
+        Ok((client, Self { stop: Some(stop), runtime, is_left, ended: Mutex::new(ended), thread }))
+    }
+
+    /// Runs `task` on the thread, until the thread ends.
+    pub(super) fn spawn<F: Future<Output = ()> + Send + 'static>(&self, task: F) {
+        self.runtime.spawn(task);
+    }
+
+    /// Leaves the thread to itself: the drop stops the thread, and does not wait.
+    pub(super) fn leave(&self) {
+        self.is_left.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.stop = None;
+        let patience = if *self.is_left.get_mut() { Duration::ZERO } else { BUDGET + MARGIN };
+        // The thread itself drops the last handle if a token source owned one: the thread cannot wait for its own end.
+        if let Some(thread) = self.thread.take()
+            && thread.thread().id() != thread::current().id()
+            && let Ok(ended) = self.ended.get_mut()
+            && ended.recv_timeout(patience) == Err(RecvTimeoutError::Disconnected)
+        {
+            // A thread that has closed the channel ends at once. A panic of the thread is told by each later call.
+            let _ = thread.join();
+        }
+    }
+}

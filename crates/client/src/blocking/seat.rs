@@ -1,0 +1,112 @@
+//! A seat in the hands of a program without a runtime.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use seatkeeper_client_core::{Finish, State};
+
+use super::background::Background;
+use super::changes::Changes;
+use super::wait::{wait, wait_for};
+use crate::error::{CheckError, Error};
+use crate::shared::Health;
+
+/// A seat of a license, or the screen of a device. A dropped seat is released in the background; the drop of the client's last
+/// handle waits for the release.
+#[derive(Debug)]
+pub struct Seat {
+    // Dropped before the thread.
+    seat: crate::Seat,
+    background: Arc<Background>,
+}
+
+impl Seat {
+    pub(super) fn new(seat: crate::Seat, background: Arc<Background>) -> Self {
+        Self { seat, background }
+    }
+
+    /// Returns the state of this instant.
+    #[must_use]
+    pub fn state(&self) -> State {
+        self.seat.state()
+    }
+
+    /// Returns the changes of the state from now on.
+    #[must_use]
+    pub fn changes(&self) -> Changes {
+        Changes::new(self.seat.watch())
+    }
+
+    /// Returns `Ok` while the program may go on. Without a loss the call takes no lock and costs one reading of a clock.
+    pub fn check(&self) -> Result<(), CheckError> {
+        self.seat.check()
+    }
+
+    /// Returns the health of the seat while the program may go on, at the price of [`check`](Self::check).
+    pub fn health(&self) -> Result<Health, CheckError> {
+        self.seat.health()
+    }
+
+    /// Returns the time until the program may no longer go on without a word of the server; zero without a seat. Lock-free.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        self.seat.remaining()
+    }
+
+    /// Calls `listener` with every change of the state from now on, and at once if the seat is not active any more. The
+    /// background thread makes the calls: a listener that blocks delays the heartbeats of every seat.
+    pub fn on_change<F>(&self, mut listener: F)
+    where
+        F: FnMut(State) + Send + 'static,
+    {
+        let mut states = self.seat.watch();
+        self.background.spawn(async move {
+            let first = states.borrow_and_update().clone();
+            if !matches!(first, State::Active { .. }) {
+                listener(first);
+            }
+            while states.changed().await.is_ok() {
+                let state = states.borrow_and_update().clone();
+                listener(state);
+            }
+        });
+    }
+
+    /// Notes that the user did something. Once a program has called `activity`, each heartbeat tells the time since the last
+    /// call. The call itself sends nothing and takes no lock.
+    pub fn activity(&self) {
+        self.seat.activity();
+    }
+
+    /// Returns the id of the session, which changes when the seat is acquired again.
+    #[must_use]
+    pub fn session_id(&self) -> Option<String> {
+        self.seat.session_id()
+    }
+
+    /// Returns the id of the license; `None` for a device.
+    #[must_use]
+    pub fn license_id(&self) -> Option<String> {
+        self.seat.license_id()
+    }
+
+    /// Returns the seats in use and in total at the time of the grant; for a device, the devices in use and the plan's limit.
+    #[must_use]
+    pub fn seats(&self) -> Option<(u32, u32)> {
+        self.seat.seats()
+    }
+
+    /// Gives the seat back, within two seconds.
+    pub fn release(self) -> Result<Finish, Error> {
+        let Self { seat, background } = self;
+        let finish = wait(seat.release());
+        drop(background);
+        finish
+    }
+
+    /// Gives the seat back, and waits for the server's answer for at most `timeout`. Without an answer the result is
+    /// [`Finish::Unconfirmed`], and the release goes on in the background. A later release fails with [`Error::Closed`].
+    pub fn release_within(&self, timeout: Duration) -> Result<Finish, Error> {
+        wait_for(self.seat.give_back(), timeout).unwrap_or(Ok(Finish::Unconfirmed))
+    }
+}

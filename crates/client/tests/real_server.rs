@@ -1,0 +1,108 @@
+//! The client against a real server: with `SDK_TEST_SERVER` set to the path of the server's binary.
+#![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a failed test panics")]
+
+mod server;
+
+use std::time::{Duration, Instant};
+
+use seatkeeper_client::{Client, DeviceType, Error, Finish, Loss, LossReason, Seat, State};
+
+use server::Server;
+
+/// A loss that a stream tells is told within this; heartbeats are much rarer.
+const AT_ONCE: Duration = Duration::from_millis(1_500);
+
+fn client(server: &Server, user: &str) -> Client {
+    Client::builder(&server.url).token(server.token(user, "1h")).application("cad", "9").build().unwrap()
+}
+
+/// Waits until the stream of a seat is open at the server.
+async fn settle() {
+    tokio::time::sleep(Duration::from_millis(500)).await;
+}
+
+async fn loss(seat: &Seat) -> Loss {
+    let mut states = seat.watch();
+    let lost = states.wait_for(|state| matches!(state, State::Lost(_)));
+    let state = tokio::time::timeout(Duration::from_secs(30), lost).await.expect("in time").unwrap().clone();
+    let State::Lost(loss) = state else { panic!("{state:?}") };
+    loss
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_revoked_seat_is_lost_at_once() {
+    let server = Server::start();
+    server.run(&["license", "create", "--key", "CAD", "--seats", "1", "--ttl-seconds", "600"]);
+    let seat = client(&server, "ann").license("CAD").machine("m").acquire().await.unwrap();
+    settle().await;
+    let began = Instant::now();
+    server.run(&["sessions", "revoke", &seat.session_id().unwrap()]);
+    let revoked = Instant::now();
+    assert_eq!(loss(&seat).await.reason, LossReason::Revoked);
+    assert!(revoked.elapsed() < AT_ONCE, "{:?} of {:?}", revoked.elapsed(), began.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_seat_is_held_with_an_idle_time_and_its_program_is_on_record() {
+    let server = Server::start();
+    server.run(&["license", "create", "--key", "CAD", "--seats", "1", "--ttl-seconds", "2"]);
+    let seat = client(&server, "ann").license("CAD").machine("m").acquire().await.unwrap();
+    let session = seat.session_id();
+    seat.activity();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!((seat.check(), seat.session_id()), (Ok(()), session));
+    let live = server.run(&["sessions", "list", "--live", "--json"]);
+    let wanted = concat!("cad/9 (rust/", env!("CARGO_PKG_VERSION"), ")");
+    assert!(live.contains(wanted), "{live}");
+    assert_eq!(seat.release().await.unwrap(), Finish::GivenBack);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_device_takes_over_a_screen_and_the_other_hears_of_it_at_once() {
+    let server = Server::start();
+    server.run(&["plan", "create", "single", "--devices", "1", "--when-full", "deny"]);
+    server.run(&["subscription", "create", "--user", "ann", "--plan", "single"]);
+    let client = client(&server, "ann");
+    let tv = client.device("tv-0815", DeviceType::Tv).name("Living room").admit().await.unwrap();
+    assert_eq!(tv.seats(), Some((1, 1)));
+    settle().await;
+    let phone = || client.device("phone", DeviceType::Mobile).name("Ann’s phone");
+    let error = phone().admit().await.unwrap_err();
+    let Error::Denied(problem) = error else { panic!("{error:?}") };
+    assert_eq!(
+        (problem.code(), problem.device_limit, problem.devices_in_use),
+        ("devices-full", Some(1), Some(1))
+    );
+    let shown = &problem.sessions[0];
+    assert_eq!(
+        (shown.device_name.as_deref(), Some(&shown.session_id)),
+        (Some("Living room"), tv.session_id().as_ref())
+    );
+    let phone = phone().replace(&shown.session_id).admit().await.unwrap();
+    let admitted = Instant::now();
+    let loss = loss(&tv).await;
+    assert!(admitted.elapsed() < AT_ONCE, "{:?}", admitted.elapsed());
+    assert_eq!(
+        (loss.reason, loss.by.as_deref(), loss.retry),
+        (LossReason::Evicted, Some("Ann’s phone"), false)
+    );
+    let session = phone.session_id().unwrap();
+    drop(tv);
+    let again = client.device("phone", DeviceType::Mobile).session(&session).admit().await.unwrap();
+    assert_eq!(again.session_id(), Some(session), "the session goes on");
+    assert_eq!(phone.check(), Ok(()));
+    assert_eq!(again.release().await.unwrap(), Finish::GivenBack);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_seat_whose_token_has_expired_is_given_back_by_its_code() {
+    let server = Server::start();
+    server.run(&["license", "create", "--key", "CAD", "--seats", "1", "--ttl-seconds", "600"]);
+    let client = Client::builder(&server.url).token(server.token("ann", "3s")).build().unwrap();
+    let seat = client.license("CAD").machine("workstation-7").acquire().await.unwrap();
+    let live = || server.run(&["sessions", "list", "--live", "--json"]);
+    assert!(live().contains("workstation-7"));
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    assert_eq!(seat.release().await.unwrap(), Finish::Unconfirmed);
+    assert!(!live().contains("workstation-7"), "{}", live());
+}

@@ -1,0 +1,156 @@
+//! Drives the Rust client by JSON lines; `seatkeeper_sdk_conformance::driver` explains the commands.
+#![allow(clippy::print_stdout, clippy::expect_used, reason = "a driver speaks on its standard output")]
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Signal, getpid, kill_process};
+use seatkeeper_client::{Client, Error, Finish, Seat, State, Wait};
+use serde_json::{Map, Value, json};
+use tokio::io::{AsyncBufReadExt as _, BufReader, stdin};
+
+/// The driver.
+struct Driver {
+    started: Instant,
+    client: Mutex<Option<Client>>,
+    seats: Mutex<BTreeMap<String, Option<Seat>>>,
+}
+
+#[tokio::main]
+async fn main() {
+    let (client, seats) = (Mutex::default(), Mutex::default());
+    let driver = Arc::new(Driver { started: Instant::now(), client, seats });
+    let mut lines = BufReader::new(stdin()).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        let command: Value = serde_json::from_str(&line).expect("a command in JSON");
+        let driver = driver.clone();
+        if command["do"] == "open" {
+            driver.answer(&command).await;
+        } else {
+            tokio::spawn(async move { driver.answer(&command).await });
+        }
+    }
+}
+
+impl Driver {
+    async fn answer(self: Arc<Self>, command: &Value) {
+        let answer = match text(command, "do") {
+            "open" => self.open(command),
+            "acquire" => self.clone().acquire(command).await,
+            "state" => Ok(self.states()),
+            "activity" => Ok(self.activity(text(command, "seat"))),
+            "release" => self.release(text(command, "seat")).await,
+            "close" => self.close().await,
+            "crash" => {
+                let _ = kill_process(getpid(), Signal::KILL);
+                return;
+            }
+            other => unreachable!("the command {other}"),
+        };
+        let mut line = answer.unwrap_or_else(|error| json!({"error": {"code": error.code()}}));
+        line["id"] = command["id"].clone();
+        println!("{line}");
+    }
+
+    fn open(&self, command: &Value) -> Result<Value, Error> {
+        let builder = Client::builder(text(command, "url"));
+        let builder = if let Some(key) = command["license_key"].as_str() {
+            builder.license_key(key)
+        } else if let Some(path) = command["token_file"].as_str() {
+            builder.token_file(path)
+        } else {
+            builder.token(text(command, "token"))
+        };
+        let client = builder.event_streams(command["event_streams"] == true).build()?;
+        *locked(&self.client) = Some(client);
+        Ok(json!({"ok": true}))
+    }
+
+    async fn acquire(self: Arc<Self>, command: &Value) -> Result<Value, Error> {
+        let client = self.client()?;
+        let mut request = client.license(text(command, "license_key")).machine(text(command, "machine"));
+        if let Some(seconds) = command["wait"].as_u64() {
+            request = request.wait(Wait::For(Duration::from_secs(seconds)));
+        }
+        let patience = command["patience"].as_f64().unwrap_or(10.0);
+        let seat = request.patience(Duration::from_secs_f64(patience)).acquire().await?;
+        let name = text(command, "seat").to_owned();
+        let (mut states, session) = (seat.watch(), seat.session_id());
+        locked(&self.seats).insert(name.clone(), Some(seat));
+        let driver = self.clone();
+        tokio::spawn(async move {
+            let mut last = None;
+            loop {
+                let state = states.borrow_and_update().clone();
+                if last.as_ref().is_none_or(|last| !is_moved_deadline(last, &state)) {
+                    driver.tell(&name, &state);
+                }
+                last = Some(state);
+                if states.changed().await.is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(json!({"session": session}))
+    }
+
+    fn states(&self) -> Value {
+        let seats = locked(&self.seats);
+        let states = seats.iter().map(|(name, seat)| {
+            let (kind, valid) = match seat {
+                Some(seat) => (seat.state().name(), seat.check().is_ok()),
+                None => (State::Released.name(), false),
+            };
+            (name.clone(), json!({"kind": kind, "valid": valid}))
+        });
+        json!({"states": states.collect::<Map<_, _>>()})
+    }
+
+    fn activity(&self, name: &str) -> Value {
+        if let Some(Some(seat)) = locked(&self.seats).get(name) {
+            seat.activity();
+        }
+        json!({"ok": true})
+    }
+
+    async fn release(&self, name: &str) -> Result<Value, Error> {
+        let seat = locked(&self.seats).get_mut(name).and_then(Option::take).ok_or(Error::Closed)?;
+        Ok(json!({"confirmed": seat.release().await? == Finish::GivenBack}))
+    }
+
+    async fn close(&self) -> Result<Value, Error> {
+        let client = self.client()?;
+        client.close().await?;
+        Ok(json!({"ok": true}))
+    }
+
+    fn client(&self) -> Result<Client, Error> {
+        locked(&self.client).clone().ok_or(Error::Closed)
+    }
+
+    fn tell(&self, seat: &str, state: &State) {
+        let mut told = json!({"kind": state.name()});
+        if let State::Lost(loss) = state {
+            told["reason"] = loss.reason.name().into();
+            told["by"] = loss.by.clone().into();
+            told["retry"] = loss.retry.into();
+        }
+        let at = self.started.elapsed().as_secs_f64() * 1e3;
+        println!("{}", json!({"seat": seat, "at": at, "state": told}));
+    }
+}
+
+/// Returns true if the states differ in their deadlines alone.
+fn is_moved_deadline(one: &State, other: &State) -> bool {
+    let has_deadline = matches!(one, State::Active { .. } | State::Offline { .. } | State::Grace { .. });
+    has_deadline && one.name() == other.name()
+}
+
+fn text<'a>(command: &'a Value, name: &str) -> &'a str {
+    command[name].as_str().unwrap_or_default()
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
