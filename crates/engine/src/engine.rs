@@ -15,8 +15,8 @@ use seatkeeper_core::{
 use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::buckets::BucketMode;
 use seatkeeper_registry::{
-    Answer, Claimed, Ended, EndedAll, Error as RegistryError, Granted, Heartbeat, Live, PoolView, Receipt,
-    Request,
+    Answer, Claimed, Ended, EndedAll, Error as RegistryError, Granted, Heartbeat, Live, Liveness, PoolView,
+    Receipt, Request,
 };
 use tracing::Instrument as _;
 
@@ -57,7 +57,7 @@ pub(crate) struct Parts {
 /// The outcome of a heartbeat.
 pub enum HeartbeatOutcome {
     /// The session lives on.
-    Renewed(Box<Live>),
+    Renewed(Liveness),
     /// The session has ended.
     Ended(EndedSession),
     /// No session of the caller has this id.
@@ -180,10 +180,10 @@ impl Engine {
             }
         };
         match heartbeat {
-            Heartbeat::Renewed(live) => {
+            Heartbeat::Renewed(liveness) => {
                 let checked = backend.check_answer(&self.lease, (id.bucket(), epoch), false).await;
                 checked.map_err(Error::from)?;
-                Ok(HeartbeatOutcome::Renewed(live))
+                Ok(HeartbeatOutcome::Renewed(liveness))
             }
             Heartbeat::Over { last_heartbeat, receipt } => {
                 self.durable(backend, receipt).await?;

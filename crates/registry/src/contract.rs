@@ -217,6 +217,27 @@ pub struct Live {
     pub expires_in: Span,
 }
 
+/// The times of a session that was just renewed. A heartbeat changes nothing else of a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Liveness {
+    /// The session's pool.
+    pub pool: PoolId,
+    /// The time of the heartbeat.
+    pub last_heartbeat: RegistryTime,
+    /// The session's TTL.
+    pub ttl: Span,
+    /// The time at which the session is over unless renewed.
+    pub expires: RegistryTime,
+    /// The span from now to `expires`.
+    pub expires_in: Span,
+}
+
+impl From<Live> for Liveness {
+    fn from(Live { session, pool, expires, expires_in }: Live) -> Self {
+        Self { pool, last_heartbeat: session.last_heartbeat, ttl: session.ttl, expires, expires_in }
+    }
+}
+
 /// The outcome of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claimed {
@@ -263,7 +284,7 @@ pub enum Granted {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heartbeat {
     /// The session lives on.
-    Renewed(Box<Live>),
+    Renewed(Liveness),
     /// The session was over, and has ended.
     Over {
         /// The session's last heartbeat.

@@ -6,7 +6,7 @@ mod steps;
 
 use seatkeeper_core::{DenialFold, Pool, PoolId, RegistryTime, Seats, Session, Span, Terms, rule};
 
-use crate::contract::Live;
+use crate::contract::{Live, Liveness};
 pub(crate) use record::Record;
 pub(crate) use steps::{Closing, RenewalOutcome};
 
@@ -94,5 +94,11 @@ impl OpenPool {
     pub(crate) fn live_view(&self, session: &Session, now: RegistryTime) -> Live {
         let expires = self.pool.expiry_of(session);
         Live { session: session.clone(), pool: self.id.clone(), expires, expires_in: expires.since(now) }
+    }
+
+    fn liveness(&self, session: &Session, now: RegistryTime) -> Liveness {
+        let (last_heartbeat, ttl) = (session.last_heartbeat, session.ttl);
+        let expires = self.pool.expiry_of(session);
+        Liveness { pool: self.id.clone(), last_heartbeat, ttl, expires, expires_in: expires.since(now) }
     }
 }

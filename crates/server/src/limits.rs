@@ -107,8 +107,13 @@ impl Limits {
     }
 
     /// Counts a heartbeat and awaits `beat`. Returns `Err(TooOften)` if the session's heartbeats exceed the
-    /// rate. With a shared Redis, counting and `beat` run concurrently, so that counting adds no latency.
-    /// Then a heartbeat beyond the rate may still have been carried out.
+    /// rate.
+    ///
+    /// Most heartbeats are counted on this node alone: a heartbeat that comes at least an interval of the rate
+    /// after the previous heartbeat at this node, and a heartbeat beyond the rate at this node. Over several
+    /// nodes, a session may thus get one more heartbeat per node and interval than the rate allows. Other
+    /// heartbeats are counted in Redis as well, while `beat` runs, so that counting adds no latency. Then a
+    /// heartbeat beyond the rate may still have been carried out.
     pub(crate) async fn heartbeat<T>(
         &self,
         (kind, id): (PoolKind, SessionId),
@@ -117,11 +122,13 @@ impl Limits {
         beat: impl Future<Output = Result<T, Error>>,
     ) -> Result<T, Error> {
         let Some(rate) = self.rates.of_caller(kind, who).heartbeats else { return beat.await };
-        let counted = self.count(Key::of_heartbeats(id, who), rate, note);
-        if self.shared.is_none() {
-            counted.await?;
+        let key = Key::of_heartbeats(id, who);
+        let here = self.local.count(key, rate);
+        let Some(shared) = self.shared.as_ref().filter(|_| here.passes && !rate.is_first(here)) else {
+            obey(here, rate, note)?;
             return beat.await;
-        }
+        };
+        let counted = async { obey(self.verdict_of(shared, key, rate, || here).await?, rate, note) };
         // `join!` moves its futures, and `beat` is large: the box keeps the move small.
         let (counted, beat) = tokio::join!(counted, Box::pin(beat));
         counted.and(beat)
@@ -135,21 +142,36 @@ impl Limits {
     }
 
     async fn count(&self, key: Key, rate: Rate, note: &StandingNote) -> Result<(), Error> {
-        let verdict = self.verdict(key, rate).await?;
-        let standing = Standing::new(rate, verdict);
-        let wait_seconds = standing.wait_seconds;
-        note.write(standing);
-        if verdict.passes { Ok(()) } else { Err(Error::TooOften { wait_seconds }) }
+        let here = || self.local.count(key, rate);
+        let verdict = match &self.shared {
+            Some(shared) => self.verdict_of(shared, key, rate, here).await?,
+            None => here(),
+        };
+        obey(verdict, rate, note)
     }
 
-    async fn verdict(&self, key: Key, rate: Rate) -> Result<Verdict, Error> {
-        let Some(shared) = &self.shared else { return Ok(self.local.count(key, rate)) };
+    /// Returns the verdict of Redis, or `here` of this node if Redis does not answer and the settings allow.
+    async fn verdict_of(
+        &self,
+        shared: &Shared,
+        key: Key,
+        rate: Rate,
+        here: impl FnOnce() -> Verdict,
+    ) -> Result<Verdict, Error> {
         match (shared.count(key, rate).await, self.when_redis_down) {
             (Some(verdict), _) => Ok(verdict),
-            (None, WhenRedisDown::Allow) => Ok(self.local.count(key, rate)),
+            (None, WhenRedisDown::Allow) => Ok(here()),
             (None, WhenRedisDown::Deny) => Err(Error::Uncounted),
         }
     }
+}
+
+/// Notes the verdict for the answer's headers. Returns `Err(TooOften)` if the use does not pass.
+fn obey(verdict: Verdict, rate: Rate, note: &StandingNote) -> Result<(), Error> {
+    let standing = Standing::new(rate, verdict);
+    let wait_seconds = standing.wait_seconds;
+    note.write(standing);
+    if verdict.passes { Ok(()) } else { Err(Error::TooOften { wait_seconds }) }
 }
 
 impl Rates {

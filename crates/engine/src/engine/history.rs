@@ -1,9 +1,9 @@
 //! Looks up ended sessions in the ledger. A session missing from the registry but live in the ledger is never
 //! reported as over: the registry has lost memory and must be rebuilt.
 
-use seatkeeper_core::{Authority, EndReason, PoolId, Reach, RegistryTime, Session, SessionId};
+use seatkeeper_core::{Authority, EndReason, PoolId, Reach, RegistryTime, SessionId};
 use seatkeeper_ledger::sessions::{FoundSession, SessionRecord};
-use seatkeeper_registry::{Error as RegistryError, Live};
+use seatkeeper_registry::{Error as RegistryError, Liveness};
 
 use super::{Engine, HeartbeatOutcome, SearchQuota, kinds};
 use crate::error::Error;
@@ -89,12 +89,12 @@ impl Engine {
         if let Some(past) = EndedSession::from_record(&record) {
             return Ok(HeartbeatOutcome::Ended(past));
         }
-        let (session, pool) = (record.session, record.pool);
         // The wall clock stands in for the registry's time. No decision rests on it.
         let now = wall_clock::registry_now();
-        let (expires, expires_in) = (now + session.ttl, session.ttl);
-        let session = Session { last_heartbeat: now, ..session };
-        Ok(HeartbeatOutcome::Renewed(Box::new(Live { session, pool, expires, expires_in })))
+        let (last_heartbeat, ttl) = (now, record.session.ttl);
+        let liveness =
+            Liveness { pool: record.pool, last_heartbeat, ttl, expires: now + ttl, expires_in: ttl };
+        Ok(HeartbeatOutcome::Renewed(liveness))
     }
 
     /// Finds a session with every event until now; `None` if no session of the caller has this id.

@@ -11,7 +11,7 @@ use seatkeeper_core::{
 
 use super::asked::ClaimResult;
 use super::plan::Plan;
-use crate::{Claimed, Ended, EndedAll, Error, Heartbeat, Live, PoolView, Registry, Request};
+use crate::{Claimed, Ended, EndedAll, Error, Heartbeat, Live, Liveness, PoolView, Registry, Request};
 
 const TENANT: &str = "acme";
 
@@ -99,9 +99,9 @@ impl TestPool {
     }
 
     /// Renews a session by its own user, and expects a live session.
-    pub(super) async fn heartbeat(&self, session: &Live) -> Live {
+    pub(super) async fn heartbeat(&self, session: &Live) -> Liveness {
         match self.heartbeat_by(&owner(session), session.session.id).await {
-            Heartbeat::Renewed(live) => *live,
+            Heartbeat::Renewed(liveness) => liveness,
             other @ (Heartbeat::Over { .. } | Heartbeat::Missing | Heartbeat::NeverWas) => {
                 panic!("not renewed: {other:?}")
             }

@@ -57,7 +57,7 @@ pub async fn renewals_can_be_read_by_the_time_they_were_made(h: &impl Harness) {
     assert_eq!(renewed_since(&pool, bob_at).await, []);
 
     h.let_a_moment_pass().await;
-    let ann_again = pool.heartbeat(&ann).await.session.last_heartbeat;
+    let ann_again = pool.heartbeat(&ann).await.last_heartbeat;
     assert_eq!(renewed_since(&pool, bob_at).await, [(ann_id, ann_again)]);
     let mut both = vec![(ann_id, ann_again), (bob_id, bob_at)];
     both.sort_unstable();

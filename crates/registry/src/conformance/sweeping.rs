@@ -56,10 +56,10 @@ pub async fn a_sweep_ends_those_who_are_over_and_keeps_the_others_of_their_pool(
     let bob = pool.claim("bob").await.admitted();
     pool.claim("cid").await.admitted();
     h.let_pass(Span::from_millis(pool.ttl().as_millis() / 2)).await;
-    let bob = pool.heartbeat(&bob).await;
+    let renewed = pool.heartbeat(&bob).await;
     h.let_pass(ann.expires.since(h.now().await)).await;
     assert_eq!(sweep_all(&*pool.registry).await, 2);
-    due_by(&pool, bob.expires).await;
+    due_by(&pool, renewed.expires).await;
     assert_eq!(pool.holders().await, ["bob"]);
     pool.heartbeat(&bob).await;
 }

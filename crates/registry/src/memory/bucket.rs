@@ -129,7 +129,7 @@ impl BucketState {
             return Heartbeat::Missing;
         };
         match self.pools[slot as usize].heartbeat(id, who, now, &mut self.journal) {
-            RenewalOutcome::Renewed(live) => Heartbeat::Renewed(live),
+            RenewalOutcome::Renewed(liveness) => Heartbeat::Renewed(liveness),
             RenewalOutcome::Over { last_heartbeat } => {
                 self.follow(slot, [id], now);
                 Heartbeat::Over { last_heartbeat, receipt: self.receipt() }

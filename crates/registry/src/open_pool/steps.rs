@@ -6,12 +6,12 @@ use seatkeeper_core::{
 };
 
 use super::{OpenPool, Record};
-use crate::contract::{Answer, Granted, Live, Request};
+use crate::contract::{Answer, Granted, Liveness, Request};
 
 /// The outcome of a heartbeat.
 pub(crate) enum RenewalOutcome {
     /// The session lives on.
-    Renewed(Box<Live>),
+    Renewed(Liveness),
     /// The session was over, and has ended.
     Over {
         /// The session's last heartbeat.
@@ -92,7 +92,7 @@ impl OpenPool {
         }
         match rule::renew(&mut self.pool, id, now) {
             Renewal::Renewed => match self.pool.get(id) {
-                Some(session) => RenewalOutcome::Renewed(Box::new(self.live_view(session, now))),
+                Some(session) => RenewalOutcome::Renewed(self.liveness(session, now)),
                 None => RenewalOutcome::Missing,
             },
             Renewal::Over(ending) => {

@@ -17,7 +17,7 @@ use crate::open_pool::{Closing, RenewalOutcome};
 impl Sessions for PostgresRegistry {
     async fn heartbeat(&self, id: SessionId, who: &Authority, _origin: &Origin) -> Result<Heartbeat, Error> {
         if let Some(live) = self.renew_at_once(id, who).await? {
-            return Ok(Heartbeat::Renewed(Box::new(live)));
+            return Ok(Heartbeat::Renewed(live.into()));
         }
         // The session belongs to another caller, or is over, or does not exist. Only a session that is over
         // needs a step.
@@ -30,7 +30,7 @@ impl Sessions for PostgresRegistry {
             |open, now, events| open.heartbeat(id, who, now, events),
         );
         Ok(made.await?.map_or(Heartbeat::Missing, |made| match made.value {
-            RenewalOutcome::Renewed(live) => Heartbeat::Renewed(live),
+            RenewalOutcome::Renewed(liveness) => Heartbeat::Renewed(liveness),
             RenewalOutcome::Over { last_heartbeat } => {
                 Heartbeat::Over { last_heartbeat, receipt: made.receipt }
             }

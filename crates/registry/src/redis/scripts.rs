@@ -104,8 +104,16 @@ pub(super) const NO_KEY: &[u8] = b"-";
 
 /// Builds a script from files, and replaces each name in capitals by its value. Lua variables would be
 /// created anew at each call.
-fn script(writes: Writes, files: &[&str], words: &HashMap<&str, String>) -> Script {
-    Script::new(writes.first_line().to_owned() + &with_words(&files.concat(), words))
+///
+/// The files of `rare`, with a `step` of their own, become the body of the Lua function `rare_step`, which
+/// returns that `step`. A command without a rare case then makes none of their functions.
+fn script(writes: Writes, [first, rare, last]: [&[&str]; 3], words: &HashMap<&str, String>) -> Script {
+    let (first, rare, last) = (first.concat(), rare.concat(), last.concat());
+    let rare = match &*rare {
+        "" => rare,
+        steps => format!("local function rare_step()\n{steps}return step\nend\n"),
+    };
+    Script::new(writes.first_line().to_owned() + &with_words(&(first + &rare + &last), words))
 }
 
 /// The writes of a script, declared to Redis in the script's first line. Redis refuses a script before its
@@ -146,8 +154,15 @@ fn with_words(source: &str, words: &HashMap<&str, String>) -> String {
     written
 }
 
+macro_rules! files {
+    ($($file:literal),*) => { &[$(include_str!(concat!("scripts/", $file, ".lua"))),*] };
+}
+
 macro_rules! scripts {
-    ($($(#[$doc:meta])* $name:ident: $writes:ident = [$($file:literal),+];)+) => {
+    ($(
+        $(#[$doc:meta])* $name:ident: $writes:ident =
+        [$($first:literal),+] $(rarely [$($rare:literal),+] then [$($last:literal),+])?;
+    )+) => {
         /// The scripts. A script is built from its files in order.
         #[derive(Debug)]
         pub(super) struct Scripts { $($(#[$doc])* pub(super) $name: Script,)+ }
@@ -158,7 +173,7 @@ macro_rules! scripts {
                 Self {
                     $($name: script(
                         Writes::$writes,
-                        &[$(include_str!(concat!("scripts/", $file, ".lua"))),+],
+                        [files![$($first),+], files![$($($rare),+)?], files![$($($last),+)?]],
                         &words,
                     ),)+
                 }
@@ -182,8 +197,8 @@ scripts! {
     end_all: InPlace = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
         "lib/record", "lib/denials", "lib/due", "lib/rule", "end_all", "lib/each"];
     expire: InPlace = ["lib/bucket", "expire", "lib/each"];
-    heartbeat: InPlace = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
-        "lib/record", "lib/denials", "lib/due", "lib/one_session", "heartbeat", "lib/each"];
+    heartbeat: InPlace = ["lib/bucket"] rarely ["lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
+        "lib/record", "lib/denials", "lib/due", "lib/one_session", "heartbeat"] then ["heartbeat_plain", "lib/each"];
     journal_end: Nothing = ["lib/bucket", "journal_end", "lib/each"];
     journal_read: Nothing = ["lib/bucket", "journal_read", "lib/each"];
     kept: Nothing = ["lib/bucket", "kept", "lib/each"];

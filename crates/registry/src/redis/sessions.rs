@@ -1,7 +1,7 @@
 //! Steps on one session.
 
 use async_trait::async_trait;
-use seatkeeper_core::{Authority, Bucket, EndReason, Origin, PoolId, Reach, RegistryTime, SessionId};
+use seatkeeper_core::{Authority, Bucket, EndReason, Origin, PoolId, Reach, RegistryTime, SessionId, Span};
 use seatkeeper_redis::Script;
 
 use super::RedisRegistry;
@@ -12,7 +12,7 @@ use super::reply::Reply;
 use super::scripts::{GONE, LEFT, LIVE, MISSING, SCRIPTS, reason_number};
 use super::session_location::{LocationHint, SessionLocation};
 use crate::Error;
-use crate::contract::{Ended, Heartbeat, Live, Sessions};
+use crate::contract::{Ended, Heartbeat, Live, Liveness, Sessions};
 
 #[async_trait]
 impl Sessions for RedisRegistry {
@@ -100,9 +100,12 @@ impl RedisRegistry {
         let Some((pool, mut reply)) = asked else { return Ok(Heartbeat::Missing) };
         match reply.values.signed()? {
             LIVE => {
-                let live = reply.live(&pool)?;
-                self.heartbeat_buffer.note(id, live.session.last_heartbeat);
-                Ok(Heartbeat::Renewed(Box::new(live)))
+                let last_heartbeat = reply.values.time()?;
+                let ttl = Span::from_millis(reply.values.number()?);
+                let expires = reply.values.time()?;
+                self.heartbeat_buffer.note(id, last_heartbeat);
+                let expires_in = expires.since(reply.now);
+                Ok(Heartbeat::Renewed(Liveness { pool, last_heartbeat, ttl, expires, expires_in }))
             }
             GONE => {
                 self.heartbeat_buffer.forget(id);

@@ -9,8 +9,8 @@ use seatkeeper_core::{
     Terms,
 };
 use seatkeeper_registry::{
-    Admission, Claimed, Ended, EndedAll, Error, Expiry, Heartbeat, Journal, JournalRead, Live, ManualClock,
-    PoolView, Pools, Receipt, Request, Sessions, Swept, TimeSource as _,
+    Admission, Claimed, Ended, EndedAll, Error, Expiry, Heartbeat, Journal, JournalRead, Live, Liveness,
+    ManualClock, PoolView, Pools, Receipt, Request, Sessions, Swept, TimeSource as _,
 };
 use tokio::sync::Notify;
 
@@ -159,11 +159,11 @@ impl Sessions for Node {
                 return Err(session.last_heartbeat);
             }
             pool.renew(id, step.now, pool.terms);
-            Ok(Box::new(pool.live_view(pool.get(id).expect("it lives on"), step.now)))
+            Ok(Liveness::from(pool.live_view(pool.get(id).expect("it lives on"), step.now)))
         });
         Ok(match heard {
             None => Heartbeat::Missing,
-            Some((Ok(live), _)) => Heartbeat::Renewed(live),
+            Some((Ok(liveness), _)) => Heartbeat::Renewed(liveness),
             Some((Err(last_heartbeat), receipt)) => Heartbeat::Over { last_heartbeat, receipt },
         })
     }

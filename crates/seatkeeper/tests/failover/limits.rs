@@ -1,5 +1,8 @@
 //! Rate limits while Redis is unreachable. Normally Redis counts for all nodes together.
 
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
 use seatkeeper_testbed::redis::{Memory, Redis};
 
 use super::support::{Nodes, answered};
@@ -27,6 +30,29 @@ async fn each_node_counts_for_itself_while_redis_is_gone() {
         assert_eq!([asked(ann).await, asked(ann).await, asked(ann).await], [200, 200, 429]);
     }
     redis.start_again(Memory::Lost);
+    drop(nodes.close());
+}
+
+#[tokio::test]
+async fn several_nodes_pass_at_most_one_more_heartbeat_each() {
+    const INTERVAL: Duration = Duration::from_secs(15);
+    let redis = Redis::start();
+    let nodes =
+        Nodes::over_with(&[redis.url(), redis.url()], &[("LIMITS_LICENSES_HEARTBEATS_PER_MINUTE", "4")]);
+    let license = nodes.harnesses[0].license(10).await;
+    let anns: Vec<_> = nodes.harnesses.iter().map(|harness| harness.client("ann")).collect();
+    let session = anns[0].acquire(&license["license_key"], "laptop").await.expect(201);
+
+    let began = Instant::now();
+    let mut passed = Vec::new();
+    for ann in &anns {
+        let answers = join_all((0..8).map(|_| ann.heartbeat(&session["session_id"]))).await;
+        passed.push(answers.iter().filter(|answer| answer.status == 200).count());
+    }
+    // Redis and both nodes give back a heartbeat per interval.
+    let back = 3 * usize::try_from(began.elapsed().as_secs() / INTERVAL.as_secs()).unwrap();
+    assert!((4..=4 + back).contains(&passed[0]), "a single node is exact: {passed:?}");
+    assert!((6..=6 + back).contains(&passed.iter().sum()), "{passed:?}");
     drop(nodes.close());
 }
 

@@ -2,9 +2,9 @@
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use seatkeeper_core::PoolKind;
+use seatkeeper_core::{PoolKind, SessionId};
 use seatkeeper_ledger::licenses::Reacquire;
-use seatkeeper_registry::Live;
+use seatkeeper_registry::Liveness;
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -65,10 +65,10 @@ pub(super) async fn heartbeat(
     let quota = app.limits.unknown_sessions(kind, &who);
     let beat = app.engine.heartbeat(kind, id, who.authority(), &origin, &quota);
     match app.limits.heartbeat((kind, id), &who, &meta.standing, beat).await? {
-        HeartbeatOutcome::Renewed(live) => {
+        HeartbeatOutcome::Renewed(liveness) => {
             told.observe(&app, id);
-            let policy = app.entitlements.licenses.client_policy(&live.pool);
-            Ok(axum::Json(renewed(&live, policy)).into_response())
+            let policy = app.entitlements.licenses.client_policy(&liveness.pool);
+            Ok(axum::Json(renewed(id, &liveness, policy)).into_response())
         }
         HeartbeatOutcome::Ended(past) => Ok(session_ended(past).into_response()),
         HeartbeatOutcome::Missing => Err(Error::SessionNotFound),
@@ -97,13 +97,13 @@ pub(super) async fn heartbeat_put(
     heartbeat(app, who, meta, session, body).await
 }
 
-fn renewed(live: &Live, policy: Option<ClientPolicy>) -> Renewed {
+fn renewed(id: SessionId, liveness: &Liveness, policy: Option<ClientPolicy>) -> Renewed {
     Renewed {
-        session_id: live.session.id.as_uuid(),
-        last_heartbeat_at: text_of(live.session.last_heartbeat),
-        expires_at: text_of(live.expires),
-        expires_in_seconds: live.expires_in.as_secs_floor(),
-        heartbeat_interval_seconds: heartbeat_interval_seconds(live.session.ttl),
+        session_id: id.as_uuid(),
+        last_heartbeat_at: text_of(liveness.last_heartbeat),
+        expires_at: text_of(liveness.expires),
+        expires_in_seconds: liveness.expires_in.as_secs_floor(),
+        heartbeat_interval_seconds: heartbeat_interval_seconds(liveness.ttl),
         grace_seconds: policy.map(|policy| policy.grace_seconds),
         reacquire: policy.map(|policy| policy.reacquire),
         status: "active",

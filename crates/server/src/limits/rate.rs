@@ -39,6 +39,11 @@ impl Rate {
         Verdict { passes, now, busy_until: if passes { next } else { busy_until } }
     }
 
+    /// Returns whether a use that passed found the rate unused.
+    pub(super) fn is_first(self, verdict: Verdict) -> bool {
+        verdict.passes && verdict.busy_until <= verdict.now + self.interval
+    }
+
     /// Returns the number of further uses that pass at once.
     pub(super) fn remaining(self, verdict: Verdict) -> u64 {
         let used = verdict.busy_until.saturating_sub(verdict.now);

@@ -9,7 +9,7 @@ use super::compare::Checked;
 use super::shadow::Shadow;
 use crate::conformance::books::{Account, waiting};
 use crate::conformance::harness::Harness;
-use crate::{Live, Receipt, Registry};
+use crate::{Receipt, Registry};
 
 /// The events of each pool, with the receipt of the last.
 type Drained = HashMap<PoolId, (Vec<Event>, Option<Receipt>)>;
@@ -33,8 +33,7 @@ pub(super) struct Observed {
 
 impl Observed {
     /// Returns the time of the step: from its answer, or its events, or otherwise the time before the step.
-    pub(super) fn at(&self, live: Option<&Live>) -> RegistryTime {
-        let told = live.map(|live| live.expires - live.expires_in);
+    pub(super) fn at(&self, told: Option<RegistryTime>) -> RegistryTime {
         told.or(self.events.first().map(|event| event.at)).unwrap_or(self.before)
     }
 

@@ -13,7 +13,7 @@ use super::compare::{Checked, same, same_denial, same_record};
 use super::shadow::{Entry, Shadow, entries};
 use crate::conformance::books::sweep_out;
 use crate::conformance::harness::Harness;
-use crate::{Answer, Claimed, Ended, EndedAll, Error, Granted, Heartbeat, PoolView, Request};
+use crate::{Answer, Claimed, Ended, EndedAll, Error, Granted, Heartbeat, Live, Liveness, PoolView, Request};
 
 /// Few pools per sweep, so that sweeps take several calls.
 const SWEPT_POOLS_MAX: usize = 2;
@@ -54,14 +54,14 @@ impl<H: Harness> Backend<'_, H> {
         let heard = self.registry.heartbeat(id, who, &origin).await.map_err(|error| error.to_string())?;
         let seen = self.seen_since(before, shadow).await?;
         let at = seen.at(match &heard {
-            Heartbeat::Renewed(live) => Some(live),
+            Heartbeat::Renewed(liveness) => Some(liveness.expires - liveness.expires_in),
             Heartbeat::Over { .. } | Heartbeat::Missing | Heartbeat::NeverWas => None,
         });
         let mut expected = shadow.expire_early(&seen.events, Some(id), at);
         let found = if shadow.covers(who, id) { shadow.renew(id, at) } else { Renewal::Missing };
         match (found, heard) {
-            (Renewal::Renewed, Heartbeat::Renewed(live)) => {
-                same("renewed", &Some(*live), &shadow.live(id, at))?;
+            (Renewal::Renewed, Heartbeat::Renewed(liveness)) => {
+                same("renewed", &Some(liveness), &shadow.live(id, at).map(Liveness::from))?;
             }
             (Renewal::Over(ending), Heartbeat::Over { last_heartbeat, receipt }) => {
                 same("last heartbeat", &last_heartbeat, &ending.session.last_heartbeat)?;
@@ -131,7 +131,7 @@ impl<H: Harness> Backend<'_, H> {
         let before = self.now().await;
         let live = self.registry.session(id, who).await.map_err(|error| error.to_string())?;
         let seen = self.seen_since(before, shadow).await?;
-        let at = seen.at(live.as_ref());
+        let at = seen.at(live.as_ref().map(time_of));
         let covered = shadow.covers(who, id);
         let expected = shadow.expire_early(&seen.events, None, at);
         same("session", &live, &shadow.live(id, at).filter(|_| covered))?;
@@ -145,7 +145,7 @@ impl<H: Harness> Backend<'_, H> {
             other => other.map_err(|error| error.to_string())?,
         };
         let seen = self.seen_since(before, shadow).await?;
-        let at = seen.at(view.sessions.first());
+        let at = seen.at(view.sessions.first().map(time_of));
         let expected = shadow.forget_over(at);
         let mut sessions: Vec<_> = shadow.pool.iter().collect();
         sessions.sort_by_key(|session| (session.last_heartbeat, session.started, session.id));
@@ -201,6 +201,11 @@ fn swept(shadow: &mut Shadow, before: RegistryTime, events: &[Event]) -> Vec<Ent
     times.into_iter().flat_map(|at| shadow.sweep(at)).collect()
 }
 
+/// Returns the time at which an answer saw the session.
+fn time_of(live: &Live) -> RegistryTime {
+    live.expires - live.expires_in
+}
+
 fn compare_claim(
     shadow: &mut Shadow,
     claim: &Claim,
@@ -213,7 +218,7 @@ fn compare_claim(
         Answer::Granted { session, .. } => Some(&**session),
         Answer::Denied(_) => None,
     };
-    let at = seen.at(live);
+    let at = seen.at(live.map(time_of));
     let unused = SessionId::mint(at, shadow.id.bucket(), Region::default(), u64::MAX);
     let fresh = match &claimed.answer {
         Answer::Granted { how: Granted::Admitted, session, .. } => session.session.id,

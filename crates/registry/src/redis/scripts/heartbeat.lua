@@ -1,7 +1,9 @@
--- Renews a session unless over, and records the end of a session that is over.
+-- Renews a session unless over, and records the end of a session that is over. Serves every heartbeat outside
+-- the common case of heartbeat_plain.lua.
 --
 -- ARGV  2 to 4 as in lib/one_session.lua
--- Reply the time, …, the outcome: LIVE and the session, GONE and its last heartbeat, or MISSING
+-- Reply the time, …, the outcome: LIVE and times as in heartbeat_plain.lua, GONE and the last heartbeat, or
+--       MISSING
 local function step()
   local s, missing = find_session()
   if not s then
@@ -11,7 +13,7 @@ local function step()
     renew(s, pool.ttl or s.ttl)
     save_pool()
     keep_head()
-    return reply(LIVE, shown(s))
+    return reply(LIVE, s.heartbeat, s.ttl, expiry_of(s))
   end
   count_members()
   take_out_all({ s })

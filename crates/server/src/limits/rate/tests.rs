@@ -29,6 +29,21 @@ fn so_many_come_at_once_and_then_one_after_each_interval() {
 }
 
 #[test]
+fn a_use_is_the_first_if_the_rate_was_unused_until_then() {
+    let rate = ten();
+    let first = rate.decide(START, 0);
+    assert!(rate.is_first(first));
+    let soon = rate.decide(START + rate.interval - 1, first.busy_until);
+    assert!(soon.passes && !rate.is_first(soon));
+    let next = rate.decide(START + rate.interval, first.busy_until);
+    assert!(rate.is_first(next));
+    // A refused use is not the first, whatever the rate.
+    let single = Rate::per_minute(1).unwrap();
+    let refused = single.decide(START + 1, single.decide(START, 0).busy_until);
+    assert!(!refused.passes && !single.is_first(refused));
+}
+
+#[test]
 fn no_minute_and_no_start_of_one_sees_more_than_its_share() {
     // For any moments: a span contains at most a burst and the uses that came back meanwhile.
     for seed in 0..200_u64 {
