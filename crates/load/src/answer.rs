@@ -62,8 +62,9 @@ pub struct Denial {
 
 /// The answer to a heartbeat of a live session.
 #[derive(Clone, Copy, Debug, Deserialize)]
-pub(crate) struct Renewal {
-    pub(crate) expires_in_seconds: u64,
+pub struct Renewal {
+    /// The time until the session expires without another renewal.
+    pub expires_in_seconds: u64,
 }
 
 /// The answer to a heartbeat of a session that has ended.

@@ -25,14 +25,14 @@ struct Acquire<'a> {
 }
 
 /// Returns the request of `machine` for a seat.
-pub(crate) fn acquire_call(target: &Target, license_key: &str, machine: &str) -> Result<Call, Error> {
+pub fn acquire_call(target: &Target, license_key: &str, machine: &str) -> Result<Call, Error> {
     let ask = Acquire { license_key, machine_id: machine };
     Call::new(target, Method::POST, ACQUIRE_PATH, json_of(&ask))
 }
 
 /// The session named by a device that asks for a screen.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Naming<'a> {
+pub enum Naming<'a> {
     /// No session.
     Nothing,
     /// The device's own session.
@@ -42,7 +42,8 @@ pub(crate) enum Naming<'a> {
 }
 
 impl<'a> Naming<'a> {
-    pub(crate) fn replaced(self) -> Option<&'a Arc<str>> {
+    /// Returns the session that may be evicted.
+    pub fn replaced(self) -> Option<&'a Arc<str>> {
         match self {
             Self::Nothing | Self::Own(_) => None,
             Self::InPlaceOf(session) => Some(session),
@@ -64,7 +65,7 @@ struct Admit<'a> {
 }
 
 /// Returns the request of `device` for a screen of the subscriber whose token `target` has.
-pub(crate) fn admit_call(target: &Target, device: &str, naming: Naming<'_>) -> Result<Call, Error> {
+pub fn admit_call(target: &Target, device: &str, naming: Naming<'_>) -> Result<Call, Error> {
     let (session_id, replace_session_id): (Option<&str>, Option<&str>) = match naming {
         Naming::Nothing => (None, None),
         Naming::Own(session) => (Some(session), None),
@@ -81,7 +82,7 @@ pub(crate) fn admit_call(target: &Target, device: &str, naming: Naming<'_>) -> R
 }
 
 /// Returns the request that ends all of a subscriber's sessions except `session`.
-pub(crate) fn revoke_others_call(target: &Target, session: &str) -> Result<Call, Error> {
+pub fn revoke_others_call(target: &Target, session: &str) -> Result<Call, Error> {
     Call::new(target, Method::DELETE, &format!("{DEVICES_PATH}?except={session}"), "")
 }
 
@@ -92,14 +93,18 @@ fn json_of(ask: &impl Serialize) -> Vec<u8> {
 
 /// A session, and the requests that renew and release it.
 #[derive(Clone, Debug)]
-pub(crate) struct SessionCalls {
-    pub(crate) session: Arc<str>,
-    pub(crate) heartbeat: Call,
-    pub(crate) release: Call,
+pub struct SessionCalls {
+    /// The session.
+    pub session: Arc<str>,
+    /// The request that renews the session.
+    pub heartbeat: Call,
+    /// The request that releases the session.
+    pub release: Call,
 }
 
 impl SessionCalls {
-    pub(crate) fn new(target: &Target, session: Arc<str>) -> Result<Self, Error> {
+    /// Returns the requests for a license's session.
+    pub fn new(target: &Target, session: Arc<str>) -> Result<Self, Error> {
         let path = format!("{SESSIONS_PATH}/{session}");
         let heartbeat = Call::new(target, Method::PATCH, &format!("{path}/heartbeat"), "")?;
         let release = Call::new(target, Method::DELETE, &path, "")?;
@@ -107,7 +112,7 @@ impl SessionCalls {
     }
 
     /// Returns the requests for a device's session.
-    pub(crate) fn of_device(target: &Target, session: Arc<str>) -> Result<Self, Error> {
+    pub fn of_device(target: &Target, session: Arc<str>) -> Result<Self, Error> {
         let ask = Beating { session_id: &session };
         let heartbeat = Call::new(target, Method::POST, &format!("{DEVICES_PATH}/heartbeat"), json_of(&ask))?;
         let release = Call::new(target, Method::DELETE, &format!("{DEVICES_PATH}/{session}"), "")?;
@@ -122,14 +127,16 @@ struct Beating<'a> {
 
 /// An answer with an unexpected status or an unreadable body.
 #[derive(Debug)]
-pub(crate) struct Unexpected {
-    pub(crate) status: u16,
+pub struct Unexpected {
+    /// The HTTP status.
+    pub status: u16,
     /// The first characters of the body.
-    pub(crate) body: String,
+    pub body: String,
 }
 
 impl Unexpected {
-    pub(crate) fn while_doing(self, doing: &'static str) -> Error {
+    /// Returns the error of an operation that the answer ends; `doing` names the operation.
+    pub fn while_doing(self, doing: &'static str) -> Error {
         Error::Refused { doing, status: self.status, answer: self.body }
     }
 }
@@ -143,34 +150,46 @@ impl From<&Reply> for Unexpected {
 
 /// The answer to a claim.
 #[derive(Debug)]
-pub(crate) enum Acquired {
+pub enum Acquired {
+    /// A seat.
     Granted(Grant),
+    /// The pool is full.
     Denied(Denial),
+    /// An unexpected status or an unreadable body.
     Unexpected(Unexpected),
 }
 
 /// The answer to a heartbeat.
 #[derive(Debug)]
-pub(crate) enum HeartbeatReply {
+pub enum HeartbeatReply {
+    /// The session lives on, for the time in the answer.
     Renewed(Renewal),
     /// The session lives on for its TTL: a device gets no body.
     Kept,
+    /// The session has ended.
     Ended {
+        /// The reason of the end.
         reason: String,
     },
+    /// No such session.
     Missing,
+    /// An unexpected status or an unreadable body.
     Unexpected(Unexpected),
 }
 
 /// The answer to a release.
 #[derive(Debug)]
-pub(crate) enum Released {
+pub enum Released {
+    /// The session was live and has ended.
     Now,
+    /// No such live session.
     NotLive,
+    /// An unexpected status.
     Unexpected(Unexpected),
 }
 
-pub(crate) async fn acquire(on: &mut Connection, call: &Call) -> Result<Acquired, Failure> {
+/// Sends a claim made by [`acquire_call`] or [`admit_call`].
+pub async fn acquire(on: &mut Connection, call: &Call) -> Result<Acquired, Failure> {
     let reply = on.send(call).await?;
     Ok(match reply.status {
         200 | 201 => parsed(&reply, Acquired::Granted, Acquired::Unexpected),
@@ -184,7 +203,8 @@ pub(crate) async fn acquire(on: &mut Connection, call: &Call) -> Result<Acquired
     })
 }
 
-pub(crate) async fn heartbeat(on: &mut Connection, calls: &SessionCalls) -> Result<HeartbeatReply, Failure> {
+/// Renews a session.
+pub async fn heartbeat(on: &mut Connection, calls: &SessionCalls) -> Result<HeartbeatReply, Failure> {
     let reply = on.send(&calls.heartbeat).await?;
     Ok(match reply.status {
         200 => parsed(&reply, HeartbeatReply::Renewed, HeartbeatReply::Unexpected),
@@ -199,7 +219,8 @@ pub(crate) async fn heartbeat(on: &mut Connection, calls: &SessionCalls) -> Resu
     })
 }
 
-pub(crate) async fn release(on: &mut Connection, calls: &SessionCalls) -> Result<Released, Failure> {
+/// Releases a session.
+pub async fn release(on: &mut Connection, calls: &SessionCalls) -> Result<Released, Failure> {
     let reply = on.send(&calls.release).await?;
     Ok(match reply.status {
         204 => Released::Now,

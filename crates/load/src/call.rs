@@ -10,7 +10,7 @@ use crate::{Error, Target};
 
 /// A prepared request; a clone is cheap.
 #[derive(Clone, Debug)]
-pub(crate) struct Call {
+pub struct Call {
     method: Method,
     uri: Uri,
     headers: Arc<HeaderMap>,
@@ -18,12 +18,8 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    pub(crate) fn new(
-        target: &Target,
-        method: Method,
-        path: &str,
-        body: impl Into<Bytes>,
-    ) -> Result<Self, Error> {
+    /// Prepares a request to `target` with the headers of `target`.
+    pub fn new(target: &Target, method: Method, path: &str, body: impl Into<Bytes>) -> Result<Self, Error> {
         let uri = Uri::try_from(path).map_err(http::Error::from)?;
         Ok(Self { method, uri, headers: target.headers().clone(), body: body.into() })
     }

@@ -27,28 +27,31 @@ const ANSWER_WAIT_MAX: Duration = Duration::from_secs(15);
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 
 /// A connection that opens on first use, and again after a failure.
-pub(crate) struct Connection {
+pub struct Connection {
     target: Arc<Target>,
     open: Option<Open>,
 }
 
 /// A complete answer.
 #[derive(Debug)]
-pub(crate) struct Reply {
-    pub(crate) status: u16,
+pub struct Reply {
+    /// The HTTP status.
+    pub status: u16,
     /// The `Retry-After` header, if it is a number of seconds.
-    pub(crate) retry_after_seconds: Option<u64>,
-    pub(crate) body: Bytes,
+    pub retry_after_seconds: Option<u64>,
+    /// The body.
+    pub body: Bytes,
 }
 
 impl Connection {
-    pub(crate) fn to(target: Arc<Target>) -> Self {
+    /// Creates a closed connection to `target`.
+    pub fn to(target: Arc<Target>) -> Self {
         Self { target, open: None }
     }
 
     /// Sends `call` and waits for the answer. A failure closes the connection; the server may or may not have
     /// acted.
-    pub(crate) async fn send(&mut self, call: &Call) -> Result<Reply, Failure> {
+    pub async fn send(&mut self, call: &Call) -> Result<Reply, Failure> {
         let answered = tokio::time::timeout(ANSWER_WAIT_MAX, self.exchange(call)).await;
         let answered = answered.unwrap_or(Err(Failure::TimedOut { waited: ANSWER_WAIT_MAX }));
         if answered.is_err() {
@@ -58,12 +61,12 @@ impl Connection {
     }
 
     /// Opens the connection if necessary, so that the next request does not wait for it.
-    pub(crate) async fn ready(&mut self) -> Result<(), Failure> {
+    pub async fn ready(&mut self) -> Result<(), Failure> {
         self.opened().await.map(drop)
     }
 
     /// Closes the connection, even during a request.
-    pub(crate) fn close(&mut self) {
+    pub fn close(&mut self) {
         self.open = None;
     }
 

@@ -1,4 +1,5 @@
-//! Real servers for tests: started from installed binaries on free ports, and stopped with their owner.
+//! Real servers for tests: started from installed binaries on free ports, and stopped with their owner. A
+//! [`storm`] of misbehaving clients runs against a Seatkeeper server.
 //!
 //! A missing server is a failure that names the package to install.
 
@@ -13,3 +14,4 @@ pub mod postgres;
 mod preload;
 pub mod proxy;
 pub mod redis;
+pub mod storm;

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use http::Method;
 use seatkeeper_ledger::Location;
 use seatkeeper_ledger::verify::Proof;
-use seatkeeper_load::storm::{Door, Operator, Pool, Statistics, Storm};
 use seatkeeper_load::{FixedRequest, Target};
+use seatkeeper_testbed::storm::{Door, Operator, Pool, Statistics, Storm};
 use serde_json::{Value, json};
 
 use super::support::books::{Books, Story, proof_of};

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use seatkeeper_load::storm::{Door, Pool, Storm};
 use seatkeeper_load::{Bounds, Plan, Report, Scenario, Target};
+use seatkeeper_testbed::storm::{Door, Pool, Storm};
 use serde_json::Value;
 use tokio::task::{JoinHandle, JoinSet};
 

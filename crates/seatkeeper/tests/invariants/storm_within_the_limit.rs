@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use seatkeeper_load::storm::{Door, Pool, Statistics, Storm, Verdict};
+use seatkeeper_testbed::storm::{Door, Pool, Statistics, Storm, Verdict};
 
 use super::support::books::{Books, proof_of};
 use super::support::knobs;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use seatkeeper_load::Target;
-use seatkeeper_load::storm::{Storm, Verdict};
+use seatkeeper_testbed::storm::{Storm, Verdict};
 
 use crate::TOPOLOGY;
 use crate::harness::Harness;

@@ -3,10 +3,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use seatkeeper_load::Connection;
+use seatkeeper_load::Target;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
-use crate::Target;
-use crate::connection::Connection;
 
 /// The most open connections of a storm: most systems let a process have 1,024 open files.
 const CONNECTIONS_MAX: usize = 400;

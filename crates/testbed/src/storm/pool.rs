@@ -4,9 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::api::{self, Naming, SessionCalls};
-use crate::call::Call;
-use crate::{Error, FixedRequest, Target};
+use seatkeeper_load::api::{self, Naming, SessionCalls};
+use seatkeeper_load::{Call, Error, FixedRequest, Target};
 
 /// A pool without other users.
 #[derive(Clone, Debug)]

@@ -5,12 +5,13 @@
     reason = "a test that cannot go on fails, and says with which seed"
 )]
 
+#[path = "../../load/tests/support/mod.rs"]
 mod support;
 
 use std::time::Duration;
 
 use seatkeeper_load::What;
-use seatkeeper_load::storm::{Door, Pool, Statistics, Storm, Verdict};
+use seatkeeper_testbed::storm::{Door, Pool, Statistics, Storm, Verdict};
 use support::{FakeServer, Fault};
 
 const SEED: u64 = 20_261_121;

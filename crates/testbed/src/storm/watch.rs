@@ -4,11 +4,11 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use super::Statistics;
-use crate::answer::Renewal;
-use crate::{
-    Checker, Denial, Failure, Grant, How, Moment, Occupancy, RequestSpan, Violations, What, Witness,
+use seatkeeper_load::{
+    Checker, Denial, Failure, Grant, How, Moment, Occupancy, Renewal, RequestSpan, Violations, What, Witness,
 };
+
+use super::Statistics;
 
 /// Witness, checker, occupancy and statistics of a pool. Clients report each request before it is sent and
 /// after it is answered.

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use seatkeeper_load::api::{self, Acquired, HeartbeatReply, Naming, Released, SessionCalls};
+use seatkeeper_load::{Call, Error, RequestSpan, Stopwatch};
+
 use super::Door;
 use super::exchange::Exchange;
 use super::script::{Script, Step};
 use super::watch::Watch;
-use crate::api::{self, Acquired, HeartbeatReply, Naming, Released, SessionCalls};
-use crate::call::Call;
-use crate::{Error, RequestSpan, Stopwatch};
 
 /// The state shared by all clients of a pool.
 pub(super) struct Scene {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use seatkeeper_load::{Call, Error, FixedRequest, Target};
+
 use super::client::{Scene, others_turns};
 use super::pool::Operator;
-use crate::call::Call;
-use crate::{Error, FixedRequest, Target};
 
 /// A change, with the expected status of its answer.
 #[derive(Clone)]

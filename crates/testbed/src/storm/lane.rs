@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use seatkeeper_load::api::Naming;
+use seatkeeper_load::{Error, Stopwatch, Violations};
 use tokio::task::JoinSet;
 
 use super::client::{Client, Machine, Scene};
@@ -11,8 +13,6 @@ use super::operator::Changes;
 use super::script::{self, Manner, Script};
 use super::watch::Watch;
 use super::{Pool, Statistics, ends};
-use crate::api::Naming;
-use crate::{Error, Stopwatch, Violations};
 
 /// The number of clients for each seat.
 const CLIENTS_PER_SEAT: u32 = 2;

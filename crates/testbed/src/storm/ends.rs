@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
+use seatkeeper_load::api::Naming;
+use seatkeeper_load::{Error, What};
+
 use super::client::{Client, Machine};
 use super::lane::Field;
-use crate::api::Naming;
-use crate::{Error, What};
 
 /// The most attempts of a machine without a clear answer.
 const ASKS_MAX: u32 = 50;

@@ -21,9 +21,9 @@ mod watch;
 
 use std::sync::Arc;
 
+use seatkeeper_load::{Error, Stopwatch, Target, Violations};
 use tokio::task::JoinSet;
 
-use crate::{Error, Stopwatch, Target, Violations};
 use exchange::Exchange;
 use lane::{Rounds, StormLane};
 pub use pool::{Door, Operator, Pool};
