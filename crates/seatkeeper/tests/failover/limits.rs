@@ -1,4 +1,4 @@
-//! Rate limits while Redis is unreachable. Normally Redis counts for all nodes together.
+//! Rate limits of several nodes, while Redis is reachable and while Redis is unreachable.
 
 use std::time::{Duration, Instant};
 

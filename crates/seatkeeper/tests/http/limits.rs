@@ -196,7 +196,7 @@ async fn each_api_and_a_service_have_limits_of_their_own() {
     }
     let session = ann.get(DEVICES).await.expect(200)["items"][0]["session_id"].clone();
     let beat = async || ann.post(&format!("{DEVICES}/heartbeat"), json!({ "session_id": session })).await;
-    // With a limit of one heartbeat, each node passes its first.
+    // At a limit of one a minute, every node lets the first heartbeat of a session pass.
     for _ in 0..TOPOLOGY.nodes() {
         beat().await.expect(204);
     }

@@ -3,8 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use seatkeeper_load::Connection;
-use seatkeeper_load::Target;
+use seatkeeper_load::{Connection, Target};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The most open connections of a storm: most systems let a process have 1,024 open files.
