@@ -79,8 +79,13 @@ impl ClockWatch {
 }
 
 impl ClockReading {
+    /// Returns the duration of the request. The reading is exact up to this span.
+    pub fn took(self) -> Span {
+        Span::from_millis(self.answered.as_millis().saturating_sub(self.asked.as_millis()))
+    }
+
     fn is_exact(self) -> bool {
-        self.answered.as_millis().saturating_sub(self.asked.as_millis()) <= CLOCK_TOLERANCE.as_millis()
+        self.took() <= CLOCK_TOLERANCE
     }
 
     /// Returns the least and the greatest offset of the store's clock from the monotonic clock, in

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use seatkeeper_core::{CLOCK_TOLERANCE, ClockReading, RegistryTime, Span};
+use seatkeeper_core::{CLOCK_SETTLING, CLOCK_TOLERANCE, ClockReading, RegistryTime, Span};
 
 /// A forward jump beyond this span is doubted at first.
 const STEP_DOUBTFUL: Span = Span::from_secs(10);
@@ -86,6 +86,8 @@ pub(crate) struct ClockTrust {
     steps: Arc<ClockSteps>,
     /// Origin of the monotonic clock.
     started: Instant,
+    /// A believed reading, up to [`CLOCK_SETTLING`] old: a clock that runs too fast or too slowly drifts away
+    /// from it.
     believed: Option<ClockReading>,
     /// The first reading after a jump that is still doubted.
     doubted: Option<ClockReading>,
@@ -161,14 +163,19 @@ impl ClockTrust {
             return Ok(());
         };
         let ahead_ms = now.apart_from(believed);
+        if ahead_ms.unsigned_abs() <= CLOCK_TOLERANCE.as_millis() {
+            let is_old = now.asked.as_millis() >= believed.answered.as_millis() + CLOCK_SETTLING.as_millis();
+            let is_more_exact = now.took() < believed.took();
+            self.believe(if is_old || is_more_exact { now } else { believed });
+            return Ok(());
+        }
         if ahead_ms <= millis(STEP_DOUBTFUL) {
-            if ahead_ms.unsigned_abs() > CLOCK_TOLERANCE.as_millis() {
-                self.steps.note(ahead_ms);
-                tracing::error!(
-                    ahead_ms,
-                    "the clock of {store} was stepped: sessions expire that much earlier or later; check its host's NTP"
-                );
-            }
+            self.steps.note(ahead_ms);
+            tracing::error!(
+                ahead_ms,
+                "the clock of {store} was stepped or runs at a wrong rate: sessions expire that much earlier or later; \
+                 check its host's NTP"
+            );
             self.believe(now);
             return Ok(());
         }

@@ -11,6 +11,7 @@ mod clock;
 mod connect;
 mod fault;
 mod from_row;
+mod heartbeat_flow;
 mod journal;
 mod pools;
 mod read_pool;

@@ -116,3 +116,36 @@ fn small_steps_and_steps_back_are_believed() {
         assert!(scene.reads(ahead, TICK), "{ahead} s");
     }
 }
+
+#[test]
+fn a_clock_that_runs_at_a_wrong_rate_is_noticed() {
+    for (rate, expected) in [(2.0, (8, 0)), (0.5, (0, 4)), (1.001, (0, 0))] {
+        let mut trust = ClockTrust::new(Store::Redis, Default::default());
+        let steps = Arc::clone(&trust.steps);
+        for tick in 0..50 {
+            let passed = TICK * tick;
+            let time = RegistryTime::from_millis((START + passed.mul_f64(rate)).as_millis() as u64);
+            let asked = Span::from_millis(passed.as_millis() as u64);
+            let reading = ClockReading { time, asked, answered: asked };
+            assert!(trust.check_at(reading, START + passed).is_ok());
+        }
+        assert_eq!((steps.ahead(), steps.behind()), expected, "rate {rate}");
+    }
+}
+
+#[test]
+fn an_inexact_reading_gives_way_to_an_exact_one() {
+    let mut trust = ClockTrust::new(Store::Redis, Default::default());
+    let mut reads = |clock_ms: u64, asked_ms: u64, answered_ms: u64| {
+        let reading = ClockReading {
+            time: RegistryTime::from_millis(START.as_millis() as u64 + clock_ms),
+            asked: Span::from_millis(asked_ms),
+            answered: Span::from_millis(answered_ms),
+        };
+        assert!(trust.check_at(reading, START).is_ok());
+        (trust.steps.ahead(), trust.steps.behind())
+    };
+    reads(0, 0, 5_000);
+    assert_eq!(reads(6_000, 6_000, 6_010), (0, 0));
+    assert_eq!(reads(9_000, 7_000, 7_010), (1, 0), "a step of 2 s is seen beside the exact reading");
+}

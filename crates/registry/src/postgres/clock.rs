@@ -16,6 +16,7 @@ use sqlx::{PgConnection, Postgres};
 use super::connect::begin_long;
 use super::fault::Fault;
 use super::from_row::from_row;
+use super::heartbeat_flow::HeartbeatFlow;
 use super::row::{signed, time};
 use crate::clock_trust::{ClockSteps, ClockTrust};
 use crate::{Error, Store};
@@ -42,6 +43,7 @@ pub struct PostgresClock {
     trust: Mutex<ClockTrust>,
     steps: Arc<ClockSteps>,
     latest: Mutex<Option<Reading>>,
+    heartbeats: HeartbeatFlow,
 }
 
 /// The latest reading of the clock.
@@ -82,7 +84,13 @@ impl PostgresClock {
     pub(super) fn new(connections: Connections) -> Self {
         let steps = Arc::<ClockSteps>::default();
         let trust = Mutex::new(ClockTrust::new(Store::PostgreSql, Arc::clone(&steps)));
-        Self { connections, is_keeper: AtomicBool::new(false), trust, steps, latest: Mutex::default() }
+        let (is_keeper, latest) = (AtomicBool::new(false), Mutex::default());
+        Self { connections, is_keeper, trust, steps, latest, heartbeats: HeartbeatFlow::new() }
+    }
+
+    /// Returns the count of heartbeats written to PostgreSQL.
+    pub(super) fn heartbeats(&self) -> &HeartbeatFlow {
+        &self.heartbeats
     }
 
     /// Returns the steps of the clock seen by this node.
@@ -90,10 +98,14 @@ impl PostgresClock {
         &self.steps
     }
 
-    /// Prolongs the clock's lease while this node believes the clock. After a jump, restarts registry time
-    /// once the clock is believed again. For nodes that serve clients, to be called several times a second.
+    /// Prolongs the clock's lease while this node believes the clock and heartbeats get through. After a jump,
+    /// restarts registry time once the clock is believed again. For nodes that serve clients, to be called
+    /// several times a second.
     pub async fn keep(&self) -> Result<(), Error> {
         self.is_keeper.store(true, Ordering::Relaxed);
+        if !self.heartbeats.gets_through() {
+            return Ok(());
+        }
         let is_recent = |reading: &Reading| {
             reading.is_leased && reading.is_believed && reading.asked.elapsed() < READING_AGE_MAX
         };
@@ -152,10 +164,10 @@ impl PostgresClock {
         Ok(())
     }
 
-    /// Returns the latest plausible reading of the clock; a later reading has jumped. Returns 0 if unknown,
-    /// or if this node is no keeper of the lease.
+    /// Returns the latest plausible reading of the clock; a later reading has jumped. Returns 0 if this node
+    /// must not prolong the lease: the reading is unknown, the node is no keeper, or heartbeats fail.
     fn not_after(&self) -> i64 {
-        if !self.is_keeper.load(Ordering::Relaxed) {
+        if !self.is_keeper.load(Ordering::Relaxed) || !self.heartbeats.gets_through() {
             return 0;
         }
         let expected = self.trust.lock().expected(Instant::now());

@@ -16,26 +16,13 @@ use crate::open_pool::{Closing, RenewalOutcome};
 #[async_trait]
 impl Sessions for PostgresRegistry {
     async fn heartbeat(&self, id: SessionId, who: &Authority, _origin: &Origin) -> Result<Heartbeat, Error> {
-        if let Some(live) = self.renew_at_once(id, who).await? {
-            return Ok(Heartbeat::Renewed(live.into()));
+        let in_flight = self.clock.heartbeats().begin();
+        let heartbeat = self.renew(id, who).await;
+        match &heartbeat {
+            Ok(_) => in_flight.written(),
+            Err(_) => in_flight.failed(),
         }
-        // The session belongs to another caller, or is over, or does not exist. Only a session that is over
-        // needs a step.
-        if self.find(id, who).await?.is_none() {
-            return Ok(Heartbeat::Missing);
-        }
-        let made = self.step(
-            Target::Session(id),
-            |_| LoadBound::ONE_SESSION,
-            |open, now, events| open.heartbeat(id, who, now, events),
-        );
-        Ok(made.await?.map_or(Heartbeat::Missing, |made| match made.value {
-            RenewalOutcome::Renewed(liveness) => Heartbeat::Renewed(liveness),
-            RenewalOutcome::Over { last_heartbeat } => {
-                Heartbeat::Over { last_heartbeat, receipt: made.receipt }
-            }
-            RenewalOutcome::Missing => Heartbeat::Missing,
-        }))
+        heartbeat
     }
 
     async fn end(
@@ -88,6 +75,29 @@ impl Sessions for PostgresRegistry {
 }
 
 impl PostgresRegistry {
+    async fn renew(&self, id: SessionId, who: &Authority) -> Result<Heartbeat, Error> {
+        if let Some(live) = self.renew_at_once(id, who).await? {
+            return Ok(Heartbeat::Renewed(live.into()));
+        }
+        // The session belongs to another caller, or is over, or does not exist. Only a session that is over
+        // needs a step.
+        if self.find(id, who).await?.is_none() {
+            return Ok(Heartbeat::Missing);
+        }
+        let made = self.step(
+            Target::Session(id),
+            |_| LoadBound::ONE_SESSION,
+            |open, now, events| open.heartbeat(id, who, now, events),
+        );
+        Ok(made.await?.map_or(Heartbeat::Missing, |made| match made.value {
+            RenewalOutcome::Renewed(liveness) => Heartbeat::Renewed(liveness),
+            RenewalOutcome::Over { last_heartbeat } => {
+                Heartbeat::Over { last_heartbeat, receipt: made.receipt }
+            }
+            RenewalOutcome::Missing => Heartbeat::Missing,
+        }))
+    }
+
     /// Renews a session that is not over, in one statement. Returns `None` if no session was renewed.
     async fn renew_at_once(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Fault> {
         let user = match &who.reach {

@@ -57,8 +57,8 @@ async fn a_node_over_postgres_alone_is_killed_and_started_again() {
     kills_nodes("a_node_over_postgres_alone_is_killed_and_started_again", nodes, permit).await;
 }
 
-/// Lets nothing pass between some nodes and PostgreSQL for a while.
-async fn is_cut_off(test: &'static str, cut_off: Range<usize>) {
+/// Disturbs the network between some nodes and PostgreSQL for a while.
+async fn suffers(test: &'static str, disturbed: Range<usize>, network: Network) {
     let (permit, seed) = (permit().await, knobs::seed());
     let mut nodes = tokio::task::block_in_place(|| Nodes::over(&[]));
     let mut proxies = Vec::new();
@@ -67,11 +67,11 @@ async fn is_cut_off(test: &'static str, cut_off: Range<usize>) {
         tokio::task::block_in_place(|| nodes.add_alone_behind(&proxy));
         proxies.push(proxy);
     }
-    let proxies = &proxies[cut_off];
+    let proxies = &proxies[disturbed];
     let mut trial = Trial::begin(test, nodes, seed, permit).await;
     for _ in 0..knobs::fault_cycles() {
         trial.breaks().await;
-        proxies.iter().for_each(|proxy| proxy.set(Network::Silent));
+        proxies.iter().for_each(|proxy| proxy.set(network));
         tokio::time::sleep(outage()).await;
         proxies.iter().for_each(|proxy| proxy.set(Network::Well));
         trial.heals().await;
@@ -79,18 +79,19 @@ async fn is_cut_off(test: &'static str, cut_off: Range<usize>) {
     trial.end().await;
 }
 
-macro_rules! cut_off {
-    ($($name:ident: $nodes:expr;)+) => {
+macro_rules! suffers {
+    ($($name:ident: $nodes:expr, $network:ident;)+) => {
         $(
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
-                is_cut_off(stringify!($name), $nodes).await;
+                suffers(stringify!($name), $nodes, Network::$network).await;
             }
         )+
     };
 }
 
-cut_off! {
-    one_node_is_cut_off_from_postgres_alone: 0..1;
-    all_nodes_are_cut_off_from_postgres_alone: 0..NODES;
+suffers! {
+    one_node_is_cut_off_from_postgres_alone: 0..1, Silent;
+    all_nodes_are_cut_off_from_postgres_alone: 0..NODES, Silent;
+    the_network_to_postgres_alone_loses_and_delays: 0..NODES, Lossy;
 }

@@ -36,6 +36,9 @@ const DOUBTED: Effect = Effect { admissions: UpTo(2), heartbeats: UpTo(2), after
 
 const DOWN: Effect = Effect { admissions: WhileItLasts, heartbeats: WhileItLasts, afterwards: 5 };
 
+/// The effect of a network to the only store that loses and delays: hardly a request is answered in time.
+const LOSSY: Effect = Effect { admissions: UpTo(30), heartbeats: UpTo(30), afterwards: 5 };
+
 const ALL: &str = "all";
 
 const NOTHING_TO_DO: &str = "nothing";
@@ -489,6 +492,14 @@ pub(super) const FAULTS: &[Fault] = &[
         title: "… one node is cut off from PostgreSQL",
         test: "one_node_is_cut_off_from_postgres_alone",
         effects: [ONE_NODE, ONE_NODE, ONE_NODE],
+        epochs_max: 0,
+        heals: ALL,
+        remedy: LOOK_AT_NETWORK,
+    },
+    Fault {
+        title: "… all is 200 ms late each way on the way to PostgreSQL, and 30 % of it is lost",
+        test: "the_network_to_postgres_alone_loses_and_delays",
+        effects: [LOSSY, LOSSY, LOSSY],
         epochs_max: 0,
         heals: ALL,
         remedy: LOOK_AT_NETWORK,
