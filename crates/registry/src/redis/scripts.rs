@@ -188,8 +188,9 @@ pub(super) static SCRIPTS: LazyLock<Scripts> = LazyLock::new(Scripts::new);
 scripts! {
     acknowledge: InPlace = ["lib/bucket", "acknowledge", "lib/each"];
     admissions: Nothing = ["lib/bucket", "admissions", "lib/each"];
-    claim: More = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members", "lib/users",
-        "lib/record", "lib/denials", "lib/due", "lib/rule", "claim", "lib/each"];
+    claim: More = ["lib/bucket"] rarely ["lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
+        "lib/users", "lib/record", "lib/denials", "lib/due", "lib/rule", "claim"]
+        then ["lib/plain", "claim_plain", "lib/each"];
     due_next: InPlace = ["lib/bucket", "due_next", "lib/each"];
     due_now: Nothing = ["lib/bucket", "due_now", "lib/each"];
     end: InPlace = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members", "lib/users",
@@ -198,7 +199,8 @@ scripts! {
         "lib/record", "lib/denials", "lib/due", "lib/rule", "end_all", "lib/each"];
     expire: InPlace = ["lib/bucket", "expire", "lib/each"];
     heartbeat: InPlace = ["lib/bucket"] rarely ["lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
-        "lib/record", "lib/denials", "lib/due", "lib/one_session", "heartbeat"] then ["heartbeat_plain", "lib/each"];
+        "lib/record", "lib/denials", "lib/due", "lib/one_session", "heartbeat"]
+        then ["lib/plain", "heartbeat_plain", "lib/each"];
     journal_end: Nothing = ["lib/bucket", "journal_end", "lib/each"];
     journal_read: Nothing = ["lib/bucket", "journal_read", "lib/each"];
     kept: Nothing = ["lib/bucket", "kept", "lib/each"];
