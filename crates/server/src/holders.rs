@@ -1,8 +1,11 @@
-//! The list of holders in a denial. Denials of one license in flight together share a single read of the pool.
+//! The list of holders in a denial. Denials of one license in flight together share a single read of the pool. A
+//! license that was full a moment ago is most likely full again, so its holders are read while the claim runs.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use seatkeeper_core::PoolId;
@@ -16,10 +19,25 @@ use crate::times::text_of;
 /// Maximum of holders in a denial: enough to know whom to ask.
 const HOLDERS_SHOWN_MAX: usize = 20;
 
-/// The pools whose holders are being read.
-#[derive(Default)]
+/// A pool counts as full for this span after a denial. A pool that keeps denying stays full; the first admission
+/// after a denial costs one needless read.
+const FULL_FOR: Duration = Duration::from_secs(2);
+
+/// Number of places for pools that were full. Pools that share a place displace each other.
+const FULL_PLACES: usize = 4_096;
+
+/// The pools whose holders are being read, and the pools that were full a moment ago.
 pub(crate) struct Holders {
     reads: Mutex<HashMap<PoolId, Reading>>,
+    full: Box<[Mutex<Option<FullPool>>]>,
+    hasher: RandomState,
+}
+
+/// A pool that was full.
+#[derive(Clone, Copy)]
+struct FullPool {
+    hash: u64,
+    denied: Instant,
 }
 
 /// A pool whose holders are being read, with the number of callers that wait for a list.
@@ -43,7 +61,40 @@ struct Latest {
     list: Arc<RawValue>,
 }
 
+impl Default for Holders {
+    fn default() -> Self {
+        let full = (0..FULL_PLACES).map(|_| Mutex::default()).collect();
+        Self { reads: Mutex::default(), full, hasher: RandomState::new() }
+    }
+}
+
 impl Holders {
+    /// Notes that a claim on this pool was denied because the pool is full.
+    pub(crate) fn note_full(&self, pool: &PoolId) {
+        self.note_full_at(pool, Instant::now());
+    }
+
+    /// Returns whether a claim on this pool was denied a moment ago.
+    pub(crate) fn was_full(&self, pool: &PoolId) -> bool {
+        self.was_full_at(pool, Instant::now())
+    }
+
+    fn note_full_at(&self, pool: &PoolId, now: Instant) {
+        let (place, hash) = self.place_of(pool);
+        *place.lock() = Some(FullPool { hash, denied: now });
+    }
+
+    fn was_full_at(&self, pool: &PoolId, now: Instant) -> bool {
+        let (place, hash) = self.place_of(pool);
+        let noted = *place.lock();
+        noted.is_some_and(|full| full.hash == hash && now.duration_since(full.denied) < FULL_FOR)
+    }
+
+    fn place_of(&self, pool: &PoolId) -> (&Mutex<Option<FullPool>>, u64) {
+        let hash = self.hasher.hash_one(pool);
+        (&self.full[hash as usize % FULL_PLACES], hash)
+    }
+
     /// Returns the holders of a pool as a JSON array, the stalest first, as of a moment during this call. The
     /// array is empty for a pool that is not open.
     pub(crate) async fn list(&self, engine: &Engine, pool: &PoolId) -> Result<Arc<RawValue>, Error> {
@@ -133,8 +184,6 @@ impl<'a> HolderShown<'a> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use futures_util::poll;
     use seatkeeper_core::PoolKind;
     use tokio::time::timeout;
@@ -170,6 +219,17 @@ mod tests {
             let list = timeout(Duration::from_secs(30), caller).await.expect("in time");
             assert_eq!(list.expect("a list").get(), "2", "ten callers share the second read");
         }
+    }
+
+    #[test]
+    fn a_pool_counts_as_full_for_a_while_after_a_denial() {
+        let (holders, began) = (Holders::default(), Instant::now());
+        let pool = |name: &str| PoolId::new(PoolKind::License, "acme".into(), name);
+        assert!(!holders.was_full_at(&pool("photo"), began));
+        holders.note_full_at(&pool("photo"), began);
+        assert!(holders.was_full_at(&pool("photo"), began + FULL_FOR / 2));
+        assert!(!holders.was_full_at(&pool("video"), began));
+        assert!(!holders.was_full_at(&pool("photo"), began + FULL_FOR));
     }
 
     #[test]

@@ -62,15 +62,36 @@ impl Limits {
         }
     }
 
-    /// Counts a request for a seat. Returns `Err(TooOften)` if the caller exceeds the rate.
-    pub(crate) async fn acquire(
+    /// Counts a request for a seat and awaits `acquire`. Returns `Err(TooOften)` without `acquire` if the caller
+    /// exceeds the rate.
+    ///
+    /// An acquire that finds its rate unused at this node is counted in Redis while `acquire` runs, so that
+    /// counting adds no latency. Over several nodes, a caller may thus get one more acquire per node than the rate
+    /// allows. Afterwards the node knows the caller's standing in Redis, and later acquires wait for the count.
+    pub(crate) async fn acquire<T>(
         &self,
         kind: PoolKind,
         who: &Caller,
         note: &StandingNote,
-    ) -> Result<(), Error> {
-        let Some(rate) = self.rates.of_caller(kind, who).acquires else { return Ok(()) };
-        self.count(Key::of_acquires(kind, who), rate, note).await
+        acquire: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let Some(rate) = self.rates.of_caller(kind, who).acquires else { return acquire.await };
+        let key = Key::of_acquires(kind, who);
+        let counts_beside = self.shared.as_ref().filter(|_| self.when_redis_down == WhenRedisDown::Allow);
+        let first = counts_beside.and_then(|shared| Some((shared, self.local.count_first(key, rate)?)));
+        let Some((shared, here)) = first else {
+            let verdict = self.verdict(key, rate).await?;
+            self.local.learn(key, verdict);
+            obey(verdict, rate, note)?;
+            return acquire.await;
+        };
+        let counted = async {
+            let verdict = shared.count(key, rate).await.unwrap_or(here);
+            self.local.learn(key, verdict);
+            note.write(Standing::new(rate, verdict));
+        };
+        // `join!` moves its futures, and `acquire` is large: the box keeps the move small.
+        tokio::join!(counted, Box::pin(acquire)).1
     }
 
     /// Counts a request for a license token by the address of the client. Returns [`Error::TooOften`] if the address asks too
@@ -142,12 +163,16 @@ impl Limits {
     }
 
     async fn count(&self, key: Key, rate: Rate, note: &StandingNote) -> Result<(), Error> {
+        obey(self.verdict(key, rate).await?, rate, note)
+    }
+
+    /// Counts a use in Redis, or on this node if nodes share no Redis.
+    async fn verdict(&self, key: Key, rate: Rate) -> Result<Verdict, Error> {
         let here = || self.local.count(key, rate);
-        let verdict = match &self.shared {
-            Some(shared) => self.verdict_of(shared, key, rate, here).await?,
-            None => here(),
-        };
-        obey(verdict, rate, note)
+        match &self.shared {
+            Some(shared) => self.verdict_of(shared, key, rate, here).await,
+            None => Ok(here()),
+        }
     }
 
     /// Returns the verdict of Redis, or `here` of this node if Redis does not answer and the settings allow.

@@ -27,9 +27,31 @@ async fn each_node_counts_for_itself_while_redis_is_gone() {
     for (harness, ann) in nodes.harnesses.iter().zip(&anns) {
         let service = harness.client_with(harness.token_of(TENANT, "ops", SERVICE));
         answered(async || service.acquire(key, "laptop").await).await.expect(200);
-        assert_eq!([asked(ann).await, asked(ann).await, asked(ann).await], [200, 200, 429]);
+        let bob = harness.client("bob");
+        assert_eq!([asked(&bob).await, asked(&bob).await, asked(&bob).await], [200, 200, 429]);
+        assert_eq!(asked(ann).await, 429, "the node knows how ann stood in Redis");
     }
     redis.start_again(Memory::Lost);
+    drop(nodes.close());
+}
+
+#[tokio::test]
+async fn several_nodes_pass_at_most_one_more_acquire_each() {
+    const INTERVAL: Duration = Duration::from_secs(15);
+    let redis = Redis::start();
+    let nodes =
+        Nodes::over_with(&[redis.url(), redis.url()], &[("LIMITS_LICENSES_ACQUIRES_PER_MINUTE", "4")]);
+    let license = nodes.harnesses[0].license(10).await;
+    let anns: Vec<_> = nodes.harnesses.iter().map(|harness| harness.client("ann")).collect();
+
+    let began = Instant::now();
+    let mut passed = 0;
+    for _ in 0..4 {
+        let all = anns.iter().flat_map(|ann| (0..4).map(|_| ann.acquire(&license["license_key"], "laptop")));
+        passed += join_all(all).await.iter().filter(|answer| answer.status != 429).count();
+    }
+    let back = usize::try_from(began.elapsed().as_secs() / INTERVAL.as_secs()).unwrap();
+    assert!((4..=6 + back).contains(&passed), "{passed}");
     drop(nodes.close());
 }
 

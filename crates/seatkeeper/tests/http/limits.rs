@@ -1,4 +1,4 @@
-//! Rate limits: equal for every spelling of a request. All nodes share the limits of acquires.
+//! Rate limits: equal for every spelling of a request, and shared by all nodes.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use crate::TOPOLOGY;
-use crate::harness::{Answer, Client};
+use crate::harness::{Answer, Client, Topology};
 use crate::http::exchange::assert_problem;
 use crate::http::tenant_client::{
     ACQUIRE, CAPACITIES, DEVICES, TenantClient, capacity as capacity_of, session_path, sessions_path, text,
@@ -38,10 +38,13 @@ fn assert_limited(answer: &Answer) {
     assert!(wait >= 1 && answer.body["retry_after_seconds"] == wait, "{answer:?}");
 }
 
-/// Asserts that the burst passed, plus at most one request per elapsed interval.
-fn assert_burst(passed: usize, burst: usize, began: Instant, interval: Duration) {
-    let most = burst + usize::try_from(began.elapsed().as_millis() / interval.as_millis()).unwrap();
-    assert!((burst..=most).contains(&passed), "{passed} of {burst} to {most}");
+/// Asserts that the burst of a caller's acquires passed, plus at most one per elapsed interval. Each node that
+/// counts in Redis lets the first acquire pass: `docs/limits.md`.
+fn assert_acquires(passed: usize, began: Instant) {
+    let more = if matches!(TOPOLOGY, Topology::Embedded) { 0 } else { TOPOLOGY.nodes() };
+    let intervals = began.elapsed().as_millis() / ACQUIRE_INTERVAL.as_millis();
+    let most = 10 + more + usize::try_from(intervals).unwrap();
+    assert!((10..=most).contains(&passed), "{passed} of 10 to {most}");
 }
 
 /// Asserts that the burst of a session's heartbeats passed. Redis counts neither the first heartbeat at each of
@@ -54,7 +57,7 @@ fn assert_heartbeats(passed: usize, began: Instant) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn of_a_thousand_acquires_at_once_exactly_the_burst_passes() {
+async fn of_a_thousand_acquires_at_once_the_burst_passes() {
     let api = TenantClient::open_with(&[ACQUIRES]);
     let license = api.license(json!({ "max_seats": 1_000 })).await;
     let machines: Vec<_> = (0..1_000).map(|number| format!("machine-{number}")).collect();
@@ -62,7 +65,7 @@ async fn of_a_thousand_acquires_at_once_exactly_the_burst_passes() {
     let began = Instant::now();
     let answers =
         join_all(machines.iter().map(|machine| ann.acquire(&license["license_key"], machine))).await;
-    assert_burst(passed(&answers, &[201]), 10, began, ACQUIRE_INTERVAL);
+    assert_acquires(passed(&answers, &[201]), began);
     // Other users are not limited.
     api.seat(&license, "bob", "bobs").await;
     api.neighbour().user("ann").acquire(&license["license_key"], "abroad").await.expect(404);
@@ -107,7 +110,7 @@ async fn a_limit_is_of_its_user_whatever_the_token_and_the_body() {
             _ => ann.post(&format!("{ACQUIRE}?again={number}"), json!([])).await,
         });
     }
-    assert_burst(passed(&answers, &[200, 201, 404, 422]), 10, began, ACQUIRE_INTERVAL);
+    assert_acquires(passed(&answers, &[200, 201, 404, 422]), began);
 }
 
 #[tokio::test]

@@ -88,13 +88,16 @@ pub(super) async fn put(
     meta: Meta,
     body: Unread,
 ) -> Result<Response, Error> {
-    // The rate limit is checked before the body is read, so that a throttled request costs little.
-    app.limits.acquire(PoolKind::Capacity, &who, &meta.standing).await?;
-    let ask: PutSession = body.read(&app).await?;
+    // The body is read once the rate limit lets the request pass, so that a throttled request costs little.
+    app.limits.acquire(PoolKind::Capacity, &who, &meta.standing, take(&app, &who, &meta, body)).await
+}
+
+async fn take(app: &App, who: &Who, meta: &Meta, body: Unread) -> Result<Response, Error> {
+    let ask: PutSession = body.read(app).await?;
     let capacity = ask.capacity();
     let pool = capacity.pool();
-    may_take(capacity, &who)?;
-    let user = name_in(&pool.tenant, &who);
+    may_take(capacity, who)?;
+    let user = name_in(&pool.tenant, who);
     let origin = meta.origin(Actor::User(user.clone()));
     let SessionKind(tier) = ask.session_kind;
     let claim = Claim { holder: capacity.holder(), user, tier, session: None, replace: None };

@@ -118,27 +118,37 @@ pub(super) async fn admit(
     headers: HeaderMap,
     body: Unread,
 ) -> Result<Response, Error> {
-    // The rate limit is checked before the body is read, so that a throttled request costs little.
-    app.limits.acquire(PoolKind::Subscriber, &who, &meta.standing).await?;
-    let ask: Admit = body.read(&app).await?;
+    // The body is read once the rate limit lets the request pass, so that a throttled request costs little.
+    let admitted = take_screen(&app, &who, &meta, &headers, body);
+    app.limits.acquire(PoolKind::Subscriber, &who, &meta.standing, admitted).await
+}
+
+async fn take_screen(
+    app: &App,
+    who: &Who,
+    meta: &Meta,
+    headers: &HeaderMap,
+    body: Unread,
+) -> Result<Response, Error> {
+    let ask: Admit = body.read(app).await?;
     let pool = pool_of(&who.tenant, &who.user);
     let user_agent = headers.get(USER_AGENT).map(|value| value.as_bytes()).unwrap_or_default();
-    let claim = ask.claim(&who, user_agent, &meta);
-    let (particulars, origin) = (ask.particulars(user_agent, &meta), meta.origin(who.as_user()));
+    let claim = ask.claim(who, user_agent, meta);
+    let (particulars, origin) = (ask.particulars(user_agent, meta), meta.origin(who.as_user()));
     for _ in 0..CLAIMS_MAX {
-        let policy = policy_of(&app, &who.tenant, &who.user).await;
+        let policy = policy_of(app, &who.tenant, &who.user).await;
         let (pool, claim, policy) = (&pool, &claim, &policy);
         let request = Request { pool, claim, policy, origin: &origin, particulars: &particulars };
         let claimed = app.engine.claim(request, app.settings.devices.durability).await?;
         match &claimed.answer {
             Answer::Granted { how, session, ended } => {
                 let seat = (PoolKind::Subscriber, session.session.id);
-                let code = app.release_codes.sign(seat, &CodeHolder::from_caller(&who));
+                let code = app.release_codes.sign(seat, &CodeHolder::from_caller(who));
                 return Ok(granted(&claimed, *how, session, ended, code).into_response());
             }
             Answer::Denied(Denial::Full { free_in }) => {
                 let wait = wait_seconds(*free_in);
-                return Ok(full(&app, request, &claimed, wait).await.into_response());
+                return Ok(full(app, request, &claimed, wait).await.into_response());
             }
             Answer::Denied(Denial::EntitlementOver { .. } | Denial::EntitlementClosed) => {}
         }

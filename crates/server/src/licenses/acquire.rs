@@ -12,6 +12,7 @@ use seatkeeper_core::{
 use seatkeeper_ledger::licenses::{Clients, CountPer, License, Reacquire};
 use seatkeeper_registry::{Answer, Granted, Live, Request};
 use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -108,12 +109,15 @@ pub(super) async fn acquire(
     meta: Meta,
     body: Unread,
 ) -> Result<Response, Error> {
-    // Before the body is read, so that a throttled request costs no more.
-    app.limits.acquire(PoolKind::License, &who, &meta.standing).await?;
-    let ask: Acquire = body.read(&app).await?;
+    // The body is read once the rate limit lets the request pass, so that a throttled request costs little.
+    app.limits.acquire(PoolKind::License, &who, &meta.standing, take_seat(&app, &who, &meta, body)).await
+}
+
+async fn take_seat(app: &App, who: &Caller, meta: &Meta, body: Unread) -> Result<Response, Error> {
+    let ask: Acquire = body.read(app).await?;
     let metrics = &app.metrics.acquires;
     metrics.asked();
-    let decided = decide(&app, &who, &meta, &ask).await;
+    let decided = decide(app, who, meta, &ask).await;
     match &decided {
         Ok(Decided { failure: Some(failure), .. }) => metrics.failed(*failure),
         Ok(Decided { failure: None, .. }) => {}
@@ -140,7 +144,9 @@ async fn decide(app: &App, who: &Caller, meta: &Meta, ask: &Acquire) -> Result<D
         origin: &meta.origin(who.as_user()),
         particulars: &ask.particulars(meta),
     };
-    let claimed = app.engine.claim(request, app.settings.licenses.durability).await?;
+    let claim = app.engine.claim(request, app.settings.licenses.durability);
+    let (claimed, holders) = tokio::join!(claim, expected_holders(app, who, &pool));
+    let claimed = claimed?;
     let (answer, failure) = match claimed.answer {
         Answer::Granted { how, session, .. } => {
             let code = app
@@ -150,7 +156,13 @@ async fn decide(app: &App, who: &Caller, meta: &Meta, ask: &Acquire) -> Result<D
             (granted.into_response(), None)
         }
         Answer::Denied(Denial::Full { free_in }) => {
-            (full(app, who, &pool, claimed.limit, free_in).await?, Some(AcquireFailure::Full))
+            let holders = match holders {
+                Some(holders) => Some(holders?),
+                None if shows_holders(app, who) => Some(app.holders.list(&app.engine, &pool).await?),
+                None => None,
+            };
+            app.holders.note_full(&pool);
+            (full(claimed.limit, free_in, holders.as_deref()), Some(AcquireFailure::Full))
         }
         Answer::Denied(Denial::EntitlementOver { ended_at }) => {
             (expired(app, &license, ended_at).into_response(), Some(AcquireFailure::Expired))
@@ -241,24 +253,33 @@ fn granted(
     (code, axum::Json(answer))
 }
 
-/// Builds the answer of a full license. A caller with a license token sees no holders: a license token is issued for any
-/// machine by name, so the name of another machine would open the seat of that machine.
-async fn full(
+/// Reads the holders while the claim runs, if the license was full a moment ago: then the claim is most likely
+/// denied, and the denial is not delayed by the read. Returns `None` without a read.
+async fn expected_holders(
     app: &App,
     who: &Caller,
     pool: &PoolId,
-    limit: Seats,
-    free_in: Option<Span>,
-) -> Result<Response, Error> {
+) -> Option<Result<Arc<RawValue>, seatkeeper_engine::Error>> {
+    let is_expected = shows_holders(app, who) && app.holders.was_full(pool);
+    if is_expected { Some(app.holders.list(&app.engine, pool).await) } else { None }
+}
+
+/// Returns whether a denial names the holders. A caller with a license token sees no holders: a license token is
+/// issued for any machine by name, so the name of another machine would open the seat of that machine.
+fn shows_holders(app: &App, who: &Caller) -> bool {
+    app.settings.licenses.show_holders && who.scopes.license.is_none()
+}
+
+/// Builds the answer of a full license.
+fn full(limit: Seats, free_in: Option<Span>, holders: Option<&RawValue>) -> Response {
     let problem = Problem::new(&problem::LICENSE_FULL, "Ask again after `retry_after_seconds`.")
         .with("seats_available", 0)
         .with("seats_total", limit.0)
         .retry_after(wait_seconds(free_in));
-    if !app.settings.licenses.show_holders || who.scopes.license.is_some() {
-        return Ok(problem.into_response());
+    match holders {
+        Some(holders) => problem.with("holders", holders).into_response(),
+        None => problem.into_response(),
     }
-    let holders = app.holders.list(&app.engine, pool).await?;
-    Ok(problem.with("holders", &*holders).into_response())
 }
 
 fn expired(app: &App, license: &License, at: RegistryTime) -> Problem {

@@ -44,15 +44,32 @@ impl Local {
 
     /// Decides if a use of `key` passes now, and counts a use that passes.
     pub(super) fn count(&self, key: Key, rate: Rate) -> Verdict {
-        let now = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.count_at(now, key, rate)
+        self.count_at(self.now(), key, rate)
+    }
+
+    /// Counts a use of `key` if the rate is unused and the use is remembered. Returns `None` otherwise. At most one
+    /// of many concurrent callers gets a verdict.
+    pub(super) fn count_first(&self, key: Key, rate: Rate) -> Option<Verdict> {
+        self.shard_of(key).lock().count_first(self.now(), key, rate)
+    }
+
+    /// Learns that all nodes together use the rate of a remembered key until `verdict.busy_until`.
+    pub(super) fn learn(&self, key: Key, verdict: Verdict) {
+        let busy_until = self.now() + verdict.busy_until.saturating_sub(verdict.now);
+        if let Some(known) = self.shard_of(key).lock().busy_until.get_mut(&key) {
+            *known = busy_until.max(*known);
+        }
     }
 
     /// Checks `key` against `rate` without counting a use.
     pub(super) fn peek(&self, key: Key, rate: Rate) -> Verdict {
-        let now = u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX);
-        let busy_until = self.shard_of(key).lock().busy_until.get(&key).copied();
+        let (now, busy_until) = (self.now(), self.shard_of(key).lock().busy_until.get(&key).copied());
         rate.decide(now, busy_until.unwrap_or(now))
+    }
+
+    /// Returns the time of this node's count, in microseconds.
+    fn now(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX)
     }
 
     fn count_at(&self, now: u64, key: Key, rate: Rate) -> Verdict {
@@ -65,6 +82,14 @@ impl Local {
 }
 
 impl Shard {
+    fn count_first(&mut self, now: u64, key: Key, rate: Rate) -> Option<Verdict> {
+        let is_unused = match self.busy_until.get(&key) {
+            Some(busy_until) => *busy_until <= now,
+            None => self.has_room(now),
+        };
+        is_unused.then(|| self.count(now, key, rate)).filter(|verdict| verdict.passes)
+    }
+
     fn count(&mut self, now: u64, key: Key, rate: Rate) -> Verdict {
         if let Some(busy_until) = self.busy_until.get_mut(&key) {
             let verdict = rate.decide(now, *busy_until);

@@ -5,7 +5,7 @@ use std::thread;
 
 use super::{FULL_PAUSE, Local, SHARD_KEYS_MAX, SHARDS};
 use crate::limits::key::Key;
-use crate::limits::rate::Rate;
+use crate::limits::rate::{Rate, Verdict};
 
 /// Returns a key of the first shard.
 fn key(number: usize) -> Key {
@@ -31,6 +31,42 @@ fn of_many_at_once_exactly_the_burst_passes() {
     });
     assert_eq!(passed.into_inner(), 10);
     assert!(local.count(key(2), rate).passes, "another's is untouched");
+}
+
+#[test]
+fn one_of_many_at_once_finds_the_rate_unused() {
+    let (local, first) = (Local::new(), AtomicUsize::new(0));
+    // No use comes back during the test.
+    let rate = Rate { burst: 10, interval: 3_600_000_000 };
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let is_first = local.count_first(key(1), rate).is_some();
+                first.fetch_add(usize::from(is_first), Ordering::Relaxed);
+            });
+        }
+    });
+    assert_eq!(first.into_inner(), 1);
+}
+
+#[test]
+fn a_rate_in_use_at_other_nodes_counts_as_used() {
+    let (local, rate) = (Local::new(), Rate { burst: 10, interval: 3_600_000_000 });
+    let elsewhere = Verdict { passes: false, now: 5, busy_until: 5 + 10 * rate.interval };
+    local.count(key(1), rate);
+    local.learn(key(1), elsewhere);
+    assert!(!local.count(key(1), rate).passes, "all nodes together are at the limit");
+    local.learn(key(2), elsewhere);
+    assert!(local.count_first(key(2), rate).is_some(), "a caller that is not remembered stays so");
+}
+
+#[test]
+fn a_caller_without_room_is_never_first() {
+    let (local, rate) = (Local::new(), Rate::per_minute(2).unwrap());
+    for number in 0..SHARD_KEYS_MAX {
+        assert!(local.shards[0].lock().count_first(1, key(number), rate).is_some());
+    }
+    assert!(local.shards[0].lock().count_first(1, key(SHARD_KEYS_MAX), rate).is_none());
 }
 
 #[test]
