@@ -60,11 +60,13 @@ impl<C: Send + Sync + 'static, R: Send + 'static> Batcher<C, R> {
         replied.await.ok()
     }
 
-    /// Sends a call like [`call`](Self::call), but returns `None` at once if the queue is full.
-    pub async fn try_call(&self, call: C) -> Option<R> {
+    /// Queues a call before returning, so that calls are sent in the order of `try_call`. The future returns the
+    /// reply, or `None` for a call without a reply, or if the queue was full.
+    pub fn try_call(&self, call: C) -> impl Future<Output = Option<R>> + Send + use<C, R> {
         let (reply, replied) = oneshot::channel();
-        self.queue.try_send(Waiting { call, reply }).ok()?;
-        replied.await.ok()
+        // A full queue drops `reply`, which ends the wait below.
+        let _ = self.queue.try_send(Waiting { call, reply });
+        async move { replied.await.ok() }
     }
 }
 

@@ -66,8 +66,8 @@ impl Limits {
     /// exceeds the rate.
     ///
     /// An acquire that finds its rate unused at this node is counted in Redis while `acquire` runs, so that
-    /// counting adds no latency. Over several nodes, a caller may thus get one more acquire per node than the rate
-    /// allows. Afterwards the node knows the caller's standing in Redis, and later acquires wait for the count.
+    /// counting adds no latency. Over several nodes, a caller may thus get one more acquire for each further node
+    /// than the rate allows. Afterwards the node knows the caller's standing in Redis, and later acquires wait for the count.
     pub(crate) async fn acquire<T>(
         &self,
         kind: PoolKind,
@@ -78,15 +78,17 @@ impl Limits {
         let Some(rate) = self.rates.of_caller(kind, who).acquires else { return acquire.await };
         let key = Key::of_acquires(kind, who);
         let counts_beside = self.shared.as_ref().filter(|_| self.when_redis_down == WhenRedisDown::Allow);
-        let first = counts_beside.and_then(|shared| Some((shared, self.local.count_first(key, rate)?)));
-        let Some((shared, here)) = first else {
+        // Redis counts the first use before later uses of this node, so a single node keeps to the rate exactly.
+        let first =
+            counts_beside.and_then(|shared| self.local.count_first(key, rate, || shared.count(key, rate)));
+        let Some((here, counted)) = first else {
             let verdict = self.verdict(key, rate).await?;
             self.local.learn(key, verdict);
             obey(verdict, rate, note)?;
             return acquire.await;
         };
         let counted = async {
-            let verdict = shared.count(key, rate).await.unwrap_or(here);
+            let verdict = counted.await.unwrap_or(here);
             self.local.learn(key, verdict);
             note.write(Standing::new(rate, verdict));
         };

@@ -36,7 +36,7 @@ async fn each_node_counts_for_itself_while_redis_is_gone() {
 }
 
 #[tokio::test]
-async fn several_nodes_pass_at_most_one_more_acquire_each() {
+async fn a_further_node_passes_at_most_one_more_acquire() {
     const INTERVAL: Duration = Duration::from_secs(15);
     let redis = Redis::start();
     let nodes =
@@ -51,7 +51,7 @@ async fn several_nodes_pass_at_most_one_more_acquire_each() {
         passed += join_all(all).await.iter().filter(|answer| answer.status != 429).count();
     }
     let back = usize::try_from(began.elapsed().as_secs() / INTERVAL.as_secs()).unwrap();
-    assert!((4..=6 + back).contains(&passed), "{passed}");
+    assert!((4..=5 + back).contains(&passed), "{passed}");
     drop(nodes.close());
 }
 

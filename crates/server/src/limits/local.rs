@@ -47,10 +47,16 @@ impl Local {
         self.count_at(self.now(), key, rate)
     }
 
-    /// Counts a use of `key` if the rate is unused and the use is remembered. Returns `None` otherwise. At most one
-    /// of many concurrent callers gets a verdict.
-    pub(super) fn count_first(&self, key: Key, rate: Rate) -> Option<Verdict> {
-        self.shard_of(key).lock().count_first(self.now(), key, rate)
+    /// Counts a use of `key` if the rate is unused and the use is remembered. Returns the verdict and the result of
+    /// `begin`, or `None` without a call of `begin`. A caller gets `None` after the `begin` of the first caller.
+    pub(super) fn count_first<T>(
+        &self,
+        key: Key,
+        rate: Rate,
+        begin: impl FnOnce() -> T,
+    ) -> Option<(Verdict, T)> {
+        let mut shard = self.shard_of(key).lock();
+        shard.count_first(self.now(), key, rate).map(|verdict| (verdict, begin()))
     }
 
     /// Learns that all nodes together use the rate of a remembered key until `verdict.busy_until`.

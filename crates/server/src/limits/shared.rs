@@ -46,10 +46,10 @@ impl Shared {
         Self { batcher: Batcher::new(CALLS_MAX, WAITING_MAX, [counter]) }
     }
 
-    /// Decides if a use of `key` passes, and counts a use that passes. Returns `None` if Redis does not
-    /// answer.
-    pub(super) async fn count(&self, key: Key, rate: Rate) -> Option<Verdict> {
-        self.batcher.try_call((key, rate)).await
+    /// Decides if a use of `key` passes, and counts a use that passes. Redis decides the uses of this node in the
+    /// order of the calls of `count`. The future returns `None` if Redis does not answer.
+    pub(super) fn count(&self, key: Key, rate: Rate) -> impl Future<Output = Option<Verdict>> + use<> {
+        self.batcher.try_call((key, rate))
     }
 }
 

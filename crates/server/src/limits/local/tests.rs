@@ -41,7 +41,7 @@ fn one_of_many_at_once_finds_the_rate_unused() {
     thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
-                let is_first = local.count_first(key(1), rate).is_some();
+                let is_first = local.count_first(key(1), rate, || ()).is_some();
                 first.fetch_add(usize::from(is_first), Ordering::Relaxed);
             });
         }
@@ -57,7 +57,7 @@ fn a_rate_in_use_at_other_nodes_counts_as_used() {
     local.learn(key(1), elsewhere);
     assert!(!local.count(key(1), rate).passes, "all nodes together are at the limit");
     local.learn(key(2), elsewhere);
-    assert!(local.count_first(key(2), rate).is_some(), "a caller that is not remembered stays so");
+    assert!(local.count_first(key(2), rate, || ()).is_some(), "a caller that is not remembered stays so");
 }
 
 #[test]
