@@ -73,9 +73,19 @@ impl SeatRequest {
         self
     }
 
-    /// Sets the process on the machine, for licenses that count processes.
+    /// Sets the process on the machine, for licenses that count processes. The name prevails over
+    /// [`per_process`](Self::per_process).
     pub fn instance(mut self, id: impl Into<String>) -> Self {
         self.request = self.request.instance(id);
+        self
+    }
+
+    /// Names this process by a slot of the [state directory](crate::StateDir), for licenses that count processes: the same
+    /// name after a crash of the process, and never the name of another process. Two seats of one process have two names.
+    ///
+    /// Without a usable directory the name is random, and [`Seat::state_dir_error`] tells the reason.
+    pub fn per_process(mut self) -> Self {
+        self.request = self.request.per_process();
         self
     }
 

@@ -10,6 +10,7 @@ use super::changes::Changes;
 use super::wait::{wait, wait_for};
 use crate::error::{CheckError, Error};
 use crate::shared::Health;
+use crate::state_dir::StateDirError;
 
 /// A seat of a license, or the screen of a device. A dropped seat is released in the background; the drop of the client's last
 /// handle waits for the release.
@@ -94,6 +95,19 @@ impl Seat {
     #[must_use]
     pub fn seats(&self) -> Option<(u32, u32)> {
         self.seat.seats()
+    }
+
+    /// Returns the name of the process, as the acquire told the server; `None` if the acquire named none.
+    #[must_use]
+    pub fn instance_id(&self) -> Option<&str> {
+        self.seat.instance_id()
+    }
+
+    /// Returns the reason why [`SeatRequest::per_process`](super::SeatRequest::per_process) took no slot. The name of the
+    /// process is random then: the process, once killed and started again, waits for the TTL of its old seat.
+    #[must_use]
+    pub fn state_dir_error(&self) -> Option<&StateDirError> {
+        self.seat.state_dir_error()
     }
 
     /// Gives the seat back, within two seconds.
