@@ -29,7 +29,18 @@ pub(crate) struct Slots {
 #[derive(Debug)]
 pub(crate) struct Slot {
     pub(crate) instance_id: String,
-    _locked: File,
+    locked: File,
+    /// The process that took the lock: a forked child has the same lock, and must not open it.
+    owner: u32,
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        // A file that a child has inherited stays locked after the close here. A failure leaves the lock to the close.
+        if self.owner == std::process::id() {
+            let _ = self.locked.unlock();
+        }
+    }
 }
 
 /// The content of a slot's file.
@@ -71,7 +82,7 @@ impl Slot {
             Some(id) => id,
             None => write(&mut file)?,
         };
-        Ok(Self { instance_id, _locked: file })
+        Ok(Self { instance_id, locked: file, owner: std::process::id() })
     }
 }
 

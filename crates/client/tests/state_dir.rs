@@ -115,7 +115,8 @@ async fn a_killed_process_has_its_id_again_and_two_processes_have_two() {
     assert!(third.instances != first_id && third.instances != second_id, "{:?}", third.instances);
     second.kill();
     successor.end();
-    assert_eq!([start(), start()].map(|process| process.instances), [first_id.clone(), first_id]);
+    let (fourth, fifth) = (start(), start());
+    assert_eq!([&fourth.instances, &fifth.instances], [&first_id, &second_id]);
     assert!(third.warnings.is_empty(), "{:?}", third.warnings);
 }
 
@@ -204,8 +205,9 @@ async fn bad_contents_are_replaced_and_good_ones_are_kept() {
     let padded = |length: usize| good.clone() + &" ".repeat(length - good.len());
     for kept in [good.clone(), good.replace('{', r#"{ "later": [1], "#), good.clone() + "\n", padded(4096)] {
         fs::write(&file, &kept).unwrap();
-        assert_eq!(id(&fixture.acquire().await), GOOD, "{kept}");
-        assert_eq!(fs::read_to_string(&file).unwrap(), kept);
+        let seat = fixture.acquire().await;
+        assert_eq!((id(&seat).as_str(), fs::read_to_string(&file).unwrap()), (GOOD, kept));
+        seat.release().await.unwrap();
     }
     let replaced = [
         String::new(),
@@ -428,6 +430,5 @@ fn a_blocking_client_has_slots_as_well() {
     one.release().unwrap();
     assert_eq!(take().instance_id(), first.as_deref());
     client.close().unwrap();
-    let other = fixture.client(fixture.base());
-    assert_eq!(id(&runtime.block_on(acquire(&other))), first.unwrap());
+    assert_eq!(id(&runtime.block_on(fixture.acquire())), first.unwrap());
 }

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test uses a part")]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use seatkeeper_client::{Client, Error, Seat};
 
@@ -13,6 +13,8 @@ pub(crate) const NOBODY: u32 = 65_534;
 pub(crate) struct Process {
     child: Child,
     stdin: Option<ChildStdin>,
+    /// Open until the end: a process that cannot write fails.
+    stdout: BufReader<ChildStdout>,
     /// The instance id of each seat.
     pub(crate) instances: Vec<String>,
     /// The warnings of the seats.
@@ -34,21 +36,22 @@ impl Process {
     /// Starts the process, and waits until it has its seats.
     pub(crate) fn start(mut command: Command) -> Self {
         let mut child = command.spawn().unwrap();
-        let stdin = child.stdin.take();
-        let mut process =
-            Self { child, stdin, instances: Vec::new(), warnings: Vec::new(), refused: Vec::new() };
-        let lines = BufReader::new(process.child.stdout.take().unwrap()).lines();
-        for line in lines.map_while(Result::ok) {
-            match line.split_once(' ') {
+        let (stdin, stdout) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
+        let (instances, warnings, refused) = (Vec::new(), Vec::new(), Vec::new());
+        let mut process = Self { child, stdin, stdout, instances, warnings, refused };
+        loop {
+            let mut line = String::new();
+            let length = process.stdout.read_line(&mut line).unwrap();
+            assert!(length > 0, "the child has ended: {:?}", process.child.wait());
+            match line.trim_end().split_once(' ') {
                 Some(("instance", id)) => process.instances.push(id.to_owned()),
                 Some(("warning", text)) => process.warnings.push(text.to_owned()),
                 Some(("refused", code)) => process.refused.push(code.to_owned()),
                 Some(_) => {}
-                None if line == "ready" => return process,
+                None if line.trim_end() == "ready" => return process,
                 None => {}
             }
         }
-        panic!("the child has ended: {:?}", process.child.wait());
     }
 
     /// Kills the process, as a crash does: nothing is released.
