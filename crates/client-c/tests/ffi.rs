@@ -105,6 +105,7 @@ fn no_options() -> SkOptions {
         app_version: ptr::null(),
         flags: 0,
         reserved: 0,
+        state_dir: ptr::null(),
     }
 }
 
@@ -117,7 +118,7 @@ fn request(license: &CStr, machine: &CStr) -> SkRequest {
         instance_id: ptr::null(),
         metadata_json: ptr::null(),
         patience_ms: 0,
-        reserved: 0,
+        flags: 0,
     }
 }
 
