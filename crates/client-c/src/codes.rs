@@ -134,6 +134,7 @@ pub(crate) fn error_result(error: &Error) -> i32 {
         Error::Offline(_) => SK_UNREACHABLE,
         Error::Cancelled => SK_CANCELLED,
         Error::Closed => SK_CLOSED,
+        Error::NotOwner => SK_NOT_OWNER,
         Error::Thread(_) | Error::NoRuntime => SK_INTERNAL,
         Error::Address { .. } | Error::Http(_) => SK_MISUSE,
     }

@@ -86,7 +86,7 @@ impl Seat {
         self.forwarding.call_once(|| {
             let (listener, dispatcher) = (self.listener.clone(), self.dispatcher.clone());
             let seat = Arc::downgrade(self);
-            self.seat.on_change(move |state| {
+            self.seat.forward_changes(move |state| {
                 // The program itself released the seat.
                 if state != State::Released {
                     let remaining = seat.upgrade().map(|seat| seat.seat.remaining()).unwrap_or_default();

@@ -29,13 +29,17 @@ pub enum Error {
     /// The program cancelled the acquire.
     #[error("the acquire was cancelled")]
     Cancelled,
+    /// The handle belongs to the parent process: a forked child builds a client of its own (blocking client).
+    #[error("the handle belongs to the parent process: build a client after the fork")]
+    NotOwner,
     /// The client was closed, or its runtime has shut down.
     #[error("the client is closed")]
     Closed,
 }
 
 impl Error {
-    /// Returns the code of the error: the kind of problem, `offline`, `cancelled`, `closed`, `internal` or `misuse`.
+    /// Returns the code of the error: the kind of problem, `offline`, `cancelled`, `closed`, `internal`, `misuse` or
+    /// `not-owner`.
     #[must_use]
     pub fn code(&self) -> &str {
         match self {
@@ -43,6 +47,7 @@ impl Error {
             Self::Offline(_) => "offline",
             Self::Cancelled => "cancelled",
             Self::Closed => "closed",
+            Self::NotOwner => "not-owner",
             Self::Thread(_) => "internal",
             Self::Address { .. } | Self::Http(_) | Self::NoRuntime => "misuse",
         }

@@ -35,10 +35,10 @@ impl Seat {
     /// Returns the changes of the state from now on.
     #[must_use]
     pub fn changes(&self) -> Changes {
-        Changes::new(self.seat.watch())
+        Changes::new(self.seat.watch(), self.background.owner())
     }
 
-    /// Returns `Ok` while the program may go on. Without a loss the call takes no lock and costs one reading of a clock.
+    /// Returns `Ok` while the program may go on. In a forked child the answer is that of the fork, until the deadline. Without a loss the call takes no lock and costs one reading of a clock.
     pub fn check(&self) -> Result<(), CheckError> {
         self.seat.check()
     }
@@ -54,9 +54,28 @@ impl Seat {
         self.seat.remaining()
     }
 
-    /// Calls `listener` with every change of the state from now on, and at once if the seat is not active any more. The
-    /// background thread makes the calls: a listener that blocks delays the heartbeats of every seat.
-    pub fn on_change<F>(&self, mut listener: F)
+    /// Calls `listener` with every change of the state from now on, and at once if the seat is not active any more.
+    ///
+    /// A thread of its own calls the listeners of all seats of the client, one after another: a slow listener delays other
+    /// listeners, and no heartbeat. Beyond 16 waiting states, a slow listener misses the oldest states, but no loss. The
+    /// drop of the client waits for no listener.
+    pub fn on_change<F>(&self, listener: F)
+    where
+        F: FnMut(State) + Send + 'static,
+    {
+        if self.background.check_owner().is_err() {
+            return;
+        }
+        match self.background.dispatcher.listen(Box::new(listener)) {
+            Ok(outlet) => self.forward_changes(move |state| outlet.tell(state)),
+            // Without a thread, a loss that is told late is better than none.
+            Err(listener) => self.forward_changes(listener),
+        }
+    }
+
+    /// Calls `listener` like [`on_change`](Self::on_change), on the thread that sends the heartbeats. The listener must pass
+    /// the state on at once: a listener that blocks delays the heartbeats of every seat.
+    pub fn forward_changes<F>(&self, mut listener: F)
     where
         F: FnMut(State) + Send + 'static,
     {
@@ -113,6 +132,7 @@ impl Seat {
     /// Gives the seat back, within two seconds.
     pub fn release(self) -> Result<Finish, Error> {
         let Self { seat, background } = self;
+        background.check_owner()?;
         let finish = wait(seat.release());
         drop(background);
         finish
@@ -121,6 +141,7 @@ impl Seat {
     /// Gives the seat back, and waits for the server's answer for at most `timeout`. Without an answer the result is
     /// [`Finish::Unconfirmed`], and the release goes on in the background. A later release fails with [`Error::Closed`].
     pub fn release_within(&self, timeout: Duration) -> Result<Finish, Error> {
+        self.background.check_owner()?;
         wait_for(self.seat.give_back(), timeout).unwrap_or(Ok(Finish::Unconfirmed))
     }
 }
