@@ -110,6 +110,34 @@ fn a_killed_process_has_its_seat_again() {
     holding.wait().unwrap();
 }
 
+/// Makes a certificate of 127.0.0.1 that vouches for itself, and returns the files of the certificate and the key.
+fn certificate(folder: &Path, name: &str) -> [String; 2] {
+    let [pem, key] =
+        ["pem", "key"].map(|end| folder.join(name).with_extension(end).to_str().unwrap().to_owned());
+    let mut openssl = Command::new("openssl");
+    openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc"]);
+    openssl.args(["-days", "2", "-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1"]);
+    // An authority may not be the certificate of a server.
+    openssl.args(["-addext", "basicConstraints=critical,CA:FALSE", "-keyout", &key, "-out", &pem]);
+    output(&mut openssl, "openssl");
+    [pem, key]
+}
+
+#[test]
+fn a_certificate_of_an_unknown_authority_is_named() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let [pem, key] = certificate(folder.path(), "server");
+    let [other, _] = certificate(folder.path(), "other");
+    let none = folder.path().join("none.pem");
+    std::fs::write(&none, "no certificate").unwrap();
+    let files = [("SEATKEEPER_SERVER_TLS_CERT_FILE", &*pem), ("SEATKEEPER_SERVER_TLS_KEY_FILE", &*key)];
+    let server = Server::start_with(&files);
+    let untrusted = compile("tests/c/untrusted.c", &[]);
+    let mut run = build::program(&untrusted);
+    run.env("SEATS_URL", &server.url).env("SEATS_CA", &pem).env("SEATS_OTHER_CA", other);
+    assert_eq!(output(run.env("SEATS_NO_CA", none), "nothing"), "ok\n");
+}
+
 #[test]
 fn a_cpp_program_owns_seats_by_scopes() {
     let server = start();

@@ -1,4 +1,4 @@
-//! The state directory: where this machine keeps the instance ids of its processes. `sdk/state-directory.md` is the format.
+//! The state directory, with the instance ids of processes. `sdk/state-directory.md` is the format.
 
 use std::ffi::OsString;
 use std::fs::DirBuilder;
@@ -147,7 +147,7 @@ impl Directory {
 /// `NOFOLLOW` and `DIRECTORY` together refuse a symbolic link.
 const FLAGS: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Checks that an opened directory belongs to this user, and that no other user can replace files in it.
+/// Refuses an opened directory with another owner, or with write access for other users, who could replace files.
 fn check(opened: Result<OwnedFd, Errno>, path: &Path) -> Result<OwnedFd, StateDirError> {
     let fd = opened.map_err(|error| match error {
         Errno::NOTDIR | Errno::LOOP => StateDirError::NotADirectory { path: path.to_owned() },

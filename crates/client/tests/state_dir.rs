@@ -169,7 +169,7 @@ async fn each_seat_of_a_process_has_a_slot_until_its_release() {
     assert_ne!(first, second);
     one.release().await.unwrap();
     assert_eq!(id(&acquire(&client).await), first);
-    // Another license and another machine have slots of their own.
+    // Each license and each machine has a directory, and so a slot 1.
     let other = client.license("L").machine("m").per_process().acquire().await.unwrap();
     let elsewhere = client.license("K").machine("n").per_process().acquire().await.unwrap();
     assert!(![&first, &second].contains(&&id(&other)) && ![&first, &second].contains(&&id(&elsewhere)));

@@ -38,7 +38,8 @@ impl Seat {
         Changes::new(self.seat.watch(), self.background.owner())
     }
 
-    /// Returns `Ok` while the program may go on. In a forked child the answer is that of the fork, until the deadline. Without a loss the call takes no lock and costs one reading of a clock.
+    /// Returns `Ok` while the program may go on. A forked
+    /// child has the answer of the moment of the fork, until the deadline. Without a loss the call takes no lock and costs one reading of a clock.
     pub fn check(&self) -> Result<(), CheckError> {
         self.seat.check()
     }
