@@ -5,6 +5,7 @@
 #[path = "../../client/tests/scripted/mod.rs"]
 mod scripted;
 
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
@@ -81,7 +82,7 @@ fn a_forked_child_touches_nothing_of_its_parent() {
     assert_eq!(children_requests, 4, "two acquires of the parent, an acquire and a release of the child");
     assert_eq!((seat.check(), other.check()), (Ok(()), Ok(())));
     let began = Instant::now();
-    // The closure owns the handles. Child and parent drop them, each in its own memory.
+    // The closure owns the handles: the child drops its copies, and then the parent its own.
     let (moved, kept) = (client.clone(), client);
     fork(move || {
         not_owner(other.release().unwrap_err());
@@ -90,4 +91,28 @@ fn a_forked_child_touches_nothing_of_its_parent() {
     assert!(began.elapsed() < Duration::from_secs(2), "a drop in the child waits for no thread");
     seat.release().unwrap();
     assert_eq!(acquire(&kept).instance_id(), Some(parents[0].as_str()));
+}
+
+#[test]
+fn a_child_that_drops_the_runtime_of_its_parent_unlocks_no_slot() {
+    let runtime = Runtime::new().unwrap();
+    let server = runtime.block_on(Scripted::start(|_, _| Reply::new(201, GRANT)));
+    let state = TempDir::new().unwrap();
+    let local = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let take = async || {
+        let builder = seatkeeper_client::Client::builder(&server.url).token("t").event_streams(false);
+        let client = builder.state_dir(state.path().join("s")).build().unwrap();
+        client.license("K").machine("m").per_process().acquire().await.unwrap()
+    };
+    let seat = local.block_on(take());
+    let (local, seat) = (ManuallyDrop::new(local), ManuallyDrop::new(seat));
+    fork(|| {
+        // SAFETY: the child has its own copy of the value, which nothing else drops: the child leaves by `_exit`.
+        drop(unsafe { std::ptr::read(&raw const *seat) });
+        // SAFETY: as for the seat.
+        unsafe { std::ptr::read(&raw const *local) }.shutdown_background();
+    });
+    let other = local.block_on(take());
+    assert_ne!(other.instance_id(), seat.instance_id(), "the child has unlocked the slot of its parent");
+    drop((ManuallyDrop::into_inner(seat), ManuallyDrop::into_inner(local)));
 }

@@ -99,9 +99,7 @@ fn open_slot(directory: &Directory, number: u32) -> io::Result<Option<File>> {
     let name = format!("slot-{number}.lock");
     let fd = match openat(&directory.fd, &name, flags, Mode::empty()) {
         Ok(fd) => fd,
-        Err(Errno::NOENT) => {
-            openat(&directory.fd, &name, flags | OFlags::CREATE, Mode::RUSR | Mode::WUSR)?
-        }
+        Err(Errno::NOENT) => openat(&directory.fd, &name, flags | OFlags::CREATE, Mode::RUSR | Mode::WUSR)?,
         Err(_) => return Ok(None),
     };
     let is_file = FileType::from_raw_mode(fstat(&fd)?.st_mode) == FileType::RegularFile;

@@ -279,7 +279,8 @@ fn a_listener_that_sleeps_longer_than_the_ttl_delays_no_heartbeat() {
         let session = r#""session_id":"0198a0aa-0000-7000-8000-000000000001""#;
         match request.target.split(' ').next() {
             Some("POST") => {
-                let spans = format!(r#""expires_in_seconds":{},"heartbeat_interval_seconds":1"#, TTL.as_secs());
+                let spans =
+                    format!(r#""expires_in_seconds":{},"heartbeat_interval_seconds":1"#, TTL.as_secs());
                 Reply::new(201, format!("{{{session},{spans}}}"))
             }
             _ => Reply::new(204, ""),

@@ -229,7 +229,7 @@ async fn bad_contents_are_replaced_and_good_ones_are_kept() {
         fs::write(&file, &bad).unwrap();
         let seat = fixture.acquire().await;
         let shown: String = bad.chars().take(80).collect();
-        assert!(ids.insert(id(&seat)), "{shown}");
+        assert!(!bad.contains(&id(&seat)) && ids.insert(id(&seat)), "{shown}");
         let content: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
         assert_eq!(content, json!({"version": 1, "instance_id": id(&seat)}), "{shown}");
         seat.release().await.unwrap();
