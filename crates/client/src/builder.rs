@@ -151,7 +151,11 @@ impl ClientBuilder {
             .redirect(Policy::none())
             .no_proxy();
         if let Some(pem) = &self.certificates {
-            http = http.tls_certs_only(Certificate::from_pem_bundle(pem).map_err(Error::Http)?);
+            let authorities = Certificate::from_pem_bundle(pem).map_err(Error::Http)?;
+            if authorities.is_empty() {
+                return Err(Error::NoCertificate);
+            }
+            http = http.tls_certs_only(authorities);
         }
         let http = http.build().map_err(Error::Http)?;
         let slots = Slots { state_dir: self.state_dir, server: servers.name() };

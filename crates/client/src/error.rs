@@ -14,6 +14,9 @@ pub enum Error {
     /// The certificates are not PEM, or the HTTP client cannot be made.
     #[error("the HTTP client cannot be made")]
     Http(#[source] reqwest::Error),
+    /// The certificates of [`ClientBuilder::certificates`](crate::ClientBuilder::certificates) are none.
+    #[error("there is no certificate among the certificate authorities: want PEM")]
+    NoCertificate,
     /// The client was built outside of a Tokio runtime.
     #[error("the client needs a Tokio runtime: build it within one")]
     NoRuntime,
@@ -49,7 +52,7 @@ impl Error {
             Self::Closed => "closed",
             Self::NotOwner => "not-owner",
             Self::Thread(_) => "internal",
-            Self::Address { .. } | Self::Http(_) | Self::NoRuntime => "misuse",
+            Self::Address { .. } | Self::Http(_) | Self::NoCertificate | Self::NoRuntime => "misuse",
         }
     }
 }
