@@ -92,7 +92,7 @@ pub(crate) unsafe fn text(from: *const c_char, name: &str) -> Result<Option<Stri
     Ok(text.filter(|text| !text.is_empty()))
 }
 
-/// Reads a text; `None` for null alone.
+/// Reads a text; `None` for null.
 ///
 /// # Safety
 ///

@@ -82,7 +82,7 @@ fn a_forked_child_touches_nothing_of_its_parent() {
     assert_eq!(children_requests, 4, "two acquires of the parent, an acquire and a release of the child");
     assert_eq!((seat.check(), other.check()), (Ok(()), Ok(())));
     let began = Instant::now();
-    // The closure owns the handles: the child drops its copies, and then the parent its own.
+    // The closure owns the handles: both processes drop copies.
     let (moved, kept) = (client.clone(), client);
     fork(move || {
         not_owner(other.release().unwrap_err());
@@ -107,7 +107,7 @@ fn a_child_that_drops_the_runtime_of_its_parent_unlocks_no_slot() {
     let seat = local.block_on(take());
     let (local, seat) = (ManuallyDrop::new(local), ManuallyDrop::new(seat));
     fork(|| {
-        // SAFETY: the child has its own copy of the value, which nothing else drops: the child leaves by `_exit`.
+        // SAFETY: the child has a copy of the memory, and leaves by `_exit`, so the value is dropped once.
         drop(unsafe { std::ptr::read(&raw const *seat) });
         // SAFETY: as for the seat.
         unsafe { std::ptr::read(&raw const *local) }.shutdown_background();
