@@ -16,7 +16,7 @@ use rustix::process::geteuid;
 /// The mode of a new directory: for its user alone.
 const DIRECTORY_MODE: u32 = 0o700;
 /// The bits of a mode that let group or others write.
-const WRITABLE_BY_OTHERS: u32 = 0o022;
+const WRITABLE_BY_OTHERS: Mode = Mode::WGRP.union(Mode::WOTH);
 /// The bytes of the digest in the name of a directory, as two hexadecimal digits each.
 const NAME_BYTES: usize = 8;
 
@@ -135,7 +135,7 @@ impl Directory {
         }
         let base_fd = check(open(base, FLAGS, Mode::empty()), base)?;
         let path = base.join(name);
-        match mkdirat(&base_fd, name, Mode::from_raw_mode(DIRECTORY_MODE)) {
+        match mkdirat(&base_fd, name, Mode::RWXU) {
             Ok(()) | Err(Errno::EXIST) => {}
             Err(error) => return Err(StateDirError::unusable(&path, error)),
         }
@@ -160,7 +160,7 @@ fn check(opened: Result<OwnedFd, Errno>, path: &Path) -> Result<OwnedFd, StateDi
     if stat.st_uid != geteuid().as_raw() {
         return Err(StateDirError::ForeignOwner { path: path.to_owned() });
     }
-    if Mode::from_raw_mode(stat.st_mode).intersects(Mode::from_bits_retain(WRITABLE_BY_OTHERS as _)) {
+    if Mode::from_raw_mode(stat.st_mode).intersects(WRITABLE_BY_OTHERS) {
         return Err(StateDirError::WritableByOthers { path: path.to_owned() });
     }
     Ok(fd)
