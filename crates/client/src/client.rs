@@ -64,14 +64,14 @@ impl Client {
         instance: Instance,
     ) -> Result<Seat, Error> {
         let Instance { id, slot, error } = instance;
-        let mut plan = Plan::new(door);
+        let (mut plan, has_slot) = (Plan::new(door), slot.is_some());
         plan.wait = wait.unwrap_or(plan.wait);
         plan.patience = patience.unwrap_or(plan.patience);
         let key = SeatKey(self.next_key.fetch_add(1, Ordering::Relaxed));
         let shared = Arc::new(Shared::new());
         let start = Command::Start { key, plan: Box::new(plan), shared: shared.clone(), slot };
         self.commands.send(start).map_err(|_| Error::Closed)?;
-        Seat::new(key, shared, self.commands.clone(), id, error).acquired().await
+        Seat::new(key, shared, self.commands.clone(), id, error).acquired(has_slot).await
     }
 
     /// Names this process by a free slot of the state directory; by a random id, if there is no slot to take.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use seatkeeper_client_core::{Event, Finish, State};
+use seatkeeper_client_core::{Event, Finish, Refusal, State};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::driver::Command;
@@ -33,8 +33,9 @@ impl Seat {
         Self { key, shared, commands, instance_id, state_dir_error }
     }
 
-    /// Waits until the acquire of a new seat has its result.
-    pub(crate) async fn acquired(self) -> Result<Self, Error> {
+    /// Waits until the acquire of a new seat has its result. `has_slot` waits for the slot of a denied seat to be free, so that
+    /// the program may ask again by the same name.
+    pub(crate) async fn acquired(self, has_slot: bool) -> Result<Self, Error> {
         let mut states = self.watch();
         let state = states
             .wait_for(|state| !matches!(state, State::Acquiring))
@@ -42,7 +43,13 @@ impl Seat {
             .map_err(|_| Error::Closed)?
             .clone();
         match state {
-            State::Refused(refusal) => Err(refusal.into()),
+            State::Refused(refusal) => {
+                if has_slot && matches!(refusal, Refusal::Denied(_)) {
+                    // A denied seat leaves nothing to confirm.
+                    let _ = self.give_back().await;
+                }
+                Err(refusal.into())
+            }
             State::Released => Err(Error::Closed),
             State::Acquiring
             | State::Active { .. }

@@ -416,6 +416,19 @@ async fn a_seat_acquired_again_keeps_its_id() {
     assert_eq!(fixture.sent(), [json!(id(&seat)), json!(id(&seat))]);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_denied_program_asks_again_by_the_same_name() {
+    let full = r#"{"type":"/problems/license-full","title":"full"}"#;
+    let server = Scripted::start(move |_, _| Reply::new(403, full)).await;
+    let fixture = Fixture { server, scratch: TempDir::new().unwrap() };
+    let client = fixture.client(fixture.base());
+    for _ in 0..100 {
+        client.license("K").machine("m").per_process().acquire().await.unwrap_err();
+    }
+    let names: HashSet<String> = fixture.sent().iter().map(ToString::to_string).collect();
+    assert_eq!((names.len(), fixture.sent().len()), (1, 100), "{names:?}");
+}
+
 #[cfg(feature = "blocking")]
 #[test]
 fn a_blocking_client_has_slots_as_well() {
