@@ -107,6 +107,7 @@ fn run(due: &Receiver<Arc<Listener>>) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::RecvTimeoutError;
     use std::time::Duration;
 
     use seatkeeper_client_core::{Loss, LossReason};
@@ -162,6 +163,11 @@ mod tests {
         bad.tell(State::Reacquiring);
         good.tell(lost());
         assert_eq!(heard.recv_timeout(IN_TIME).unwrap(), lost());
-        assert_eq!(calls.iter().count(), 1, "the function is dropped");
+        assert_eq!(calls.recv_timeout(IN_TIME), Ok(()));
+        assert_eq!(
+            calls.recv_timeout(IN_TIME),
+            Err(RecvTimeoutError::Disconnected),
+            "the function is dropped"
+        );
     }
 }
