@@ -16,7 +16,8 @@
  *
  * Results: 0 and above mean that the program may go on, below 0 that it must not.
  *
- * Strings are UTF-8 and end with a zero. A NULL or empty string is the default. The library copies the strings of a call.
+ * Strings are UTF-8 and end with a zero. A NULL or empty string is the default, except for an empty state_dir. The library
+ * copies the strings of a call.
  *
  * Structs begin with `size`, which the caller sets to sizeof the struct. Members are only ever added at the end. Set the
  * members that you do not use to zero, as an initializer does.
@@ -28,7 +29,8 @@
  * handles belong to the parent: in the child, each call answers SK_NOT_OWNER and does nothing. The child opens a client of
  * its own. Handles may be freed in any order.
  *
- * The library prints nothing, ends no program, installs no signal handler, and reads no environment variables.
+ * The library prints nothing, ends no program, installs no signal handler, and reads no environment variables but those of
+ * the default state directory, for SK_PER_PROCESS.
  */
 #ifndef SEATKEEPER_H
 #define SEATKEEPER_H
@@ -42,7 +44,7 @@ extern "C" {
 
 /* The interface of this header. Libraries with the same major and the same or a higher minor number serve it. */
 #define SK_ABI_MAJOR 1
-#define SK_ABI_MINOR 0
+#define SK_ABI_MINOR 1
 
 /* The major number in the upper 16 bits, the minor number in the lower 16. */
 uint32_t sk_abi_version(void);
@@ -105,6 +107,13 @@ enum {
 /* sk_options.flags: no event streams. The next heartbeat tells the end of a seat, and no connection stays open. */
 #define SK_NO_EVENT_STREAMS 1u
 
+/*
+ * sk_request.flags: names this process by a slot of the state directory, for licenses that count processes: the same name
+ * after a crash of the process, and never the name of another process. Two seats of one process have two names. Without a
+ * usable directory the name is random, and `warning` of sk_seat_json tells the reason. An instance_id prevails.
+ */
+#define SK_PER_PROCESS 1u
+
 /* The bytes of a machine id with the zero at its end. */
 #define SK_MACHINE_ID_SIZE 33
 
@@ -121,6 +130,7 @@ typedef struct {
     const char *app_version;
     uint32_t flags;
     uint32_t reserved;
+    const char *state_dir;       /* the directory for SK_PER_PROCESS; NULL: that of the user; "": none, random names */
 } sk_options;
 
 typedef struct {
@@ -131,7 +141,7 @@ typedef struct {
     const char *instance_id;   /* the process, for licenses that count processes */
     const char *metadata_json; /* a JSON object for the audit log, at most 4 KiB */
     uint32_t patience_ms;      /* the time to try a server that does not answer; 0: 10 s */
-    uint32_t reserved;
+    uint32_t flags;            /* SK_PER_PROCESS or 0 */
 } sk_request;
 
 typedef struct {
@@ -211,8 +221,9 @@ int32_t sk_seat_release(sk_seat *seat, uint32_t timeout_ms);
 void sk_seat_free(sk_seat *seat);
 
 /*
- * Writes the seat as a JSON object: state, reason, by, retry, session_id, license_id, seats_used, seats_total. Returns the
- * length of the whole text without its zero, also if less fits, or SK_MISUSE or SK_NOT_OWNER.
+ * Writes the seat as a JSON object: state, reason, by, retry, session_id, license_id, instance_id, seats_used, seats_total,
+ * warning. The warning is the reason why SK_PER_PROCESS took no slot of the state directory, or null. Returns the length
+ * of the whole text without its zero, also if less fits, or SK_MISUSE or SK_NOT_OWNER.
  */
 int32_t sk_seat_json(const sk_seat *seat, char *out, size_t capacity);
 

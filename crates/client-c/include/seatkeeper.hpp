@@ -70,6 +70,10 @@ struct Options {
     std::string server, tenant, license_key, token, token_file, ca_file, app_name, app_version;
     Milliseconds connect_timeout = Milliseconds(0);
     bool event_streams = true;
+    // The directory for Request::per_process; empty: that of the user.
+    std::string state_dir;
+    // False: no directory, and the names of processes are random.
+    bool use_state_dir = true;
 };
 
 // The description of a seat. Empty strings are the defaults of sk_request.
@@ -77,6 +81,8 @@ struct Request {
     std::string machine_id, license_key, instance_id, metadata_json;
     Milliseconds wait = Milliseconds(0);
     Milliseconds patience = Milliseconds(0);
+    // Names this process by a slot of the state directory: see SK_PER_PROCESS.
+    bool per_process = false;
 };
 
 // A seat. The destructor frees the handle, and gives a held seat back in the background.
@@ -176,6 +182,7 @@ public:
         raw.app_name = detail::c_string(options.app_name);
         raw.app_version = detail::c_string(options.app_version);
         raw.flags = options.event_streams ? 0 : SK_NO_EVENT_STREAMS;
+        raw.state_dir = options.use_state_dir ? detail::c_string(options.state_dir) : "";
         sk_error *error = nullptr;
         std::int32_t result = sk_client_open(&raw, &handle_, &error);
         if (result != SK_OK) detail::raise(result, error);
@@ -201,6 +208,7 @@ public:
         raw.instance_id = detail::c_string(request.instance_id);
         raw.metadata_json = detail::c_string(request.metadata_json);
         raw.patience_ms = detail::milliseconds(request.patience);
+        raw.flags = request.per_process ? SK_PER_PROCESS : 0;
         sk_seat *seat = nullptr;
         sk_error *error = nullptr;
         std::int32_t result = sk_acquire(handle_, &raw, &seat, &error);

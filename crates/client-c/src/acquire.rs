@@ -9,7 +9,7 @@ use seatkeeper_client::Wait;
 use serde_json::Value;
 
 use crate::client::{CLIENTS, SkClient};
-use crate::codes::{SK_FOREVER, SK_INTERNAL, SK_OK};
+use crate::codes::{SK_FOREVER, SK_INTERNAL, SK_OK, SK_PER_PROCESS};
 use crate::error::{Failure, SkError, answer};
 use crate::guard::guard;
 use crate::memory::{self, Growing};
@@ -33,8 +33,8 @@ pub struct SkRequest {
     pub metadata_json: *const c_char,
     /// The time to try a server that does not answer in milliseconds; 0 is 10 s.
     pub patience_ms: u32,
-    /// Zero.
-    pub reserved: u32,
+    /// `SK_PER_PROCESS` or 0.
+    pub flags: u32,
 }
 
 // SAFETY: `repr(C)` with the size first. Each field is a number or a pointer, zero is a value of both, and the two numbers
@@ -71,8 +71,8 @@ unsafe fn acquire(client: *mut SkClient, request: *const SkRequest) -> Result<us
     let cancel = client.cancel();
     // SAFETY: the contract of this function.
     let request = unsafe { memory::read_struct(request) }?;
-    if request.reserved != 0 {
-        return Err(Failure::misuse("sk_request: reserved is not 0"));
+    if request.flags & !SK_PER_PROCESS != 0 {
+        return Err(Failure::misuse("sk_request: an unknown flag"));
     }
     // SAFETY: the texts of `request` end with a zero by the contract.
     let text = |pointer, name| unsafe { memory::text(pointer, name) };
@@ -84,6 +84,9 @@ unsafe fn acquire(client: *mut SkClient, request: *const SkRequest) -> Result<us
     let mut wanted = client.client.license(key).machine(machine);
     if let Some(instance) = text(request.instance_id, "instance_id")? {
         wanted = wanted.instance(instance);
+    }
+    if request.flags & SK_PER_PROCESS != 0 {
+        wanted = wanted.per_process();
     }
     if let Some(json) = text(request.metadata_json, "metadata_json")? {
         let Ok(Value::Object(metadata)) = serde_json::from_str(&json) else {

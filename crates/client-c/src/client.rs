@@ -5,8 +5,8 @@ use std::mem::offset_of;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use seatkeeper_client::LicenseKey;
 use seatkeeper_client::blocking::{Cancel, Client as BlockingClient, ClientBuilder};
+use seatkeeper_client::{LicenseKey, StateDir};
 
 use crate::callbacks::Dispatcher;
 use crate::codes::{SK_INTERNAL, SK_NO_EVENT_STREAMS, finish_result};
@@ -53,10 +53,12 @@ pub struct SkOptions {
     pub flags: u32,
     /// Zero.
     pub reserved: u32,
+    /// The directory of the instance ids; null is that of the user, an empty text none.
+    pub state_dir: *const c_char,
 }
 
-// SAFETY: `repr(C)` with the size first. Each field is a number or a pointer, zero is a value of both, and the two numbers
-// before and after the pointers leave no padding.
+// SAFETY: `repr(C)` with the size first. Each field is a number or a pointer, zero is a value of both, and each pair of
+// numbers fills a word, so there is no padding.
 unsafe impl Growing for SkOptions {
     const NAME: &'static str = "sk_options";
     const SIZE_MIN: usize = offset_of!(SkOptions, tenant);
@@ -147,6 +149,12 @@ unsafe fn open(options: *const SkOptions) -> Result<usize, Failure> {
     }
     if options.connect_timeout_ms > 0 {
         builder = builder.connect_timeout(Duration::from_millis(options.connect_timeout_ms.into()));
+    }
+    // SAFETY: as for the texts above.
+    match unsafe { memory::text_or_empty(options.state_dir, "state_dir") }? {
+        None => {}
+        Some(none) if none.is_empty() => builder = builder.state_dir(StateDir::None),
+        Some(path) => builder = builder.state_dir(path),
     }
     let client = Client {
         client: signals::blocked(|| builder.build())?,

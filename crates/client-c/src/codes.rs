@@ -39,6 +39,9 @@ pub const SK_FOREVER: u32 = u32::MAX;
 /// No event streams: the next heartbeat tells the end of a seat.
 pub const SK_NO_EVENT_STREAMS: u32 = 1;
 
+/// A flag of `sk_request`: a slot of the state directory names the process.
+pub const SK_PER_PROCESS: u32 = 1;
+
 /// The number of [`State::Active`].
 pub const SK_STATE_ACTIVE: i32 = 1;
 /// The number of [`State::Offline`].
@@ -131,8 +134,9 @@ pub(crate) fn error_result(error: &Error) -> i32 {
         Error::Offline(_) => SK_UNREACHABLE,
         Error::Cancelled => SK_CANCELLED,
         Error::Closed => SK_CLOSED,
+        Error::NotOwner => SK_NOT_OWNER,
         Error::Thread(_) | Error::NoRuntime => SK_INTERNAL,
-        Error::Address { .. } | Error::Http(_) => SK_MISUSE,
+        Error::Address { .. } | Error::Http(_) | Error::NoCertificate => SK_MISUSE,
     }
 }
 

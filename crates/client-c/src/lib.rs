@@ -37,7 +37,7 @@ pub use seat::{
 pub use state::{SkState, sk_reason_name};
 
 /// The version of the interface: the major number in the upper half, the minor number in the lower half.
-pub const SK_ABI_VERSION: u32 = 1 << 16;
+pub const SK_ABI_VERSION: u32 = 1 << 16 | 1;
 
 /// Returns [`SK_ABI_VERSION`] of the library at run time.
 #[unsafe(no_mangle)]

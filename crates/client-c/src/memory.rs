@@ -87,6 +87,17 @@ unsafe fn caller_size<T: Growing>(of: *const T) -> Result<usize, String> {
 ///
 /// `from` is null, or points to bytes that end with a zero.
 pub(crate) unsafe fn text(from: *const c_char, name: &str) -> Result<Option<String>, String> {
+    // SAFETY: the contract of this function.
+    let text = unsafe { text_or_empty(from, name) }?;
+    Ok(text.filter(|text| !text.is_empty()))
+}
+
+/// Reads a text; `None` for null.
+///
+/// # Safety
+///
+/// As for [`text`].
+pub(crate) unsafe fn text_or_empty(from: *const c_char, name: &str) -> Result<Option<String>, String> {
     if from.is_null() {
         return Ok(None);
     }
@@ -101,8 +112,7 @@ pub(crate) unsafe fn text(from: *const c_char, name: &str) -> Result<Option<Stri
             return Err(format!("{name} is longer than {TEXT_MAX} bytes"));
         }
     }
-    let text = String::from_utf8(bytes).map_err(|_| format!("{name} is not UTF-8"))?;
-    Ok(Some(text).filter(|text| !text.is_empty()))
+    String::from_utf8(bytes).map(Some).map_err(|_| format!("{name} is not UTF-8"))
 }
 
 /// Writes a value. Writes nothing to null or to an address that is not aligned, and returns false.
@@ -196,6 +206,8 @@ mod tests {
         // SAFETY: null.
         assert_eq!(unsafe { text(ptr::null(), "t") }, Ok(None));
         assert_eq!(read(b"\0"), Ok(None));
+        // SAFETY: a text of Rust that ends with a zero.
+        assert_eq!(unsafe { text_or_empty(c"".as_ptr(), "t") }, Ok(Some(String::new())));
         assert_eq!(read("Büro\0".as_bytes()), Ok(Some("Büro".to_owned())));
         assert_eq!(read(b"\xff\0").unwrap_err(), "the text is not UTF-8");
         let long = [b"a".repeat(TEXT_MAX + 1), b"\0".to_vec()].concat();

@@ -86,7 +86,7 @@ impl Seat {
         self.forwarding.call_once(|| {
             let (listener, dispatcher) = (self.listener.clone(), self.dispatcher.clone());
             let seat = Arc::downgrade(self);
-            self.seat.on_change(move |state| {
+            self.seat.forward_changes(move |state| {
                 // The program itself released the seat.
                 if state != State::Released {
                     let remaining = seat.upgrade().map(|seat| seat.seat.remaining()).unwrap_or_default();
@@ -106,8 +106,10 @@ impl Seat {
             "retry": loss.map(|loss| loss.retry),
             "session_id": self.seat.session_id(),
             "license_id": self.seat.license_id(),
+            "instance_id": self.seat.instance_id(),
             "seats_used": seats.map(|(used, _)| used),
             "seats_total": seats.map(|(_, total)| total),
+            "warning": self.seat.state_dir_error().map(ToString::to_string),
         });
         json.to_string()
     }

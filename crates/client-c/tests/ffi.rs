@@ -75,6 +75,16 @@ impl Held {
         }
     }
 
+    /// Waits until this many heartbeats have been answered. The seat is held meanwhile.
+    fn await_beats(&self, wanted: usize) {
+        let began = Instant::now();
+        while self.server.arrived("PATCH").len() < wanted {
+            assert!(sk_seat_check(self.seat) >= 0, "{}", sk_seat_check(self.seat));
+            assert!(began.elapsed() < IN_TIME, "{} heartbeats", self.server.arrived("PATCH").len());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     fn state(&self) -> SkState {
         let mut state =
             SkState { size: size_of::<SkState>() as u32, kind: 0, reason: 0, retry: 0, remaining_ms: 0 };
@@ -105,6 +115,7 @@ fn no_options() -> SkOptions {
         app_version: ptr::null(),
         flags: 0,
         reserved: 0,
+        state_dir: ptr::null(),
     }
 }
 
@@ -117,7 +128,7 @@ fn request(license: &CStr, machine: &CStr) -> SkRequest {
         instance_id: ptr::null(),
         metadata_json: ptr::null(),
         patience_ms: 0,
-        reserved: 0,
+        flags: 0,
     }
 }
 
@@ -183,4 +194,84 @@ fn a_released_seat_is_released_and_a_second_release_has_the_same_result() {
     assert_eq!(sk_seat_release(held.seat, 2_000), SK_OK);
     assert_eq!(sk_seat_release(held.seat, 2_000), SK_OK, "the result of the first release");
     assert_eq!(sk_seat_check(held.seat), SK_RELEASED);
+}
+
+/// Acquires with little patience from a server with this answer, and returns the result with the error's code and message.
+fn refused(reply: Reply) -> (i32, String, String) {
+    let runtime = Runtime::new().unwrap();
+    let server = runtime.block_on(Scripted::start(move |_, _| reply.clone()));
+    let url = CString::new(server.url.as_str()).unwrap();
+    let options = SkOptions {
+        size: size_of::<SkOptions>() as u32,
+        server: url.as_ptr(),
+        token: c"t".as_ptr(),
+        flags: SK_NO_EVENT_STREAMS,
+        ..no_options()
+    };
+    let (mut client, mut seat, mut error) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+    // SAFETY: all pointers are those of values of this function, of the right types.
+    assert_eq!(unsafe { sk_client_open(&options, &mut client, ptr::null_mut()) }, SK_OK);
+    let request = SkRequest { patience_ms: 100, ..request(c"K", c"m") };
+    // SAFETY: all pointers are those of values of this function, of the right types.
+    let result = unsafe { sk_acquire(client, &request, &mut seat, &mut error) };
+    assert!(seat.is_null() && !error.is_null(), "{result}");
+    // SAFETY: the texts of an error end with a zero, and live until its free below.
+    let text = |text| unsafe { CStr::from_ptr(text) }.to_str().unwrap().to_owned();
+    let told = (result, text(sk_error_code(error)), text(sk_error_message(error)));
+    let json: serde_json::Value = serde_json::from_str(&text(sk_error_json(error))).unwrap();
+    assert_eq!((json["code"].as_str(), json["message"].as_str()), (Some(&*told.1), Some(&*told.2)));
+    sk_error_free(error);
+    sk_client_close(client, 2_000);
+    told
+}
+
+#[test]
+fn an_answer_of_another_program_is_no_answer() {
+    let page = "<!DOCTYPE html><html><body>Sign in to the network \u{1f512}</body></html>";
+    let html = |status| Reply(status, "Content-Type: text/html\r\n", page.to_owned(), Duration::ZERO);
+    for status in [200, 201, 204, 302, 400, 403, 404, 502, 503] {
+        let (result, code, message) = refused(html(status));
+        assert_eq!((result, code.as_str()), (SK_UNREACHABLE, "offline"), "{status}: {message}");
+        assert!(message.starts_with("the server cannot be reached: "), "{status}: {message}");
+        assert!(!message.contains('<'), "{status}: {message}");
+    }
+    for body in ["", "null", "[]", "{}", r#"{"session_id":7,"expires_in_seconds":60}"#, "\u{0}\u{0}"] {
+        let (result, code, message) = refused(Reply::new(201, body));
+        assert_eq!((result, code.as_str()), (SK_UNREACHABLE, "offline"), "{body}: {message}");
+    }
+    let garbage = Reply(200, "Content-Type: application/json\r\n", "{".repeat(1 << 20), Duration::ZERO);
+    assert_eq!(refused(garbage).0, SK_UNREACHABLE);
+}
+
+#[test]
+fn a_page_of_a_proxy_neither_ends_nor_renews_a_seat() {
+    let page = "<html>maintenance</html>";
+    let html = |status| Reply(status, "Content-Type: text/html\r\n", page.to_owned(), Duration::ZERO);
+    let held = Held::new(360, 0, move |beat| match beat {
+        1 => html(200),
+        2 => html(404),
+        3 => html(410),
+        _ => Reply::new(204, ""),
+    });
+    held.await_beats(5);
+    held.await_check(SK_OK);
+    assert_eq!(held.server.arrived("POST").len(), 1, "the seat was not acquired again");
+}
+
+#[test]
+fn an_expired_token_is_named() {
+    let expired = r#"{"type":"/problems/unauthenticated","title":"A valid bearer token is required"}"#;
+    let told = |body: &str| refused(Reply::new(401, body));
+    let wanted = (SK_DENIED, "unauthenticated".to_owned(), "A valid bearer token is required".to_owned());
+    assert_eq!(told(expired), wanted);
+    for body in ["", "<html>401</html>"] {
+        let (result, code, message) = told(body);
+        assert_eq!((result, code.as_str()), (SK_DENIED, "unauthenticated"), "{body}: {message}");
+        assert_eq!(message, "A valid bearer token is required");
+    }
+    let beats = move |beat| Reply::new(if beat == 1 { 401 } else { 204 }, expired);
+    let held = Held::new(360, 0, beats);
+    held.await_beats(3);
+    held.await_check(SK_OK);
+    assert_eq!(held.server.arrived("POST").len(), 1, "the seat was not acquired again");
 }

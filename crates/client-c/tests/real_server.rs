@@ -55,6 +55,89 @@ fn the_address_sanitizer_finds_nothing() {
     assert_eq!(said.matches("ok ").count(), 12, "{said}");
 }
 
+/// Prepares a run of `per_process.c` under a license that counts processes, with a folder for state directories.
+fn processes(server: &Server, path: &Path, license: &str, state: &Path) -> Command {
+    let mut command = program(server, path);
+    command.env("SEATS_KEY", license).env("SEATS_STATE", state);
+    command
+}
+
+#[test]
+fn a_process_is_named_by_a_slot_of_the_state_directory() {
+    let server = start();
+    for (number, extra) in
+        [&[][..], &["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]].iter().enumerate()
+    {
+        let license = format!("PROCESSES-{number}");
+        let create = ["license", "create", "--count-per", "process", "--seats", "50", "--key"];
+        server.run(&[&create[..], &[&license]].concat());
+        let state = tempfile::TempDir::new().unwrap();
+        let path = compile("tests/c/per_process.c", extra);
+        let said = output(&mut processes(&server, &path, &license, state.path()), "nothing");
+        assert_eq!(said.matches("ok ").count(), 4, "{said}");
+    }
+}
+
+#[test]
+fn a_killed_process_has_its_seat_again() {
+    let server = start();
+    let create = ["license", "create", "--count-per", "process", "--seats", "1", "--ttl-seconds", "600"];
+    server.run(&[&create[..], &["--key", "PROCESS"]].concat());
+    let state = tempfile::TempDir::new().unwrap();
+    let path = compile("tests/c/per_process.c", &[]);
+    let start = || {
+        let mut run = processes(&server, &path, "PROCESS", state.path());
+        let mut holding = run.arg("hold").stdout(Stdio::piped()).spawn().unwrap();
+        let mut said = String::new();
+        BufReader::new(holding.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        (holding, said.trim_end().to_owned())
+    };
+    let (mut holding, instance) = start();
+    assert_eq!(instance.len(), 36, "{instance}");
+    let (mut second, said) = start();
+    assert_eq!((said.as_str(), second.wait().unwrap().code()), ("license-full", Some(1)));
+    for _ in 0..3 {
+        holding.kill().unwrap();
+        holding.wait().unwrap();
+        let (next, said) = start();
+        holding = next;
+        assert_eq!(said, instance);
+    }
+    let admitted = server.run(&["audit", "list", "--json", "--action", "admitted"]);
+    assert_eq!(admitted.matches("\"action\"").count(), 1, "one seat for all processes: {admitted}");
+    assert!(admitted.contains(&instance), "{admitted}");
+    holding.kill().unwrap();
+    holding.wait().unwrap();
+}
+
+/// Makes a certificate of 127.0.0.1 that vouches for itself, and returns the files of the certificate and the key.
+fn certificate(folder: &Path, name: &str) -> [String; 2] {
+    let [pem, key] =
+        ["pem", "key"].map(|end| folder.join(name).with_extension(end).to_str().unwrap().to_owned());
+    let mut openssl = Command::new("openssl");
+    openssl.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc"]);
+    openssl.args(["-days", "2", "-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1"]);
+    // An authority may not be the certificate of a server.
+    openssl.args(["-addext", "basicConstraints=critical,CA:FALSE", "-keyout", &key, "-out", &pem]);
+    output(&mut openssl, "openssl");
+    [pem, key]
+}
+
+#[test]
+fn a_certificate_of_an_unknown_authority_is_named() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let [pem, key] = certificate(folder.path(), "server");
+    let [other, _] = certificate(folder.path(), "other");
+    let none = folder.path().join("none.pem");
+    std::fs::write(&none, "no certificate").unwrap();
+    let files = [("SEATKEEPER_SERVER_TLS_CERT_FILE", &*pem), ("SEATKEEPER_SERVER_TLS_KEY_FILE", &*key)];
+    let server = Server::start_with(&files);
+    let untrusted = compile("tests/c/untrusted.c", &[]);
+    let mut run = build::program(&untrusted);
+    run.env("SEATS_URL", &server.url).env("SEATS_CA", &pem).env("SEATS_OTHER_CA", other);
+    assert_eq!(output(run.env("SEATS_NO_CA", none), "nothing"), "ok\n");
+}
+
 #[test]
 fn a_cpp_program_owns_seats_by_scopes() {
     let server = start();

@@ -144,7 +144,7 @@ fn setback(response: &Response) -> Setback {
     let retry_after = response.retry_after.max(told).map(|told| told.min(SPAN_MAX));
     match (response.status, problem) {
         (401, problem) => {
-            Setback::Unauthenticated(Box::new(problem.unwrap_or_else(|| Problem::unnamed(401))))
+            Setback::Unauthenticated(Box::new(problem.unwrap_or_else(Problem::unauthenticated)))
         }
         (501 | 505, _) => Setback::Hopeless,
         (408 | 429 | 500..=599, _) => {

@@ -83,9 +83,9 @@ fn text_or_nothing<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<
 const RETRY_AFTER_SECONDS_MAX: u64 = 86_400;
 
 impl Problem {
-    /// Returns the problem of an answer that has a status alone.
-    pub(crate) fn unnamed(status: u16) -> Self {
-        Self { status, ..Self::default() }
+    /// Returns the problem of a 401 without one, in the words of the server.
+    pub(crate) fn unauthenticated() -> Self {
+        Self { status: 401, title: "A valid bearer token is required".to_owned(), ..Self::default() }
     }
 
     /// Parses a body; `None` if it is no JSON object with a `type` or a `title`: some proxy answered, not the server.

@@ -4,6 +4,10 @@
 //! thread lives until the last handle is dropped: each clone of the client, each request and each seat is a handle. The last
 //! handle gives back every seat, best effort, within two seconds.
 //!
+//! After a fork the handles belong to the parent, which has the thread. In the child a call that would wait for the thread
+//! fails with [`Error::NotOwner`](crate::Error::NotOwner), a drop gives nothing back, and changes are over. The child builds
+//! a client of its own.
+//!
 //! ```no_run
 //! use seatkeeper_client::blocking::Client;
 //!
@@ -23,6 +27,7 @@ mod builder;
 mod cancel;
 mod changes;
 mod client;
+mod dispatcher;
 mod seat;
 mod wait;
 

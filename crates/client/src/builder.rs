@@ -16,6 +16,8 @@ use crate::error::Error;
 use crate::license_key::LicenseKey;
 use crate::license_tokens::LicenseTokens;
 use crate::servers::Servers;
+use crate::slot::Slots;
+use crate::state_dir::StateDir;
 use crate::tokens::{TokenCache, TokenError, TokenSource, Tokens};
 use crate::transport::Transport;
 use crate::wire::Wire;
@@ -35,6 +37,7 @@ pub struct ClientBuilder {
     connect_timeout: Duration,
     event_streams: bool,
     application: Option<Map<String, Value>>,
+    state_dir: StateDir,
 }
 
 /// The source of tokens as the program named it.
@@ -56,6 +59,7 @@ impl Client {
             connect_timeout: CONNECT_TIMEOUT,
             event_streams: true,
             application: None,
+            state_dir: StateDir::Default,
         }
     }
 }
@@ -131,6 +135,13 @@ impl ClientBuilder {
         self
     }
 
+    /// Sets the directory of the instance ids for [`SeatRequest::per_process`](crate::SeatRequest::per_process). Default:
+    /// [`StateDir::Default`].
+    pub fn state_dir(mut self, directory: impl Into<StateDir>) -> Self {
+        self.state_dir = directory.into();
+        self
+    }
+
     /// Builds the client, and starts its task on the Tokio runtime of the caller. No request is sent.
     pub fn build(self) -> Result<Client, Error> {
         let runtime = tokio::runtime::Handle::try_current().map_err(|_| Error::NoRuntime)?;
@@ -140,9 +151,14 @@ impl ClientBuilder {
             .redirect(Policy::none())
             .no_proxy();
         if let Some(pem) = &self.certificates {
-            http = http.tls_certs_only(Certificate::from_pem_bundle(pem).map_err(Error::Http)?);
+            let authorities = Certificate::from_pem_bundle(pem).map_err(Error::Http)?;
+            if authorities.is_empty() {
+                return Err(Error::NoCertificate);
+            }
+            http = http.tls_certs_only(authorities);
         }
         let http = http.build().map_err(Error::Http)?;
+        let slots = Slots { state_dir: self.state_dir, server: servers.name() };
         let (commands, received) = mpsc::unbounded_channel();
         let wire = Arc::new(Wire { http, servers });
         let tokens = match self.tokens {
@@ -151,6 +167,6 @@ impl ClientBuilder {
         };
         let transport = Transport { wire, tokens: Arc::new(tokens) };
         runtime.spawn(Driver::new(transport, received, self.event_streams).run());
-        Ok(Client::new(commands, self.application))
+        Ok(Client::new(commands, runtime, self.application, slots))
     }
 }

@@ -6,12 +6,15 @@ use std::time::Duration;
 
 use seatkeeper_client_core::{Door, Finish, LicenseDoor, Plan, Wait};
 use serde_json::{Map, Value};
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::driver::Command;
 use crate::error::Error;
 use crate::seat::Seat;
 use crate::shared::{SeatKey, Shared};
+use crate::slot::{Slot, Slots, random_instance};
+use crate::state_dir::StateDirError;
 
 /// A client of one server. All seats of a client share one task and one pool of connections; clones are cheap.
 #[derive(Clone, Debug)]
@@ -20,21 +23,36 @@ pub struct Client {
     next_key: Arc<AtomicU64>,
     /// The program, as acquires name it.
     application: Option<Arc<Map<String, Value>>>,
+    /// Reads and writes files of the state directory on threads that may block.
+    runtime: Handle,
+    slots: Arc<Slots>,
+}
+
+/// The name of a process for an acquire.
+#[derive(Debug, Default)]
+pub(crate) struct Instance {
+    pub(crate) id: Option<String>,
+    pub(crate) slot: Option<Slot>,
+    /// The reason why `id` is random.
+    pub(crate) error: Option<StateDirError>,
 }
 
 impl Client {
     pub(crate) fn new(
         commands: mpsc::UnboundedSender<Command>,
+        runtime: Handle,
         application: Option<Map<String, Value>>,
+        slots: Slots,
     ) -> Self {
-        Self { commands, next_key: Arc::default(), application: application.map(Arc::new) }
+        let (application, slots) = (application.map(Arc::new), Arc::new(slots));
+        Self { commands, next_key: Arc::default(), application, runtime, slots }
     }
 
     /// Starts to describe a request for a seat of the license with this key. [`SeatRequest::machine`] is required by the server.
     pub fn license(&self, key: impl Into<String>) -> SeatRequest {
         let client = self.application.as_deref().cloned();
         let license = LicenseDoor { client, ..LicenseDoor::new(key, "") };
-        SeatRequest { client: self.clone(), license, wait: None, patience: None }
+        SeatRequest { client: self.clone(), license, per_process: false, wait: None, patience: None }
     }
 
     /// Starts a machine, and waits for the result of its acquire.
@@ -43,15 +61,31 @@ impl Client {
         door: Door,
         wait: Option<Wait>,
         patience: Option<Duration>,
+        instance: Instance,
     ) -> Result<Seat, Error> {
-        let mut plan = Plan::new(door);
+        let Instance { id, slot, error } = instance;
+        let (mut plan, has_slot) = (Plan::new(door), slot.is_some());
         plan.wait = wait.unwrap_or(plan.wait);
         plan.patience = patience.unwrap_or(plan.patience);
         let key = SeatKey(self.next_key.fetch_add(1, Ordering::Relaxed));
         let shared = Arc::new(Shared::new());
-        let start = Command::Start { key, plan: Box::new(plan), shared: shared.clone() };
+        let start = Command::Start { key, plan: Box::new(plan), shared: shared.clone(), slot };
         self.commands.send(start).map_err(|_| Error::Closed)?;
-        Seat::new(key, shared, self.commands.clone()).acquired().await
+        Seat::new(key, shared, self.commands.clone(), id, error).acquired(has_slot).await
+    }
+
+    /// Names this process by a free slot of the state directory; by a random id, if there is no slot to take.
+    async fn instance(&self, license: &str, machine: &str) -> Instance {
+        let (slots, license, machine) = (self.slots.clone(), license.to_owned(), machine.to_owned());
+        let taking = self.runtime.spawn_blocking(move || slots.take(&license, &machine));
+        match taking.await {
+            Ok(Ok(Some(slot))) => {
+                Instance { id: Some(slot.instance_id.clone()), slot: Some(slot), error: None }
+            }
+            Ok(Err(error)) => Instance { id: Some(random_instance()), slot: None, error: Some(error) },
+            // The program wants no directory; or the runtime stops, and the acquire fails.
+            Ok(Ok(None)) | Err(_) => Instance { id: Some(random_instance()), slot: None, error: None },
+        }
     }
 
     /// Makes every seat ask the server at once, for a host with knowledge of a sleep or a new network.
@@ -77,6 +111,7 @@ impl Client {
 pub struct SeatRequest {
     client: Client,
     license: LicenseDoor,
+    per_process: bool,
     wait: Option<Wait>,
     patience: Option<Duration>,
 }
@@ -88,9 +123,19 @@ impl SeatRequest {
         self
     }
 
-    /// Sets the process on the machine, for licenses that count processes.
+    /// Sets the process on the machine, for licenses that count processes. The name prevails over
+    /// [`per_process`](Self::per_process).
     pub fn instance(mut self, id: impl Into<String>) -> Self {
         self.license.instance_id = Some(id.into());
+        self
+    }
+
+    /// Names this process by a slot of the [state directory](crate::StateDir), for licenses that count processes: the same
+    /// name after a crash of the process, and never the name of another process. Two seats of one process have two names.
+    ///
+    /// Without a usable directory the name is random, and [`Seat::state_dir_error`] tells the reason.
+    pub fn per_process(mut self) -> Self {
+        self.per_process = true;
         self
     }
 
@@ -121,7 +166,12 @@ impl SeatRequest {
 
     /// Acquires the seat. A future that is dropped gives up, and releases a seat that came too late.
     pub async fn acquire(self) -> Result<Seat, Error> {
-        let Self { client, license, wait, patience } = self;
-        client.acquire(license.into(), wait, patience).await
+        let Self { client, mut license, per_process, wait, patience } = self;
+        let instance = match &license.instance_id {
+            None if per_process => client.instance(&license.license_key, &license.machine_id).await,
+            given => Instance { id: given.clone(), ..Instance::default() },
+        };
+        license.instance_id = instance.id.clone();
+        client.acquire(license.into(), wait, patience, instance).await
     }
 }

@@ -14,13 +14,14 @@ use tokio::task::{AbortHandle, JoinSet};
 use crate::clock;
 use crate::events::{SILENCE_MAX, StreamOver, Subscription, listen};
 use crate::shared::{SeatKey, Session, Shared};
+use crate::slot::Slot;
 use crate::tokens::TokenOwner;
 use crate::transport::Transport;
 
 /// A call of a program.
 #[derive(Debug)]
 pub(crate) enum Command {
-    Start { key: SeatKey, plan: Box<Plan>, shared: Arc<Shared> },
+    Start { key: SeatKey, plan: Box<Plan>, shared: Arc<Shared>, slot: Option<Slot> },
     Event { key: SeatKey, event: Event },
     Release { key: SeatKey, done: oneshot::Sender<Finish> },
     Wake,
@@ -82,6 +83,8 @@ struct Entry {
     shared: Arc<Shared>,
     wake_at: Option<Deadline>,
     flight: Option<(RequestId, AbortHandle)>,
+    /// Locked until the release is over: a release in flight must not end the session of the next process.
+    slot: Option<Slot>,
     token_owner: TokenOwner,
     sent_with: TokenGeneration,
     wants_token: bool,
@@ -177,7 +180,7 @@ impl Driver {
 
     fn command(&mut self, command: Command) {
         match command {
-            Command::Start { key, plan, shared } => self.start(key, *plan, shared),
+            Command::Start { key, plan, shared, slot } => self.start(key, *plan, shared, slot),
             Command::Event { key, event } => self.step(key, event),
             Command::Release { key, done } => {
                 if let Some(entry) = self.seats.get_mut(&key) {
@@ -193,7 +196,7 @@ impl Driver {
         }
     }
 
-    fn start(&mut self, key: SeatKey, plan: Plan, shared: Arc<Shared>) {
+    fn start(&mut self, key: SeatKey, plan: Plan, shared: Arc<Shared>, slot: Option<Slot>) {
         if self.closing.is_some() {
             shared.publish(State::Released, true);
             return;
@@ -205,6 +208,7 @@ impl Driver {
             shared,
             wake_at: None,
             flight: None,
+            slot,
             token_owner,
             sent_with: TokenGeneration::default(),
             wants_token: false,
@@ -339,6 +343,8 @@ impl Driver {
     fn finish(&mut self, key: SeatKey, finish: Finish) {
         if let Some(entry) = self.seats.get_mut(&key) {
             entry.finished = true;
+            // The program may acquire again as soon as it hears of the release.
+            entry.slot = None;
             if let Some(closing) = &mut self.closing {
                 closing.unconfirmed |= finish == Finish::Unconfirmed;
             }

@@ -14,6 +14,9 @@ pub enum Error {
     /// The certificates are not PEM, or the HTTP client cannot be made.
     #[error("the HTTP client cannot be made")]
     Http(#[source] reqwest::Error),
+    /// The certificates of [`ClientBuilder::certificates`](crate::ClientBuilder::certificates) are none.
+    #[error("there is no certificate among the certificate authorities: want PEM")]
+    NoCertificate,
     /// The client was built outside of a Tokio runtime.
     #[error("the client needs a Tokio runtime: build it within one")]
     NoRuntime,
@@ -29,13 +32,17 @@ pub enum Error {
     /// The program cancelled the acquire.
     #[error("the acquire was cancelled")]
     Cancelled,
+    /// The handle belongs to the parent process: a forked child builds a client of its own (blocking client).
+    #[error("the handle belongs to the parent process: build a client after the fork")]
+    NotOwner,
     /// The client was closed, or its runtime has shut down.
     #[error("the client is closed")]
     Closed,
 }
 
 impl Error {
-    /// Returns the code of the error: the kind of problem, `offline`, `cancelled`, `closed`, `internal` or `misuse`.
+    /// Returns the code of the error: the kind of problem, `offline`, `cancelled`, `closed`, `internal`, `misuse` or
+    /// `not-owner`.
     #[must_use]
     pub fn code(&self) -> &str {
         match self {
@@ -43,8 +50,9 @@ impl Error {
             Self::Offline(_) => "offline",
             Self::Cancelled => "cancelled",
             Self::Closed => "closed",
+            Self::NotOwner => "not-owner",
             Self::Thread(_) => "internal",
-            Self::Address { .. } | Self::Http(_) | Self::NoRuntime => "misuse",
+            Self::Address { .. } | Self::Http(_) | Self::NoCertificate | Self::NoRuntime => "misuse",
         }
     }
 }

@@ -2,7 +2,13 @@
 //!
 //! The state machine of `seatkeeper-client-core` decides; this crate brings the clocks, the HTTP client and one task for all
 //! seats of a [`Client`]. The crate installs no signal handler, prints nothing, and reads neither the environment nor
-//! unnamed files.
+//! unnamed files, except for [`SeatRequest::per_process`].
+//!
+//! # Licenses that count processes
+//!
+//! [`SeatRequest::per_process`] names a process by a slot of the [`StateDir`]: a process that was killed and is started again
+//! holds its old seat at once, and two processes never share a name. Without a usable directory the seat is held all the
+//! same, and [`Seat::state_dir_error`] tells the reason.
 //!
 //! # The blocking client
 //!
@@ -26,7 +32,9 @@ mod scripted;
 mod seat;
 mod servers;
 mod shared;
+mod slot;
 mod sse;
+mod state_dir;
 mod tokens;
 mod transport;
 mod wire;
@@ -43,4 +51,5 @@ pub use seatkeeper_client_core::{
     Problem, State, Wait,
 };
 pub use shared::Health;
+pub use state_dir::{StateDir, StateDirError};
 pub use tokens::TokenError;

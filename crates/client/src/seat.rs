@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use seatkeeper_client_core::{Event, Finish, State};
+use seatkeeper_client_core::{Event, Finish, Refusal, State};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::driver::Command;
 use crate::error::{CheckError, Error};
 use crate::shared::{Health, SeatKey, Shared};
+use crate::state_dir::StateDirError;
 
 /// A seat of a license, or the screen of a device. A dropped seat is released in the background, as far as the runtime still
 /// runs.
@@ -17,15 +18,24 @@ pub struct Seat {
     key: SeatKey,
     shared: Arc<Shared>,
     commands: mpsc::UnboundedSender<Command>,
+    instance_id: Option<String>,
+    state_dir_error: Option<StateDirError>,
 }
 
 impl Seat {
-    pub(crate) fn new(key: SeatKey, shared: Arc<Shared>, commands: mpsc::UnboundedSender<Command>) -> Self {
-        Self { key, shared, commands }
+    pub(crate) fn new(
+        key: SeatKey,
+        shared: Arc<Shared>,
+        commands: mpsc::UnboundedSender<Command>,
+        instance_id: Option<String>,
+        state_dir_error: Option<StateDirError>,
+    ) -> Self {
+        Self { key, shared, commands, instance_id, state_dir_error }
     }
 
-    /// Waits until the acquire of a new seat has its result.
-    pub(crate) async fn acquired(self) -> Result<Self, Error> {
+    /// Waits until the acquire of a new seat has its result. `has_slot` waits for the slot of a denied seat to be free, so that
+    /// the program may ask again by the same name.
+    pub(crate) async fn acquired(self, has_slot: bool) -> Result<Self, Error> {
         let mut states = self.watch();
         let state = states
             .wait_for(|state| !matches!(state, State::Acquiring))
@@ -33,7 +43,13 @@ impl Seat {
             .map_err(|_| Error::Closed)?
             .clone();
         match state {
-            State::Refused(refusal) => Err(refusal.into()),
+            State::Refused(refusal) => {
+                if has_slot && matches!(refusal, Refusal::Denied(_)) {
+                    // A denied seat leaves nothing to confirm.
+                    let _ = self.give_back().await;
+                }
+                Err(refusal.into())
+            }
             State::Released => Err(Error::Closed),
             State::Acquiring
             | State::Active { .. }
@@ -106,6 +122,19 @@ impl Seat {
     #[must_use]
     pub fn seats(&self) -> Option<(u32, u32)> {
         self.shared.session().seats
+    }
+
+    /// Returns the name of the process, as the acquire told the server; `None` if the acquire named none.
+    #[must_use]
+    pub fn instance_id(&self) -> Option<&str> {
+        self.instance_id.as_deref()
+    }
+
+    /// Returns the reason why [`SeatRequest::per_process`](crate::SeatRequest::per_process) took no slot. The name of the
+    /// process is random then: the process, once killed and started again, waits for the TTL of its old seat.
+    #[must_use]
+    pub fn state_dir_error(&self) -> Option<&StateDirError> {
+        self.state_dir_error.as_ref()
     }
 
     /// Gives the seat back, within two seconds.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use reqwest::Url;
 
 use crate::error::Error;
+use crate::state_dir::server_name;
 
 /// One or several nodes of one installation. Every request goes to the node in use; a node that does not serve is left for
 /// the next node of the list.
@@ -23,6 +24,11 @@ impl Servers {
     pub(crate) fn new(urls: &[String]) -> Result<Self, Error> {
         let bases = urls.iter().map(|url| address(url)).collect::<Result<_, _>>()?;
         Ok(Self { bases, in_use: AtomicUsize::new(0) })
+    }
+
+    /// Returns the name of the installation for the state directory: its first address.
+    pub(crate) fn name(&self) -> String {
+        self.bases.first().map(server_name).unwrap_or_default()
     }
 
     pub(crate) fn count(&self) -> usize {

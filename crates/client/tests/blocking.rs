@@ -270,3 +270,41 @@ fn a_listener_hears_of_each_change_and_of_an_earlier_loss() {
     drop(seat);
     assert_eq!(heard.iter().filter(|state| *state != State::Released).count(), 0, "the listeners are gone");
 }
+
+#[test]
+fn a_listener_that_sleeps_longer_than_the_ttl_delays_no_heartbeat() {
+    const TTL: Duration = Duration::from_secs(2);
+    const SLEEP: Duration = Duration::from_secs(5);
+    let server = Server::start(|request, _| {
+        let session = r#""session_id":"0198a0aa-0000-7000-8000-000000000001""#;
+        match request.target.split(' ').next() {
+            Some("POST") => {
+                let spans =
+                    format!(r#""expires_in_seconds":{},"heartbeat_interval_seconds":1"#, TTL.as_secs());
+                Reply::new(201, format!("{{{session},{spans}}}"))
+            }
+            _ => Reply::new(204, ""),
+        }
+    });
+    let client = server.client();
+    let seat = client.license("K").machine("m").acquire().unwrap();
+    let other = client.license("K").machine("n").acquire().unwrap();
+    let (entered, inside) = channel();
+    seat.on_change(move |_| {
+        entered.send(Instant::now()).unwrap();
+        thread::sleep(SLEEP);
+    });
+    // The release is a change that the listener hears of, while the other seat goes on.
+    seat.release_within(Duration::ZERO).unwrap();
+    let began = inside.recv_timeout(Duration::from_secs(10)).unwrap();
+    let beats = || server.server.arrived("PATCH").len();
+    let before = beats();
+    while began.elapsed() < SLEEP - Duration::from_millis(500) {
+        assert_eq!(other.check(), Ok(()), "{:?} after the listener was called", began.elapsed());
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert!(beats() >= before + 3, "{} heartbeats in {SLEEP:?}", beats() - before);
+    let dropped = Instant::now();
+    drop((seat, other, client));
+    assert!(dropped.elapsed() < Duration::from_secs(2), "the drop waits for no listener");
+}

@@ -1,12 +1,14 @@
 //! The client against a real server: with `SDK_TEST_SERVER` set to the path of the server's binary.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a failed test panics")]
 
+mod process;
 mod server;
 
 use std::time::{Duration, Instant};
 
 use seatkeeper_client::{Client, DeviceType, Error, Finish, Loss, LossReason, Seat, State};
 
+use process::Process;
 use server::Server;
 
 /// A loss that a stream tells is told within this; heartbeats are much rarer.
@@ -105,4 +107,39 @@ async fn a_seat_whose_token_has_expired_is_given_back_by_its_code() {
     tokio::time::sleep(Duration::from_secs(4)).await;
     assert_eq!(seat.release().await.unwrap(), Finish::Unconfirmed);
     assert!(!live().contains("workstation-7"), "{}", live());
+}
+
+#[tokio::test]
+async fn child() {
+    process::run_as_child().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_process_has_its_seat_again_and_the_audit_shows_no_second_one() {
+    let server = Server::start();
+    let create = ["license", "create", "--count-per", "process", "--seats", "1", "--ttl-seconds", "600"];
+    server.run(&[&create[..], &["--key", "CAD"]].concat());
+    let state = tempfile::TempDir::new().unwrap();
+    let start = || {
+        let mut command = Process::command(&server.url, &server.token("ann", "1h"), "CAD", 1);
+        command.env("CHILD_STATE_DIR", state.path());
+        Process::start(command)
+    };
+    let mut process = start();
+    let instance = process.instances.clone();
+    // The only seat is in use: a second process has a name of its own, so it gets no seat.
+    assert_eq!(start().refused, ["license-full"]);
+    for _ in 0..3 {
+        process.kill();
+        let killed = Instant::now();
+        process = start();
+        assert_eq!((&process.instances, &process.refused), (&instance, &Vec::new()));
+        assert!(killed.elapsed() < Duration::from_secs(10), "{:?} of a TTL of 600 s", killed.elapsed());
+    }
+    let count = |arguments: &[&str], word: &str| server.run(arguments).matches(word).count();
+    let audit = |action| count(&["audit", "list", "--json", "--action", action], "\"action\"");
+    assert_eq!([audit("admitted"), audit("ended")], [1, 0], "one seat, from the first process to the last");
+    assert_eq!(count(&["sessions", "list", "--json"], &instance[0]), 1);
+    process.end();
+    assert_eq!(count(&["sessions", "list", "--live", "--json"], "\"session_id\""), 0);
 }

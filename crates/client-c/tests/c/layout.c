@@ -13,10 +13,12 @@ int main(void) {
     OFFSET(sk_options, tenant);
     OFFSET(sk_options, token_file);
     OFFSET(sk_options, flags);
+    OFFSET(sk_options, state_dir);
     printf("sk_request %lld\n", (long long)sizeof(sk_request));
     OFFSET(sk_request, license_key);
     OFFSET(sk_request, metadata_json);
     OFFSET(sk_request, patience_ms);
+    OFFSET(sk_request, flags);
     printf("sk_state %lld\n", (long long)sizeof(sk_state));
     OFFSET(sk_state, retry);
     OFFSET(sk_state, remaining_ms);
@@ -43,6 +45,7 @@ int main(void) {
     NUMBER(SK_STATE_RELEASED);
     NUMBER(SK_FOREVER);
     NUMBER(SK_NO_EVENT_STREAMS);
+    NUMBER(SK_PER_PROCESS);
     NUMBER(SK_MACHINE_ID_SIZE);
     printf("SK_ABI %lld\n", (long long)SK_ABI_MAJOR << 16 | SK_ABI_MINOR);
     REASON(SK_REASON_DEADLINE);

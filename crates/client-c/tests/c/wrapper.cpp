@@ -92,6 +92,35 @@ static void a_loss_is_told_to_a_function_and_exceptions_stay() {
     CHECK(again.get_future().get() == SK_STATE_LOST);
 }
 
+static void a_process_is_named_by_a_slot() {
+    char folder[] = "/tmp/seatkeeper-wrapper-XXXXXX";
+    CHECK(mkdtemp(folder) != nullptr);
+    Options with_folder = options(), without = options();
+    with_folder.state_dir = folder;
+    without.use_state_dir = false;
+    Request wanted = request("MANY", "m");
+    auto name = [](const Seat &seat) {
+        std::string json = seat.json();
+        return json.substr(json.find("\"instance_id\":\"") + 15, 36);
+    };
+    wanted.per_process = true;
+    std::string first, other;
+    {
+        Client client(with_folder);
+        first = name(client.acquire(wanted));
+    }
+    {
+        Client client(with_folder);
+        CHECK(name(client.acquire(wanted)) == first);
+    }
+    {
+        Client client(without);
+        other = name(client.acquire(wanted));
+        CHECK(other.size() == 36 && other != first);
+    }
+    CHECK_RESULT(std::system((std::string("rm -r ") + folder).c_str()), 0);
+}
+
 static void a_wait_is_cancelled() {
     Client client((options()));
     Seat held = client.acquire(request("ONE", "m"));
@@ -114,6 +143,7 @@ int main() {
     seats_move_and_are_given_back_by_scopes();
     a_refusal_is_an_exception();
     a_loss_is_told_to_a_function_and_exceptions_stay();
+    a_process_is_named_by_a_slot();
     a_wait_is_cancelled();
     std::puts("ok");
     return 0;

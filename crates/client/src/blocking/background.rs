@@ -10,6 +10,7 @@ use std::time::Duration;
 use tokio::runtime::{self, Handle};
 use tokio::sync::oneshot;
 
+use super::dispatcher::Dispatcher;
 use crate::client::Client;
 use crate::error::Error;
 
@@ -24,11 +25,14 @@ pub(super) struct Background {
     /// A dropped sender stops the thread.
     stop: Option<oneshot::Sender<()>>,
     runtime: Handle,
+    pub(super) dispatcher: Dispatcher,
     /// The drop does not wait for the thread.
     is_left: AtomicBool,
     /// Closed by the end of the thread.
     ended: Mutex<Receiver<()>>,
     thread: Option<JoinHandle<()>>,
+    /// The process that started the thread. A forked child has the handles, and no thread.
+    owner: u32,
 }
 
 impl Background {
@@ -62,8 +66,18 @@ impl Background {
         });
         let thread = Some(spawned.map_err(Error::Thread)?);
         let (client, runtime) = result.recv().map_err(|_| Error::Closed)??;
-        let is_left = AtomicBool::new(false);
-        Ok((client, Self { stop: Some(stop), runtime, is_left, ended: Mutex::new(ended), thread }))
+        let (dispatcher, is_left) = (Dispatcher::default(), AtomicBool::new(false));
+        let (ended, owner) = (Mutex::new(ended), std::process::id());
+        Ok((client, Self { stop: Some(stop), runtime, dispatcher, is_left, ended, thread, owner }))
+    }
+
+    pub(super) fn owner(&self) -> u32 {
+        self.owner
+    }
+
+    /// Fails with [`Error::NotOwner`] in a forked child, where a call would wait for a thread that is not there.
+    pub(super) fn check_owner(&self) -> Result<(), Error> {
+        if self.owner == std::process::id() { Ok(()) } else { Err(Error::NotOwner) }
     }
 
     /// Runs `task` on the thread, until the thread ends.
@@ -79,6 +93,11 @@ impl Background {
 
 impl Drop for Background {
     fn drop(&mut self) {
+        if self.check_owner().is_err() {
+            // The thread and its wake-ups are those of the parent.
+            std::mem::forget((self.stop.take(), self.thread.take()));
+            return;
+        }
         self.stop = None;
         let patience = if *self.is_left.get_mut() { Duration::ZERO } else { BUDGET + MARGIN };
         // The thread itself drops the last handle if a token source owned one: the thread cannot wait for its own end.

@@ -8,6 +8,7 @@ use super::background::Background;
 use super::client::Client;
 use crate::error::Error;
 use crate::license_key::LicenseKey;
+use crate::state_dir::StateDir;
 use crate::tokens::TokenError;
 
 /// Builds a [`Client`]. Without a token source the server refuses every request.
@@ -92,6 +93,13 @@ impl ClientBuilder {
     /// connection to the server for each held seat. Without streams the next heartbeat tells the end.
     pub fn event_streams(mut self, on: bool) -> Self {
         self.builder = self.builder.event_streams(on);
+        self
+    }
+
+    /// Sets the directory of the instance ids for [`SeatRequest::per_process`](super::SeatRequest::per_process). Default:
+    /// [`StateDir::Default`].
+    pub fn state_dir(mut self, directory: impl Into<StateDir>) -> Self {
+        self.builder = self.builder.state_dir(directory);
         self
     }
 

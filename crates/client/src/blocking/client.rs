@@ -45,12 +45,14 @@ impl Client {
     /// Gives every seat of the client back, also the seat of an acquire in flight, within two seconds. Later acquires fail with
     /// [`Error::Closed`]. The result is [`Finish::GivenBack`] if the server holds no seat of the client any more.
     pub fn close(&self) -> Result<Finish, Error> {
+        self.background.check_owner()?;
         wait(self.client.close())
     }
 
     /// Closes the client like [`close`](Self::close), and waits for at most `timeout`. Without an answer the result is
     /// [`Finish::Unconfirmed`], the releases go on in the background, and the drop of the last handle does not wait.
     pub fn close_within(&self, timeout: Duration) -> Result<Finish, Error> {
+        self.background.check_owner()?;
         wait_for(self.client.close(), timeout).unwrap_or_else(|| {
             self.background.leave();
             Ok(Finish::Unconfirmed)
@@ -73,9 +75,19 @@ impl SeatRequest {
         self
     }
 
-    /// Sets the process on the machine, for licenses that count processes.
+    /// Sets the process on the machine, for licenses that count processes. The name prevails over
+    /// [`per_process`](Self::per_process).
     pub fn instance(mut self, id: impl Into<String>) -> Self {
         self.request = self.request.instance(id);
+        self
+    }
+
+    /// Names this process by a slot of the [state directory](crate::StateDir), for licenses that count processes: the same
+    /// name after a crash of the process, and never the name of another process. Two seats of one process have two names.
+    ///
+    /// Without a usable directory the name is random, and [`Seat::state_dir_error`] tells the reason.
+    pub fn per_process(mut self) -> Self {
+        self.request = self.request.per_process();
         self
     }
 
@@ -176,6 +188,7 @@ fn seat_unless(
     request: impl Future<Output = Result<crate::Seat, Error>>,
     background: Arc<Background>,
 ) -> Result<Seat, Error> {
+    background.check_owner()?;
     let seat = wait(cancel.unless_cancelled(request)).unwrap_or(Err(Error::Cancelled))?;
     Ok(Seat::new(seat, background))
 }

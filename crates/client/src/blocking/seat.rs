@@ -10,6 +10,7 @@ use super::changes::Changes;
 use super::wait::{wait, wait_for};
 use crate::error::{CheckError, Error};
 use crate::shared::Health;
+use crate::state_dir::StateDirError;
 
 /// A seat of a license, or the screen of a device. A dropped seat is released in the background; the drop of the client's last
 /// handle waits for the release.
@@ -34,10 +35,11 @@ impl Seat {
     /// Returns the changes of the state from now on.
     #[must_use]
     pub fn changes(&self) -> Changes {
-        Changes::new(self.seat.watch())
+        Changes::new(self.seat.watch(), self.background.owner())
     }
 
-    /// Returns `Ok` while the program may go on. Without a loss the call takes no lock and costs one reading of a clock.
+    /// Returns `Ok` while the program may go on. A forked
+    /// child has the answer of the moment of the fork, until the deadline. Without a loss the call takes no lock and costs one reading of a clock.
     pub fn check(&self) -> Result<(), CheckError> {
         self.seat.check()
     }
@@ -53,9 +55,28 @@ impl Seat {
         self.seat.remaining()
     }
 
-    /// Calls `listener` with every change of the state from now on, and at once if the seat is not active any more. The
-    /// background thread makes the calls: a listener that blocks delays the heartbeats of every seat.
-    pub fn on_change<F>(&self, mut listener: F)
+    /// Calls `listener` with every change of the state from now on, and at once if the seat is not active any more.
+    ///
+    /// A thread of its own calls the listeners of all seats of the client, one after another: a slow listener delays other
+    /// listeners, and no heartbeat. Beyond 16 waiting states, a slow listener misses the oldest states, but no loss. The
+    /// drop of the client waits for no listener.
+    pub fn on_change<F>(&self, listener: F)
+    where
+        F: FnMut(State) + Send + 'static,
+    {
+        if self.background.check_owner().is_err() {
+            return;
+        }
+        match self.background.dispatcher.listen(Box::new(listener)) {
+            Ok(outlet) => self.forward_changes(move |state| outlet.tell(state)),
+            // Without a thread, a loss that is told late is better than none.
+            Err(listener) => self.forward_changes(listener),
+        }
+    }
+
+    /// Calls `listener` like [`on_change`](Self::on_change), on the thread that sends the heartbeats. The listener must pass
+    /// the state on at once: a listener that blocks delays the heartbeats of every seat.
+    pub fn forward_changes<F>(&self, mut listener: F)
     where
         F: FnMut(State) + Send + 'static,
     {
@@ -96,9 +117,23 @@ impl Seat {
         self.seat.seats()
     }
 
+    /// Returns the name of the process, as the acquire told the server; `None` if the acquire named none.
+    #[must_use]
+    pub fn instance_id(&self) -> Option<&str> {
+        self.seat.instance_id()
+    }
+
+    /// Returns the reason why [`SeatRequest::per_process`](super::SeatRequest::per_process) took no slot. The name of the
+    /// process is random then: the process, once killed and started again, waits for the TTL of its old seat.
+    #[must_use]
+    pub fn state_dir_error(&self) -> Option<&StateDirError> {
+        self.seat.state_dir_error()
+    }
+
     /// Gives the seat back, within two seconds.
     pub fn release(self) -> Result<Finish, Error> {
         let Self { seat, background } = self;
+        background.check_owner()?;
         let finish = wait(seat.release());
         drop(background);
         finish
@@ -107,6 +142,7 @@ impl Seat {
     /// Gives the seat back, and waits for the server's answer for at most `timeout`. Without an answer the result is
     /// [`Finish::Unconfirmed`], and the release goes on in the background. A later release fails with [`Error::Closed`].
     pub fn release_within(&self, timeout: Duration) -> Result<Finish, Error> {
+        self.background.check_owner()?;
         wait_for(self.seat.give_back(), timeout).unwrap_or(Ok(Finish::Unconfirmed))
     }
 }
