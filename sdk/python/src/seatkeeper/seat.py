@@ -80,6 +80,15 @@ class SeatView:
         """The seats in use and in total, at the time of the grant."""
         return self._shared.session.seats
 
+    @property
+    def warning(self) -> Optional[str]:
+        """The reason for which a seat of one process got a random instance id; ``None`` if all is well.
+
+        The text begins with ``no-home``, ``unusable``, ``not-a-directory``, ``foreign-owner``,
+        ``writable-by-others`` or ``no-free-slot``, and names the place.
+        """
+        return self._shared.slot.warning if self._shared.slot is not None else None
+
 
 class Seat(SeatView):
     """A seat of a license. Leaving its ``with`` block gives the seat back.
