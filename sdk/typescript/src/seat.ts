@@ -19,7 +19,6 @@ export class Seat {
     private readonly key: number,
     private readonly shared: Shared,
     private readonly driver: Driver,
-    private readonly report: (error: unknown) => void,
   ) {
     shared.listen((state) => {
       if (state.kind === "lost") this.#abort.abort(new SeatLostError(state));
@@ -85,6 +84,14 @@ export class Seat {
   }
 
   /**
+   * The reason for which a seat of `perProcess` got a random instance id; `undefined` if all is well. The text begins with
+   * `no-home`, `unusable`, `not-a-directory`, `foreign-owner`, `writable-by-others` or `no-free-slot`, and names the place.
+   */
+  get warning(): string | undefined {
+    return this.shared.slot?.warning;
+  }
+
+  /**
    * Tells `callback` the present state and every change; returns a function that ends this.
    *
    * An error of the callback is reported as a warning, and costs no seat. A deadline that merely moves is no change.
@@ -93,9 +100,9 @@ export class Seat {
     return this.shared.listen((state) => {
       queueMicrotask(() => {
         try {
-          void Promise.resolve(callback(state)).catch(this.report);
+          void Promise.resolve(callback(state)).catch(this.driver.report);
         } catch (error) {
-          this.report(error);
+          this.driver.report(error);
         }
       });
     });

@@ -1,5 +1,7 @@
+import type { Micros } from "./core/clocks.js";
 import type { Response } from "./core/request.js";
 import type { LicenseKey } from "./license-key.js";
+import type { Servers } from "./servers.js";
 
 /** A bearer token, a function that returns a fresh one, or a license key. */
 export type TokenSource = string | (() => string | Promise<string>) | LicenseKey;
@@ -23,6 +25,11 @@ export interface Tokens {
   current(owner: string): Promise<string>;
   /** Replaces a rejected token; returns false if none comes within `timeout` milliseconds. */
   refresh(owner: string, timeout: number): Promise<boolean>;
+}
+
+/** A source whose tokens the client asks its servers for. */
+export interface KeyedTokens {
+  tokens(servers: Servers, now: () => Micros): Tokens;
 }
 
 /** Returns true for one line of ASCII without spaces. */
