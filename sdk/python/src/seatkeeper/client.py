@@ -128,7 +128,7 @@ def choose_source(
     if token is not None:
         given.append(_tokens.from_text(token))
     if token_file is not None:
-        given.append(_tokens.from_file(Path(token_file)))
+        given.append(_tokens.FileToken(Path(token_file)))
     if isinstance(token_source, LicenseKey):
         given.append(token_source)
     elif token_source is not None:
@@ -208,7 +208,8 @@ class Client:
         :param url: ``http://HOST:PORT`` or ``https://HOST:PORT``, or a list of nodes of one installation. The client
             stays with one node; after a failed connection, or a 503 without ``Retry-After``, the next node takes over.
         :param token: a fixed bearer token.
-        :param token_file: the file of the bearer token, read again when the server rejects the token.
+        :param token_file: the file of the bearer token, read again when the file changes, and when the server rejects
+            the token.
         :param token_source: a function that returns a fresh bearer token, called for the first request and when the
             server rejects the token; one call at a time serves every seat. Or a ``LicenseKey``.
         :param ca_file: the certificate authorities in PEM; without it the system's authorities are trusted.
@@ -361,4 +362,4 @@ def raise_refusal(state: Optional[State], seat: SeatView) -> None:
         seat._driver.forget(seat._key)
     if state.problem is not None:
         raise Denied(state.problem)
-    raise Offline(f"the server cannot be reached: {state.failure.value if state.failure else 'no answer'}")
+    raise Offline(state.failure, state.request_id)

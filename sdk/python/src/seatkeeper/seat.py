@@ -53,10 +53,10 @@ class SeatView:
             raise Closed("the seat belongs to the parent of this process")
         state = self.state
         if state.kind == "lost":
-            raise SeatLost(state.reason or "ended", state.by, state.retry)
+            raise SeatLost(state.reason or "ended", state.by, state.retry, state.request_id)
         if state.kind == "released":
-            raise NotHeld("released", "the seat is released")
-        raise NotHeld("unconfirmed", "the seat is not confirmed")
+            raise NotHeld("released", "the seat is released: acquire another one")
+        raise NotHeld("unconfirmed", "the seat is not confirmed: wait until its state is active again")
 
     def activity(self) -> None:
         """Notes that the user did something; each later heartbeat tells the server the seconds since the last call.
