@@ -15,9 +15,13 @@ func Token(token string) ClientOption {
 	return func(c *Client) { c.transport.tokens = &tokenCache{source: staticTokens(token)} }
 }
 
-// TokenFile sets the file of the bearer token. The client reads the file again when the server rejects the token.
+// TokenFile sets the file of the bearer token. The client reads the file again when the file changes, and when the server
+// rejects the token.
 func TokenFile(path string) ClientOption {
-	return func(c *Client) { c.transport.tokens = &tokenCache{source: fileTokens(path)} }
+	return func(c *Client) {
+		file := &tokenFile{path: path}
+		c.transport.tokens = &tokenCache{source: file.read, file: file}
+	}
 }
 
 // TokenSource sets a function that returns a fresh bearer token. The client calls the function for the first request, and
