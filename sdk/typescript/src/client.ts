@@ -108,7 +108,7 @@ export class PlatformClient {
     this.#isKey = typeof options.token === "object";
     this.#takeSlot = platform.takeSlot?.bind(undefined, stateDir, urls[0]!);
     this.#platform = platform;
-    this.#driver = new Driver(platform.clock(), servers, options.token, platform.report, eventStreams);
+    this.#driver = new Driver(platform.clock(), servers, options.token, platform.report, eventStreams, platform.remedies);
   }
 
   /** Returns the license with this key. No request is sent. */
@@ -242,7 +242,9 @@ async function acquire(
   if (state.kind === "released") throw signal?.aborted ? signal.reason : closed();
   if (state.kind === "refused") {
     driver.release(key);
-    throw "problem" in state ? new DeniedError(state.problem) : new OfflineError(state.failure);
+    const { remedies } = driver;
+    if ("problem" in state) throw new DeniedError(state.problem, remedies[state.code]);
+    throw new OfflineError(state.failure, state.requestId, remedies[state.failure]);
   }
   const seat = new Seat(key, shared, driver);
   if (onChange !== undefined) seat.onChange(onChange);

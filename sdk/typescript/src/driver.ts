@@ -53,6 +53,8 @@ export class Driver {
     /** Reports an error of the program's own code. */
     readonly report: (error: unknown) => void,
     private readonly hasStreams: boolean,
+    /** The remedies in the texts of errors. */
+    readonly remedies: Readonly<Record<string, string>> = {},
   ) {
     const now = () => clock().boot;
     this.#tokens = typeof source === "object" ? source.tokens(servers, now) : new TokenCache(source);

@@ -142,7 +142,7 @@ export class LicenseTokens implements Tokens {
 
 /** Adds the remedy to the server's refusal of a license token. */
 function explained(answer: Response): Response {
-  const code = parseProblem(answer.status, answer.body)?.code;
+  const code = parseProblem(answer)?.code;
   const detail = code === undefined ? undefined : REMEDIES[code];
   if (detail === undefined) return answer;
   return { ...answer, body: JSON.stringify({ ...parseObject(answer.body), detail }) };

@@ -7,6 +7,7 @@ import { clockFrom, monotonic, type Source, wall } from "./clock.js";
 import type { Driver } from "./driver.js";
 import { NodeOpener } from "./node-opener.js";
 import type { Platform } from "./platform.js";
+import { REMEDIES } from "./remedies.js";
 import { takeSlot } from "./state-dir.js";
 import { FetchOpener } from "./stream-opener.js";
 
@@ -16,6 +17,7 @@ export const node: Platform = {
   opener: (send, isOwn) => (isOwn ? new FetchOpener(send) : new NodeOpener()),
   attach: attachToProcess,
   report: (error) => process.emitWarning(error instanceof Error ? error : new Error(String(error))),
+  remedies: REMEDIES,
   takeSlot: (stateDir, server, license, machineId) => takeSlot(stateDir, { server, license, machineId }),
 };
 

@@ -13,6 +13,8 @@ export interface Platform {
   attach(driver: Driver): () => void;
   /** Reports an error of the program's own code without ending the program. */
   report(error: unknown): void;
+  /** The remedies in the texts of errors: see `REMEDIES`. */
+  readonly remedies?: Readonly<Record<string, string>>;
   /** Takes the instance id of a seat of one process; absent where a program has no files. */
   takeSlot?(stateDir: string | null | undefined, server: string, license: string, machineId: string): Promise<Slot>;
 }
