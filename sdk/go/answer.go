@@ -41,6 +41,8 @@ type setback struct {
 	retryAfter time.Duration
 	// isInDoubt says that the server may have carried the request out, in transient.
 	isInDoubt bool
+	// requestID is the id of the request in the server's log, in transient and hopeless.
+	requestID string
 	// problem is set in unauthenticated and refused.
 	problem *Denied
 }
@@ -141,22 +143,24 @@ func readTerms(body []byte) (terms, bool) {
 }
 
 func readSetback(r response) *setback {
-	problem := parseProblem(r.status, r.body)
+	problem := parseProblem(r)
 	switch status := r.status; {
 	case status == 401:
 		if problem == nil {
-			problem = unnamedProblem(status)
+			problem = unnamedProblem(r)
 		}
 		return &setback{kind: unauthenticated, problem: problem}
 	case status == 501 || status == 505:
-		return &setback{kind: hopeless}
+		return &setback{kind: hopeless, requestID: r.requestID}
 	case status == 408 || status == 429 || (status >= 500 && status <= 599):
 		retryAfter := min(r.retryAfter, spanMax)
 		if problem != nil {
 			retryAfter = max(retryAfter, problem.RetryAfter)
 		}
 		// A rate limit rejects a request before any work.
-		return &setback{kind: transient, failure: FailureUnavailable, retryAfter: retryAfter, isInDoubt: status != 429}
+		return &setback{
+			kind: transient, failure: FailureUnavailable, retryAfter: retryAfter, isInDoubt: status != 429, requestID: r.requestID,
+		}
 	case status >= 400 && status <= 499 && problem != nil:
 		return &setback{kind: refused, problem: problem}
 	default:

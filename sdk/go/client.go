@@ -1,7 +1,8 @@
 // Package seatkeeper holds license seats of a Seatkeeper server: acquire, heartbeats, loss, release.
 //
-// The package starts no goroutine without a seat, installs no signal handler, prints nothing, keeps no package state, and
-// reads neither the environment nor unnamed files.
+// The package starts no goroutine without a seat, installs no signal handler, prints nothing and keeps no package state.
+// PerProcess alone reads the environment, for the state directory, and MachineID alone reads other files that the program
+// does not name.
 package seatkeeper
 
 import (
@@ -28,6 +29,7 @@ type Client struct {
 	transport transport
 	logger    *slog.Logger
 	streams   streams
+	stateDir  stateDir
 	// application names the program to the server; nil if the program gave no name.
 	application map[string]any
 
@@ -157,7 +159,7 @@ func (l *License) Acquire(ctx context.Context, options ...AcquireOption) (*Seat,
 
 // take takes the seat of a plan, and waits until the server grants or refuses the seat.
 func (c *Client) take(ctx context.Context, p *plan) (*Seat, error) {
-	seat, err := c.start(p)
+	seat, err := c.start(p, c.takeSlot(p))
 	if err != nil {
 		return nil, err
 	}
@@ -181,13 +183,29 @@ func (c *Client) take(ctx context.Context, p *plan) (*Seat, error) {
 	}
 }
 
-func (c *Client) start(p *plan) (*Seat, error) {
+// takeSlot finds the instance id of a seat of one process; nil for every other seat.
+func (c *Client) takeSlot(p *plan) *slot {
+	if !p.perProcess || p.instanceID != "" {
+		return nil
+	}
+	taken := c.stateDir.take(c.addresses[0], p.licenseKey, p.machineID)
+	p.instanceID = taken.instanceID
+	if taken.warning != "" {
+		c.logger.Warn("the state directory is not used; the instance id is random", "reason", taken.warning)
+	}
+	return taken
+}
+
+// start starts an acquire. The slot belongs to the seat until the end of its release.
+func (c *Client) start(p *plan, taken *slot) (*Seat, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.isClosed {
+		taken.close()
 		return nil, ErrClosed
 	}
 	seat := newSeat(c)
+	seat.slot = taken
 	seat.tokenOwner = c.transport.tokens.owner(p.machineID)
 	var actions []action
 	seat.machine, actions = newMachine(p, c.clock.read())

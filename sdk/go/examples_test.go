@@ -1,8 +1,12 @@
 package seatkeeper_test
 
 import (
+	"bufio"
+	"errors"
+	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -34,4 +38,46 @@ func TestTheExampleRuns(t *testing.T) {
 		t.Errorf("%v: %s", err, output)
 	}
 	s.expectLive()
+}
+
+func TestTheEditorSavesTheWorkWhenItsSeatIsLost(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.openLicense("TOUR-2030")
+	folder := t.TempDir()
+	program, letter := filepath.Join(folder, "editor"), filepath.Join(folder, "letter.txt")
+	if output, err := exec.Command("go", "build", "-o", program, "./examples/editor").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	command := exec.Command(program, letter)
+	command.Env = append(os.Environ(), "SEATS_URL="+s.url, "SEATS_MACHINE=workstation-7")
+	input, err := command.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	output, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	told := bufio.NewScanner(output)
+	if !told.Scan() || !strings.HasPrefix(told.Text(), "Type your letter") {
+		t.Fatal(told.Text())
+	}
+	if _, err := io.WriteString(input, "Dear server,\n"); err != nil {
+		t.Fatal(err)
+	}
+	s.run("sessions", "revoke", "--license", s.licenseID("TOUR-2030"))
+	if !told.Scan() || !strings.HasPrefix(told.Text(), "Your seat is lost (revoked). Your letter is in ") {
+		t.Error(told.Text())
+	}
+	var exit *exec.ExitError
+	if err := command.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
+		t.Error(err)
+	}
+	if text, err := os.ReadFile(letter + ".rescued"); err != nil || string(text) != "Dear server,\n" {
+		t.Errorf("%q, %v", text, err)
+	}
 }

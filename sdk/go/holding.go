@@ -162,16 +162,16 @@ func (h *holding) renewed(renewed renewal, sent instant, s *step) {
 func (h *holding) refused(problem *Denied, s *step) phase {
 	switch problem.Status {
 	case 403:
-		return &ended{last: lostState(ReasonUnauthorized, "", false), orphan: h.held.orphan()}
+		return &ended{last: lostByAnswer(ReasonUnauthorized, "", problem.RequestID), orphan: h.held.orphan()}
 	case 404:
-		return h.over(ReasonNotFound, "", s)
+		return h.over(ReasonNotFound, "", problem.RequestID, s)
 	case 410:
 		reason, by := goneReason(problem), problem.by
 		if end := h.toldEnd; by == "" && end != nil && end.reason == reason {
 			// The stream names causes that the answer leaves out.
 			by = end.by
 		}
-		return h.over(reason, by, s)
+		return h.over(reason, by, problem.RequestID, s)
 	default:
 		return h.hopeless(true, s)
 	}
@@ -185,14 +185,14 @@ func (h *holding) hopeless(isRefused bool, s *step) phase {
 }
 
 // over handles the end of the session: it acquires again where the policy allows.
-func (h *holding) over(reason Reason, by string, s *step) phase {
+func (h *holding) over(reason Reason, by, requestID string, s *step) phase {
 	switch {
 	case h.held.reacquires && reason == ReasonExpired:
 		return h.regaining().afterEnd(reason, s.now.after(part(reacquireSpread, s.jitter)), s)
 	case h.held.reacquires && reason == ReasonNotFound:
 		return h.regaining().afterEndAtOnce(reason, s)
 	default:
-		return &ended{last: lostState(reason, by, false)}
+		return &ended{last: lostByAnswer(reason, by, requestID)}
 	}
 }
 
@@ -200,7 +200,7 @@ func (h *holding) failed(retryAfter time.Duration, s *step) phase {
 	if end := h.toldEnd; end != nil {
 		// No answer contradicts the stream.
 		h.toldEnd = nil
-		return h.over(end.reason, end.by, s)
+		return h.over(end.reason, end.by, "", s)
 	}
 	h.fail()
 	h.exchange = wait(h.retry.afterFailure(s.now, h.held.interval, retryAfter, s.jitter))

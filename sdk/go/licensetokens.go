@@ -216,7 +216,7 @@ func (l *licenseTokens) dropExpired() {
 
 // explained adds the remedy to the server's refusal of a license token.
 func explained(answer response) response {
-	problem := parseProblem(answer.status, answer.body)
+	problem := parseProblem(answer)
 	if problem == nil || tokenRemedies[problem.code] == "" {
 		return answer
 	}

@@ -15,9 +15,13 @@ func Token(token string) ClientOption {
 	return func(c *Client) { c.transport.tokens = &tokenCache{source: staticTokens(token)} }
 }
 
-// TokenFile sets the file of the bearer token. The client reads the file again when the server rejects the token.
+// TokenFile sets the file of the bearer token. The client reads the file again when the file changes, and when the server
+// rejects the token.
 func TokenFile(path string) ClientOption {
-	return func(c *Client) { c.transport.tokens = &tokenCache{source: fileTokens(path)} }
+	return func(c *Client) {
+		file := &tokenFile{path: path}
+		c.transport.tokens = &tokenCache{source: file.read, file: file}
+	}
 }
 
 // TokenSource sets a function that returns a fresh bearer token. The client calls the function for the first request, and
@@ -57,7 +61,14 @@ func EventStreams(isOn bool) ClientOption {
 	return func(c *Client) { c.streams.isOff = !isOn }
 }
 
-// Logger sets the logger that is told a panic of a callback. Default: none.
+// StateDir sets the directory of the instance ids for PerProcess, which is used for nothing else. With an empty path each
+// acquire has a random instance id. Default: $XDG_STATE_HOME/seatkeeper or $HOME/.local/state/seatkeeper; on macOS
+// $HOME/Library/Application Support/Seatkeeper; on Windows %LOCALAPPDATA%\Seatkeeper.
+func StateDir(path string) ClientOption {
+	return func(c *Client) { c.stateDir = stateDir{isOff: path == "", path: path} }
+}
+
+// Logger sets the logger that is told a panic of a callback, and a state directory that cannot be used. Default: none.
 func Logger(logger *slog.Logger) ClientOption {
 	return func(c *Client) { c.logger = logger }
 }
@@ -93,6 +104,12 @@ func Machine(id string) AcquireOption {
 // Instance sets the process on the machine, for licenses that count processes.
 func Instance(id string) AcquireOption {
 	return licenseOption(func(p *plan) { p.instanceID = id })
+}
+
+// PerProcess names the process on the machine by an id of the state directory, for licenses that count processes. A program
+// that is started again after a crash gets its own seat back at once. An id by Instance prevails.
+func PerProcess() AcquireOption {
+	return licenseOption(func(p *plan) { p.perProcess = true })
 }
 
 // UserAgent sets the program's name for itself, for the audit log.

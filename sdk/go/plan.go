@@ -10,6 +10,8 @@ type plan struct {
 	machineID  string
 	// instanceID is the process on the machine, for licenses that count processes.
 	instanceID string
+	// perProcess says that the client finds an instanceID in the state directory.
+	perProcess bool
 	// userAgent is the program's name for itself, for the audit log.
 	userAgent string
 	// metadata is an object of the program's own, for the audit log.

@@ -1,6 +1,7 @@
 package seatkeeper
 
 import (
+	"cmp"
 	"strings"
 	"time"
 )
@@ -49,6 +50,8 @@ type Denied struct {
 	Errors []FieldError
 	// ContactSupport is the person to ask about an expired license.
 	ContactSupport string
+	// RequestID is the id of the request in the server's log.
+	RequestID string
 
 	hasRetryAfter bool
 
@@ -61,32 +64,41 @@ type Denied struct {
 func (d *Denied) Code() string { return d.code }
 
 func (d *Denied) Error() string {
-	if d.Detail != "" {
-		return "seatkeeper: " + d.code + ": " + d.Detail
+	told := "seatkeeper: " + d.code
+	if text := cmp.Or(d.Detail, d.Title); text != "" {
+		told += ": " + text
 	}
-	return "seatkeeper: " + d.code + ": " + d.Title
+	var wrong []string
+	for _, field := range d.Errors {
+		wrong = append(wrong, field.Field+" "+field.Message)
+	}
+	if len(wrong) > 0 {
+		told += " (" + strings.Join(wrong, ", ") + ")"
+	}
+	return withRemedy(told, denialRemedies[d.code])
 }
 
 // retryAfterMax is the longest pause that a denial may ask for.
 const retryAfterMax = 24 * time.Hour
 
 // unnamedProblem returns the problem of an answer that has a status alone.
-func unnamedProblem(status int) *Denied {
-	return &Denied{Status: status, code: problemCode("", status)}
+func unnamedProblem(r response) *Denied {
+	return &Denied{Status: r.status, RequestID: r.requestID, code: problemCode("", r.status)}
 }
 
-// parseProblem parses a body; nil if the body has neither type nor title, for then some proxy answered.
-func parseProblem(status int, body []byte) *Denied {
-	parsed, ok := parseMembers(body)
+// parseProblem parses the body of an answer; nil if the body has neither type nor title, for then some proxy answered.
+func parseProblem(r response) *Denied {
+	parsed, ok := parseMembers(r.body)
 	if !ok || (parsed.text("type") == "" && parsed.text("title") == "") {
 		return nil
 	}
 	problem := &Denied{
-		Status:         status,
+		Status:         r.status,
 		Title:          parsed.text("title"),
 		Detail:         parsed.text("detail"),
 		ContactSupport: parsed.text("contact_support"),
-		code:           problemCode(parsed.text("type"), status),
+		RequestID:      r.requestID,
+		code:           problemCode(parsed.text("type"), r.status),
 		reason:         parsed.text("reason"),
 		by:             parsed.text("by"),
 	}

@@ -7,9 +7,9 @@ import (
 )
 
 func TestADenialOfADeviceListsTheLiveDevices(t *testing.T) {
-	problem := parseProblem(403, []byte(`{"type":"/problems/devices-full","title":"full","device_limit":2,"devices_in_use":2,
+	problem := parseProblem(response{status: 403, body: []byte(`{"type":"/problems/devices-full","title":"full","device_limit":2,"devices_in_use":2,
 		"sessions":[{"session_id":"S","device_type":"tv","device_name":"Living room","ip":"192.0.2.7","current":false,
-		"started_at":"2030-01-02T03:04:05Z","last_heartbeat_at":"2030-01-02T03:04:06.5Z"},{"session_id":"T"},{},7]}`))
+		"started_at":"2030-01-02T03:04:05Z","last_heartbeat_at":"2030-01-02T03:04:06.5Z"},{"session_id":"T"},{},7]}`)})
 	wanted := []DeviceSession{{
 		SessionID:       "S",
 		DeviceType:      DeviceTV,

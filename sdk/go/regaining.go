@@ -155,7 +155,7 @@ func (r *regaining) setBack(back *setback, o outcome, s *step) phase {
 		if r.onlyRenews() {
 			return r.heartbeatRefused(back.problem, s)
 		}
-		return &ended{last: lostState(r.reason, "", false), orphan: r.orphan}
+		return &ended{last: lostByAnswer(r.reason, "", back.problem.RequestID), orphan: r.orphan}
 	default:
 		if r.onlyRenews() {
 			r.isRefused = false
@@ -167,11 +167,11 @@ func (r *regaining) setBack(back *setback, o outcome, s *step) phase {
 func (r *regaining) heartbeatRefused(problem *Denied, s *step) phase {
 	switch problem.Status {
 	case 403:
-		return &ended{last: lostState(ReasonUnauthorized, "", false), orphan: r.orphan}
+		return &ended{last: lostByAnswer(ReasonUnauthorized, "", problem.RequestID), orphan: r.orphan}
 	case 404:
-		return &ended{last: lostState(ReasonNotFound, "", false)}
+		return &ended{last: lostByAnswer(ReasonNotFound, "", problem.RequestID)}
 	case 410:
-		return &ended{last: lostState(goneReason(problem), problem.by, false)}
+		return &ended{last: lostByAnswer(goneReason(problem), problem.by, problem.RequestID)}
 	default:
 		r.isRefused = true
 		return r.hopeless(s)

@@ -30,6 +30,8 @@ type response struct {
 	retryAfter    time.Duration
 	hasRetryAfter bool
 	body          []byte
+	// requestID is the header X-Request-Id: the id of the request in the server's log.
+	requestID string
 }
 
 // A Failure is the way in which a request got no response, as a sentence for people.

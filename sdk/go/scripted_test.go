@@ -27,6 +27,7 @@ type reply struct {
 	body       string
 	retryAfter int
 	delay      time.Duration
+	requestID  string
 }
 
 // scripted is a server whose answers a test computes. The server notes every request.
@@ -53,6 +54,9 @@ func newScripted(t *testing.T, script func(arrived, int) reply) *scripted {
 		}
 		if answer.retryAfter > 0 {
 			w.Header().Set("Retry-After", strconv.Itoa(answer.retryAfter))
+		}
+		if answer.requestID != "" {
+			w.Header().Set("X-Request-Id", answer.requestID)
 		}
 		w.WriteHeader(answer.status)
 		_, _ = io.WriteString(w, answer.body)

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A Seat is a seat of a license, or the screen of a device. Release gives the seat back; after a crash of the program the server frees the seat once
-// the TTL has passed. Every method may be called from any goroutine.
+// A Seat is a seat of a license, or the screen of a device. Release gives the seat back; after a crash of the program the
+// server frees the seat once the TTL has passed. Every method may be called from any goroutine.
 type Seat struct {
 	client *Client
 
@@ -23,6 +23,8 @@ type Seat struct {
 	tokenOwner string
 	sentWith   uint64
 	wantsToken bool
+	// slot is the instance id of a seat of one process, until the release is over; nil for every other seat.
+	slot *slot
 	// watched is the session whose event stream is open, unwatch closes the stream, and heard is the place in its
 	// events.
 	watched string
@@ -88,8 +90,9 @@ func (s *Seat) publish(isTold bool) {
 	}
 }
 
-// finish tells the end of the release.
+// finish tells the end of the release, and leaves the instance id to the next process. The caller holds the client's lock.
 func (s *Seat) finish(result finish) {
+	s.slot.close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.result = result
@@ -208,6 +211,15 @@ func (s *Seat) Seats() (used, total int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.seatsUsed, s.seatsTotal
+}
+
+// Warning returns the reason for which a seat of PerProcess got a random instance id; empty if all is well. The text begins
+// with no-home, unusable, not-a-directory, foreign-owner, writable-by-others or no-free-slot, and names the place.
+func (s *Seat) Warning() string {
+	if s.slot == nil {
+		return ""
+	}
+	return s.slot.warning
 }
 
 // ErrNotConfirmed is the error of a release that the server did not confirm. The seat is free one TTL after the last

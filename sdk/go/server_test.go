@@ -99,6 +99,27 @@ func (s *server) openLicense(key string) string {
 	return key
 }
 
+// licenseID returns the id of a license.
+func (s *server) licenseID(key string) string {
+	s.t.Helper()
+	var answer struct {
+		Items []struct {
+			ID  string `json:"license_id"`
+			Key string `json:"license_key"`
+		} `json:"items"`
+	}
+	if err := json.Unmarshal([]byte(s.run("license", "list", "--json")), &answer); err != nil {
+		s.t.Fatal(err)
+	}
+	for _, license := range answer.Items {
+		if license.Key == key {
+			return license.ID
+		}
+	}
+	s.t.Fatalf("no license has the key %s", key)
+	return ""
+}
+
 // token returns a bearer token.
 func (s *server) token() string {
 	s.t.Helper()

@@ -40,7 +40,7 @@ func (s State) isLike(other State) bool {
 	loss, _ := s.Err.(*Loss)
 	otherLoss, _ := other.Err.(*Loss)
 	if loss != nil && otherLoss != nil {
-		return *loss == *otherLoss
+		return loss.Reason == otherLoss.Reason && loss.By == otherLoss.By && loss.Retry == otherLoss.Retry
 	}
 	return s.Kind == other.Kind
 }
@@ -90,7 +90,12 @@ func lostState(reason Reason, by string, retries bool) State {
 	return State{Kind: Lost, Err: &Loss{Reason: reason, By: by, Retry: retries}}
 }
 
-// unreachableState returns the state after an acquire that the server did not answer.
-func unreachableState(failure Failure) State {
-	return State{Kind: Refused, Err: &Unreachable{Failure: failure}}
+// lostByAnswer returns the state of a seat that an answer of the server ended for good.
+func lostByAnswer(reason Reason, by, requestID string) State {
+	return State{Kind: Lost, Err: &Loss{Reason: reason, By: by, RequestID: requestID}}
+}
+
+// unreachableState returns the state after an acquire that the server did not answer, or could not serve.
+func unreachableState(failure Failure, requestID string) State {
+	return State{Kind: Refused, Err: &Unreachable{Failure: failure, RequestID: requestID}}
 }

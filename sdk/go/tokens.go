@@ -4,13 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"sync"
+	"time"
 )
 
 // errNoToken is the error of a token source without a token.
 var errNoToken = errors.New("seatkeeper: the token source has no token")
+
+const (
+	// fileLookInterval is the shortest pause between two looks at the file of a token.
+	fileLookInterval = time.Second
+	// fileLookPatience is the longest wait of a request for a look.
+	fileLookPatience = time.Second
+)
 
 // tokenSource returns a fresh bearer token.
 type tokenSource func(context.Context) (string, error)
@@ -19,11 +28,67 @@ func staticTokens(token string) tokenSource {
 	return func(context.Context) (string, error) { return token, nil }
 }
 
-func fileTokens(path string) tokenSource {
-	return func(context.Context) (string, error) {
-		text, err := os.ReadFile(path)
-		return string(text), err
+// tokenFile is a file with a token.
+type tokenFile struct {
+	path string
+
+	mu sync.Mutex
+	// seen is the file at the last reading.
+	seen fs.FileInfo
+	// lookAt is the time of the next look, and isLooking is true during a look: a file server may hang.
+	lookAt    time.Time
+	isLooking bool
+}
+
+// read is the source of the token.
+func (f *tokenFile) read(context.Context) (string, error) {
+	// A change after this look is seen by the next look.
+	seen, err := os.Stat(f.path)
+	if err != nil {
+		return "", err
 	}
+	text, err := os.ReadFile(f.path)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.seen = seen
+	return string(text), err
+}
+
+// hasChanged tells whether the file is another one than at the last reading. The file is looked at once per second at most.
+func (f *tokenFile) hasChanged() bool {
+	if !f.startLook() {
+		return false
+	}
+	result := make(chan bool, 1)
+	go func() { result <- f.look() }()
+	select {
+	case isOther := <-result:
+		return isOther
+	case <-time.After(fileLookPatience):
+		return false
+	}
+}
+
+func (f *tokenFile) startLook() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := time.Now()
+	if f.isLooking || now.Before(f.lookAt) {
+		return false
+	}
+	f.isLooking, f.lookAt = true, now.Add(fileLookInterval)
+	return true
+}
+
+func (f *tokenFile) look() bool {
+	found, err := os.Stat(f.path)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.isLooking = false
+	if err != nil || f.seen == nil {
+		return err == nil
+	}
+	return !os.SameFile(found, f.seen) || !found.ModTime().Equal(f.seen.ModTime()) || found.Size() != f.seen.Size()
 }
 
 // tokenStore has the tokens of a client, each under the name of its owner.
@@ -71,6 +136,8 @@ func isToken(text string) bool {
 // tokenCache is the token of the moment, fetched once for all requests that need it.
 type tokenCache struct {
 	source tokenSource
+	// file is the file that source reads; nil for every other source.
+	file *tokenFile
 	// fetching is held during a fetch.
 	fetching sync.Mutex
 	mu       sync.Mutex
@@ -81,9 +148,16 @@ type tokenCache struct {
 // owner returns one name for all machines: they share the token.
 func (c *tokenCache) owner(string) string { return "" }
 
-// current returns the token of the moment; the first call fetches it.
+// current returns the token of the moment; the first call fetches it, and so does a call after a change of the file.
 func (c *tokenCache) current(ctx context.Context, _ string) (string, error) {
 	if token := c.cached(); token != "" {
+		if c.file == nil || !c.file.hasChanged() || !c.fetching.TryLock() {
+			return token, nil
+		}
+		defer c.fetching.Unlock()
+		if fresh, err := c.fetch(ctx); err == nil {
+			return fresh, nil
+		}
 		return token, nil
 	}
 	c.fetching.Lock()

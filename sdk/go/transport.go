@@ -115,7 +115,7 @@ func (t *transport) exchange(ctx context.Context, base string, r call, token str
 		return response{}, FailureGarbage
 	}
 	pause, hasPause := retryAfter(answer.Header)
-	return response{answer.StatusCode, pause, hasPause, body}, ""
+	return response{answer.StatusCode, pause, hasPause, body, answer.Header.Get("X-Request-Id")}, ""
 }
 
 func newRequest(ctx context.Context, base string, r call, token string) (*http.Request, error) {

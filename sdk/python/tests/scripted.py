@@ -38,6 +38,7 @@ class Reply:
     body: Any = field(default_factory=dict)
     retry_after: Optional[int] = None
     delay: float = 0.0
+    request_id: Optional[str] = None
 
 
 #: Computes an answer from a request and the number of earlier requests for the same target.
@@ -146,6 +147,8 @@ def scripted(script: Script, serve: Serve = hold, certificate: Optional[Path] = 
             self.send_response(reply.status)
             if reply.retry_after is not None:
                 self.send_header("Retry-After", str(reply.retry_after))
+            if reply.request_id is not None:
+                self.send_header("X-Request-Id", reply.request_id)
             self.send_header("Content-Length", str(len(text)))
             self.end_headers()
             self.wfile.write(text)

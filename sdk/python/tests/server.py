@@ -61,9 +61,12 @@ class Server:
         command = [str(BINARY), *arguments, *place]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
-    def license(self, key: str, seats: int = 1, ttl_seconds: int = 3, clients: str = "token") -> str:
+    def license(
+        self, key: str, seats: int = 1, ttl_seconds: int = 3, clients: str = "token", count_per: str = "machine"
+    ) -> str:
         """Creates a license, and returns its key."""
         terms = ["--seats", str(seats), "--ttl-seconds", str(ttl_seconds), "--clients", clients]
+        terms += ["--count-per", count_per]
         self.run("license", "create", "--key", key, *terms)
         return key
 

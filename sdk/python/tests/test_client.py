@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import http.server
 import json
 import logging
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from seatkeeper import Client, Offline, SeatkeeperError, State
+from seatkeeper import Client, Offline, SeatkeeperError, SeatLost, State
 from seatkeeper._core.answer import Grant, read_acquire
 from seatkeeper._core.clocks import Now
 from seatkeeper._core.door import LicenseDoor
@@ -31,6 +32,8 @@ from seatkeeper._core.request import Request, Response
 from seatkeeper.aio import AsyncClient
 
 from . import certificates
+from .scripted import GRANT as GRANTED
+from .scripted import Arrived, Reply, scripted
 
 KEY = "CANARY-LICENSE-7f3a91-KEY9"
 TOKEN = "canary.token.5be2c04d"
@@ -89,6 +92,72 @@ class TokenTest(unittest.TestCase):
         self.assertLess(time.monotonic() - began, 20)
         hang.set()
         self.assertIn("no token", str(offline.exception))
+
+
+class FileTest(unittest.TestCase):
+    def test_a_token_file_that_changes_is_read_before_the_server_rejects_the_old_token(self) -> None:
+        with tempfile.TemporaryDirectory() as folder, scripted(lambda *_: Reply(201, GRANTED)) as server:
+            file = Path(folder, "token")
+            file.write_text("first\n")
+            with Client(server.url, token_file=file, event_streams=False) as client:
+
+                def token_of_next_acquire() -> Any:
+                    client.license("K").acquire(machine="m")
+                    return server.arrived("POST")[-1].token
+
+                with mock.patch("seatkeeper._tokens.LOOK_INTERVAL", 0.0):
+                    self.assertEqual(token_of_next_acquire(), "first")
+                    for change in ("second", "third, which is no token", "fourth"):
+                        fresh = Path(folder, "fresh")
+                        fresh.write_text(change)
+                        fresh.rename(file)
+                        wanted = "second" if " " in change else change
+                        self.assertEqual(token_of_next_acquire(), wanted)
+                    file.unlink()
+                    self.assertEqual(token_of_next_acquire(), "fourth")
+
+
+class ErrorTest(unittest.TestCase):
+    def error(self, reply: Reply) -> SeatkeeperError:
+        """Returns the error of an acquire."""
+        with scripted(lambda *_: reply) as server, Client(server.url, token="t") as client:
+            with self.assertRaises(SeatkeeperError) as caught:
+                client.license("K").acquire(machine="m", patience=0)
+        return caught.exception
+
+    def test_each_error_of_an_answer_has_the_id_of_the_request_and_a_remedy(self) -> None:
+        wrong = {"title": "wrong", "errors": [{"field": "machine_id", "message": "is too long"}]}
+        for reply, text in (
+            (Reply(403, {"type": "/problems/license-full", "detail": "All in use."}), "full: All in use. Remedy: pass"),
+            (Reply(422, {"type": "/problems/invalid-request", **wrong}), "wrong (machine_id is too long)"),
+            (Reply(401, {}), "unauthenticated. Remedy: check the issuer"),
+            (Reply(503, {}), "cannot answer now. Remedy: try again"),
+            (Reply(501, {}), "cannot answer now. Remedy: try again"),
+        ):
+            error = self.error(dataclasses.replace(reply, request_id="r-7"))
+            self.assertEqual(error.request_id, "r-7", error)
+            self.assertIn(text, str(error))
+
+    def test_an_error_without_an_answer_has_no_id_of_a_request(self) -> None:
+        with Client("http://127.0.0.1:1", token="t") as client, self.assertRaises(Offline) as offline:
+            client.license("K").acquire(machine="m", patience=0)
+        self.assertIsNone(offline.exception.request_id)
+        self.assertIn("Remedy: check the address", str(offline.exception))
+
+    def test_a_loss_told_by_an_answer_has_the_id_of_the_request(self) -> None:
+        def script(request: Arrived, _: int) -> Reply:
+            if "heartbeat" in request.target:
+                return Reply(410, {"type": "/problems/session-ended", "reason": "revoked"}, request_id="beat")
+            return Reply(201, GRANTED)
+
+        with scripted(script) as server, Client(server.url, token="t", event_streams=False) as client:
+            seat = client.license("K").acquire(machine="m")
+            client.wake()
+            lost = seat.wait_until_over(20)
+            with self.assertRaises(SeatLost) as caught:
+                seat.check()
+        self.assertEqual((caught.exception.request_id, lost and lost.request_id), ("beat", "beat"))
+        self.assertIn("revoked. Remedy: ask the operator", str(caught.exception))
 
 
 class SecretTest(unittest.TestCase):

@@ -9,7 +9,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { Client } from "../src/index.js";
+import { Client } from "../src/index.node.js";
 import { BINARY, Server } from "../test/server.js";
 import { Chromium, findChromium, type Page } from "./chromium.js";
 import { Site } from "./site.js";

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import process from "node:process";
 import { createInterface } from "node:readline";
 
-import { Client, LicenseKey, type Seat, SeatkeeperError, type State, type TokenSource } from "../src/index.js";
+import { Client, LicenseKey, type Seat, SeatkeeperError, type State, type TokenSource } from "../src/index.node.js";
 
 interface Command {
   readonly id: number;

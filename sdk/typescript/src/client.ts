@@ -1,15 +1,13 @@
-import { hostClock } from "./clock.js";
 import { type Micros, NEVER, SECOND } from "./core/clocks.js";
 import { type ClientProgram, deviceDoor, type DeviceType, type Door, licenseDoor } from "./core/door.js";
 import { PATIENCE, type Plan } from "./core/plan.js";
 import type { State } from "./core/state.js";
 import { Driver } from "./driver.js";
 import { DeniedError, OfflineError, SeatkeeperError } from "./errors.js";
-import { attach, report } from "./host.js";
-import { LicenseKey } from "./license-key.js";
+import type { Platform } from "./platform.js";
 import { Seat } from "./seat.js";
 import { Servers } from "./servers.js";
-import { FetchOpener, NodeOpener } from "./stream-opener.js";
+import type { Slot } from "./slot.js";
 import type { TokenSource } from "./tokens.js";
 import { SDK } from "./version.js";
 
@@ -30,6 +28,12 @@ export interface ClientOptions {
    * connection. Without streams the next heartbeat tells the loss. Default: true.
    */
   readonly eventStreams?: boolean;
+  /**
+   * The directory of the instance ids for `perProcess`, which is used for nothing else; Node.js alone. With `null` each
+   * acquire has a random instance id. Default: `$XDG_STATE_HOME/seatkeeper` or `$HOME/.local/state/seatkeeper`; on macOS
+   * `$HOME/Library/Application Support/Seatkeeper`; on Windows `%LOCALAPPDATA%\\Seatkeeper`.
+   */
+  readonly stateDir?: string | null;
 }
 
 /** A program, as the audit log names it: each part has 1 to 100 characters. */
@@ -56,6 +60,11 @@ export interface AcquireOptions extends WaitOptions {
   readonly machineId: string;
   /** A name of this process, for licenses that count processes. */
   readonly instanceId?: string;
+  /**
+   * Names the process by an id of the state directory, for licenses that count processes; Node.js alone. A program that is
+   * started again after a crash gets its own seat back at once. An `instanceId` prevails.
+   */
+  readonly perProcess?: boolean;
   /** The program's name for itself, for the audit log; prevails over the client's `application`. */
   readonly userAgent?: string;
   /** An object of the program's own, for the audit log: at most 4 KiB. */
@@ -79,33 +88,32 @@ export interface AdmitOptions extends WaitOptions {
   readonly replace?: string;
 }
 
-/** A client of one server. All seats of a client share one timer. */
-export class Client {
+/** A client of one server on some platform. */
+export class PlatformClient {
   readonly #driver: Driver;
   readonly #program: ClientProgram | undefined;
   readonly #isKey: boolean;
+  readonly #takeSlot: TakeSlot | undefined;
+  readonly #platform: Platform;
   #detach: (() => void) | undefined;
   #isClosed = false;
 
-  /**
-   * Describes the server at `url`, `http://HOST:PORT` or `https://HOST:PORT`; sends no request. Several addresses are nodes
-   * of one installation: the client stays with one node; after a failed connection, or a 503 without `Retry-After`, the
-   * next node takes over. Throws a `SeatkeeperError` with the code `misuse` if `url` is no address.
-   */
-  constructor(url: string | readonly string[], options: ClientOptions) {
+  constructor(url: string | readonly string[], options: ClientOptions, platform: Platform) {
     const send = options.fetch ?? ((...request: Parameters<typeof fetch>) => fetch(...request));
-    const opener = (options.fetch === undefined ? NodeOpener.ofHost() : undefined) ?? new FetchOpener(send);
-    const servers = new Servers(typeof url === "string" ? [url] : url, send, opener);
-    const { application, eventStreams = true } = options;
+    const urls = typeof url === "string" ? [url] : url;
+    const servers = new Servers(urls, send, platform.opener(send, options.fetch !== undefined));
+    const { application, eventStreams = true, stateDir } = options;
     // The server requires a name.
     this.#program = application && { name: application.name, version: application.version, sdk: SDK };
-    this.#isKey = options.token instanceof LicenseKey;
-    this.#driver = new Driver(hostClock(), servers, options.token, report, eventStreams);
+    this.#isKey = typeof options.token === "object";
+    this.#takeSlot = platform.takeSlot?.bind(undefined, stateDir, urls[0]!);
+    this.#platform = platform;
+    this.#driver = new Driver(platform.clock(), servers, options.token, platform.report, eventStreams, platform.remedies);
   }
 
   /** Returns the license with this key. No request is sent. */
   license(key: string): License {
-    return new License(key, this.#program, () => this.#open());
+    return new License(key, this.#program, () => this.#open(), this.#takeSlot);
   }
 
   /** Returns the device with this identity. No request is sent. Throws `SeatkeeperError` `misuse` with a `LicenseKey`. */
@@ -134,10 +142,13 @@ export class Client {
 
   #open(): Driver {
     if (this.#isClosed) throw closed();
-    this.#detach ??= attach(this.#driver);
+    this.#detach ??= this.#platform.attach(this.#driver);
     return this.#driver;
   }
 }
+
+/** Takes the instance id of a seat of one process. */
+type TakeSlot = (license: string, machineId: string) => Promise<Slot>;
 
 /** A license on one server. */
 export class License {
@@ -145,12 +156,14 @@ export class License {
   readonly #key: string;
   readonly #program: ClientProgram | undefined;
   readonly #open: () => Driver;
+  readonly #takeSlot: TakeSlot | undefined;
 
   /** Made by `Client.license` alone. */
-  constructor(key: string, program: ClientProgram | undefined, open: () => Driver) {
+  constructor(key: string, program: ClientProgram | undefined, open: () => Driver, takeSlot: TakeSlot | undefined) {
     this.#key = key;
     this.#program = program;
     this.#open = open;
+    this.#takeSlot = takeSlot;
   }
 
   /**
@@ -165,7 +178,16 @@ export class License {
       throw new SeatkeeperError("misuse", "machineId is empty: want a name of this machine that stays the same");
     }
     const holder = { licenseKey: this.#key, machineId, instanceId, userAgent, metadata, client: this.#program };
-    return acquire(plan(licenseDoor(holder), options), options, this.#open);
+    const planned = (id = instanceId) => plan(licenseDoor({ ...holder, instanceId: id }), options);
+    if (!options.perProcess || instanceId !== undefined) return acquire(planned(), options, this.#open);
+    if (this.#takeSlot === undefined) {
+      throw new SeatkeeperError("misuse", "perProcess needs the files of Node.js: pass an instanceId instead");
+    }
+    // An option that is none throws before the slot is taken.
+    planned();
+    options.signal?.throwIfAborted();
+    const slot = await this.#takeSlot(this.#key, machineId);
+    return acquire(planned(slot.instanceId), options, this.#open, slot);
   }
 }
 
@@ -196,10 +218,21 @@ export class Device {
 }
 
 /** Starts a seat, and waits for the outcome. */
-async function acquire(wanted: Plan, { signal, onChange }: WaitOptions, open: () => Driver): Promise<Seat> {
-  signal?.throwIfAborted();
-  const driver = open();
-  const { key, shared } = driver.start(wanted);
+async function acquire(
+  wanted: Plan,
+  { signal, onChange }: WaitOptions,
+  open: () => Driver,
+  slot?: Slot,
+): Promise<Seat> {
+  let driver: Driver;
+  try {
+    signal?.throwIfAborted();
+    driver = open();
+  } catch (error) {
+    slot?.close();
+    throw error;
+  }
+  const { key, shared } = driver.start(wanted, slot);
   const abort = () => driver.release(key);
   signal?.addEventListener("abort", abort);
   const result = new Promise<State>((resolve) => {
@@ -209,9 +242,11 @@ async function acquire(wanted: Plan, { signal, onChange }: WaitOptions, open: ()
   if (state.kind === "released") throw signal?.aborted ? signal.reason : closed();
   if (state.kind === "refused") {
     driver.release(key);
-    throw "problem" in state ? new DeniedError(state.problem) : new OfflineError(state.failure);
+    const { remedies } = driver;
+    if ("problem" in state) throw new DeniedError(state.problem, remedies[state.code]);
+    throw new OfflineError(state.failure, state.requestId, remedies[state.failure]);
   }
-  const seat = new Seat(key, shared, driver, report);
+  const seat = new Seat(key, shared, driver);
   if (onChange !== undefined) seat.onChange(onChange);
   return seat;
 }

@@ -11,19 +11,11 @@ export type Clock = () => Now;
 /** A source of time; returns microseconds. */
 export type Source = () => Micros;
 
-interface Host {
-  platform?: string;
-  getBuiltinModule?: (name: string) => { uptime(): number } | undefined;
-}
+/** The clock that nobody sets. */
+export const monotonic: Source = () => performance.now() * 1_000;
 
-/** Returns the clock of this host. */
-export function hostClock(): Clock {
-  return clockFrom(
-    () => performance.now() * 1_000,
-    () => Date.now() * 1_000,
-    uptimeOfLinux(),
-  );
-}
+/** The clock of the day, which its user may set. */
+export const wall: Source = () => Date.now() * 1_000;
 
 /**
  * Returns a clock over `monotonic`, which stands still while many hosts sleep.
@@ -50,11 +42,4 @@ export function clockFrom(monotonic: Source, wall: Source, uptime?: Source): Clo
     const mono = Math.floor(now.mono);
     return { mono, boot: mono + Math.floor(slept), wall: now.wall };
   };
-}
-
-/** Returns the uptime of a Linux host under Node.js. */
-function uptimeOfLinux(): Source | undefined {
-  const host = (globalThis as { process?: Host }).process;
-  const os = host?.platform === "linux" ? host.getBuiltinModule?.("node:os") : undefined;
-  return os === undefined ? undefined : () => os.uptime() * 1_000_000;
 }

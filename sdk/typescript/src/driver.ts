@@ -8,10 +8,9 @@ import { eventsPath, releaseByCode, type Request } from "./core/request.js";
 import type { State } from "./core/state.js";
 import { TokenKeeper } from "./core/tokens.js";
 import { EventStream } from "./event-stream.js";
-import { LicenseKey } from "./license-key.js";
-import { LicenseTokens } from "./license-tokens.js";
 import { type Servers, TIMED_OUT } from "./servers.js";
 import { Shared } from "./shared.js";
+import type { Slot } from "./slot.js";
 import { NoToken, TokenCache, type Tokens, type TokenSource } from "./tokens.js";
 import { TransportError } from "./transport.js";
 
@@ -51,21 +50,24 @@ export class Driver {
     readonly clock: Clock,
     private readonly servers: Servers,
     source: TokenSource,
-    private readonly report: (error: unknown) => void,
+    /** Reports an error of the program's own code. */
+    readonly report: (error: unknown) => void,
     private readonly hasStreams: boolean,
+    /** The remedies in the texts of errors. */
+    readonly remedies: Readonly<Record<string, string>> = {},
   ) {
-    const isKey = source instanceof LicenseKey;
-    this.#tokens = isKey ? new LicenseTokens(servers, source, () => clock().boot) : new TokenCache(source);
+    const now = () => clock().boot;
+    this.#tokens = typeof source === "object" ? source.tokens(servers, now) : new TokenCache(source);
     this.#last = clock();
   }
 
-  /** Starts an acquire. Returns the key of the seat and its state. */
-  start(plan: Plan): { key: number; shared: Shared } {
+  /** Starts an acquire. Returns the key of the seat and its state. The seat has the slot until its release is over. */
+  start(plan: Plan, slot?: Slot): { key: number; shared: Shared } {
     const key = this.#nextKey;
     this.#nextKey += 1;
     const [machine, actions] = Machine.start(plan, this.clock());
     const tokenOwner = this.#tokens.owner(plan.door.holder);
-    const shared = new Shared();
+    const shared = new Shared(slot);
     const [stream, flight] = [undefined, undefined];
     const entry: Entry = { plan, machine, shared, stream, flight, tokenOwner, sentWith: 0, wantsToken: false };
     this.#seats.set(key, entry);

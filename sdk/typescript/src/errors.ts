@@ -10,9 +10,16 @@ export class SeatkeeperError extends Error {
     /** The kind of error: a kind of problem of the server, `offline`, `lost`, `unconfirmed`, `released`, `closed` or `misuse`. */
     readonly code: string,
     message: string,
+    /** The id of the request in the server's log, if an answer of the server led to the error. */
+    readonly requestId?: string | undefined,
   ) {
     super(message);
   }
+}
+
+/** Returns the text of an error with the next step of its reader. */
+function withRemedy(told: string, remedy: string | undefined): string {
+  return remedy === undefined ? told : `${told.replace(/\.$/, "")}. Remedy: ${remedy}`;
 }
 
 /** The server refused the seat. */
@@ -22,8 +29,12 @@ export class DeniedError extends SeatkeeperError {
   constructor(
     /** The server's whole answer. */
     readonly problem: Problem,
+    remedy?: string,
   ) {
-    super(problem.code, `${problem.code}: ${problem.detail ?? problem.title}`);
+    const { code, detail, title, errors, requestId } = problem;
+    const wrong = errors.map(({ field, message }) => `${field} ${message}`).join(", ");
+    const told = [code, detail || title].filter(Boolean).join(": ") + (wrong && ` (${wrong})`);
+    super(code, withRemedy(told, remedy), requestId);
   }
 
   /** Some holders of a full license, the stalest first. */
@@ -67,8 +78,10 @@ export class OfflineError extends SeatkeeperError {
   constructor(
     /** The last failure. */
     readonly failure: Failure,
+    requestId?: string,
+    remedy?: string,
   ) {
-    super("offline", `the server cannot be reached: ${FAILURES[failure]}`);
+    super("offline", withRemedy(`the server cannot be reached: ${FAILURES[failure]}`, remedy), requestId);
   }
 }
 
@@ -79,7 +92,9 @@ export class SeatLostError extends SeatkeeperError {
   constructor(
     /** The reason, the cause, and whether the client goes on trying. */
     readonly loss: Loss,
+    remedy?: string,
   ) {
-    super("lost", `the seat is lost: ${loss.reason}${loss.by === null ? "" : ` by ${loss.by}`}`);
+    const told = `the seat is lost: ${loss.reason}${loss.by === null ? "" : ` by ${loss.by}`}`;
+    super("lost", withRemedy(told, remedy), loss.requestId);
   }
 }

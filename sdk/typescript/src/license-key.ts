@@ -1,5 +1,10 @@
+import type { Micros } from "./core/clocks.js";
+import { LicenseTokens } from "./license-tokens.js";
+import type { Servers } from "./servers.js";
+import type { KeyedTokens, Tokens } from "./tokens.js";
+
 /** The key of a license that issues license tokens (`--clients key`): a program with the key needs no other token. */
-export class LicenseKey {
+export class LicenseKey implements KeyedTokens {
   // Private fields keep the key out of a log that shows the object.
   readonly #key: string;
   /** The tenant that owns the license; `undefined` is the tenant `default`. */
@@ -10,10 +15,10 @@ export class LicenseKey {
     this.tenant = options.tenant;
   }
 
-  /** Returns the body of a request for a token of this machine. */
-  static body(license: LicenseKey, machineId: string): Readonly<Record<string, unknown>> {
-    const body: Record<string, unknown> = { license_key: license.#key, machine_id: machineId };
-    if (license.tenant !== undefined) body["tenant"] = license.tenant;
-    return body;
+  /** Used by the client alone, which thus has the code of license tokens in programs with a `LicenseKey` only. */
+  tokens(servers: Servers, now: () => Micros): Tokens {
+    const { tenant } = this;
+    // `JSON.stringify` leaves an `undefined` tenant out.
+    return new LicenseTokens(servers, (machineId) => ({ license_key: this.#key, machine_id: machineId, tenant }), now);
   }
 }

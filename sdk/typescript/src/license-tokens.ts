@@ -3,7 +3,6 @@
 import { type Micros, SECOND } from "./core/clocks.js";
 import { parseObject, parseProblem, text, whole } from "./core/problem.js";
 import type { Response } from "./core/request.js";
-import { LicenseKey } from "./license-key.js";
 import { type Servers, TIMED_OUT } from "./servers.js";
 import { isToken, NoToken, type Tokens } from "./tokens.js";
 import { TransportError } from "./transport.js";
@@ -44,7 +43,8 @@ export class LicenseTokens implements Tokens {
 
   constructor(
     private readonly servers: Servers,
-    private readonly key: LicenseKey,
+    /** Returns the body of a request for a token of this machine. */
+    private readonly body: (machineId: string) => Readonly<Record<string, unknown>>,
     private readonly now: () => Micros,
     private readonly timeout = TIMEOUT,
   ) {}
@@ -115,7 +115,7 @@ export class LicenseTokens implements Tokens {
     const timer = setTimeout(() => abort.abort(TIMED_OUT), this.timeout);
     // A request for a token alone keeps no Node.js process alive; browsers have no such notion.
     (timer as { unref?: () => void }).unref?.();
-    const body = LicenseKey.body(this.key, machineId);
+    const body = this.body(machineId);
     try {
       return await this.servers.send({ method: "POST", path: PATH, body }, undefined, abort.signal, false);
     } catch (error) {
@@ -142,7 +142,7 @@ export class LicenseTokens implements Tokens {
 
 /** Adds the remedy to the server's refusal of a license token. */
 function explained(answer: Response): Response {
-  const code = parseProblem(answer.status, answer.body)?.code;
+  const code = parseProblem(answer)?.code;
   const detail = code === undefined ? undefined : REMEDIES[code];
   if (detail === undefined) return answer;
   return { ...answer, body: JSON.stringify({ ...parseObject(answer.body), detail }) };

@@ -1,6 +1,6 @@
 import type { Seats } from "./core/answer.js";
 import { SECOND } from "./core/clocks.js";
-import type { State } from "./core/state.js";
+import type { Loss, State } from "./core/state.js";
 import type { Driver } from "./driver.js";
 import { SeatkeeperError, SeatLostError } from "./errors.js";
 import type { Shared } from "./shared.js";
@@ -19,10 +19,9 @@ export class Seat {
     private readonly key: number,
     private readonly shared: Shared,
     private readonly driver: Driver,
-    private readonly report: (error: unknown) => void,
   ) {
     shared.listen((state) => {
-      if (state.kind === "lost") this.#abort.abort(new SeatLostError(state));
+      if (state.kind === "lost") this.#abort.abort(this.#lost(state));
       if (state.kind === "released") this.#abort.abort(RELEASED());
     });
   }
@@ -51,9 +50,9 @@ export class Seat {
   check(): void {
     if (this.isValid) return;
     const { state } = this;
-    if (state.kind === "lost") throw new SeatLostError(state);
+    if (state.kind === "lost") throw this.#lost(state);
     if (state.kind === "released") throw RELEASED();
-    throw new SeatkeeperError("unconfirmed", "the seat is not confirmed");
+    throw new SeatkeeperError("unconfirmed", "the seat is not confirmed: wait until its state is active again");
   }
 
   /** Aborts at the first loss, with a `SeatLostError` as its reason, and at the release. */
@@ -85,6 +84,14 @@ export class Seat {
   }
 
   /**
+   * The reason for which a seat of `perProcess` got a random instance id; `undefined` if all is well. The text begins with
+   * `no-home`, `unusable`, `not-a-directory`, `foreign-owner`, `writable-by-others` or `no-free-slot`, and names the place.
+   */
+  get warning(): string | undefined {
+    return this.shared.slot?.warning;
+  }
+
+  /**
    * Tells `callback` the present state and every change; returns a function that ends this.
    *
    * An error of the callback is reported as a warning, and costs no seat. A deadline that merely moves is no change.
@@ -93,9 +100,9 @@ export class Seat {
     return this.shared.listen((state) => {
       queueMicrotask(() => {
         try {
-          void Promise.resolve(callback(state)).catch(this.report);
+          void Promise.resolve(callback(state)).catch(this.driver.report);
         } catch (error) {
-          this.report(error);
+          this.driver.report(error);
         }
       });
     });
@@ -133,6 +140,10 @@ export class Seat {
     return (await this.driver.wait(this.shared.finished)) === "given-back";
   }
 
+  #lost(loss: Loss): SeatLostError {
+    return new SeatLostError(loss, this.driver.remedies[loss.reason]);
+  }
+
   /** Gives the seat back at the end of an `await using` block. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release();
@@ -140,5 +151,5 @@ export class Seat {
 }
 
 function RELEASED(): SeatkeeperError {
-  return new SeatkeeperError("released", "the seat is released");
+  return new SeatkeeperError("released", "the seat is released: acquire another one");
 }

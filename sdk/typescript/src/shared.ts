@@ -2,6 +2,7 @@ import type { Seats } from "./core/answer.js";
 import type { Micros } from "./core/clocks.js";
 import type { Finish } from "./core/events.js";
 import { type State, stateAt } from "./core/state.js";
+import type { Slot } from "./slot.js";
 
 /** The session of a seat. */
 export interface Session {
@@ -21,12 +22,19 @@ export class Shared {
   readonly #listeners = new Set<(state: State) => void>();
   #state: State = { kind: "acquiring" };
 
-  constructor() {
-    let finish: (finish: Finish) => void = () => undefined;
+  constructor(
+    /** The instance id of a seat of one process. */
+    readonly slot?: Slot,
+  ) {
+    let settle: (finish: Finish) => void = () => undefined;
     this.finished = new Promise((resolve) => {
-      finish = resolve;
+      settle = resolve;
     });
-    this.finish = finish;
+    this.finish = (finish) => {
+      // The next process may have the id, now that no release of this seat is on its way.
+      slot?.close();
+      settle(finish);
+    };
   }
 
   /** Publishes a state; `isTold` tells the listeners. */

@@ -1,8 +1,17 @@
+import type { Micros } from "./core/clocks.js";
 import type { Response } from "./core/request.js";
 import type { LicenseKey } from "./license-key.js";
+import type { Servers } from "./servers.js";
 
 /** A bearer token, a function that returns a fresh one, or a license key. */
-export type TokenSource = string | (() => string | Promise<string>) | LicenseKey;
+export type TokenSource = string | (() => string | Promise<string>) | WatchedToken | LicenseKey;
+
+/** A function that returns a fresh bearer token, and knows whether there is another one. */
+export interface WatchedToken {
+  (): Promise<string>;
+  /** Settles with true if the next call may return another token than the last. */
+  hasChanged(): Promise<boolean>;
+}
 
 /** The token source has no token. */
 export class NoToken extends Error {
@@ -25,6 +34,11 @@ export interface Tokens {
   refresh(owner: string, timeout: number): Promise<boolean>;
 }
 
+/** A source whose tokens the client asks its servers for. */
+export interface KeyedTokens {
+  tokens(servers: Servers, now: () => Micros): Tokens;
+}
+
 /** Returns true for one line of ASCII without spaces. */
 export function isToken(line: string): boolean {
   return /^[\x21-\x7e]+$/.test(line);
@@ -44,7 +58,13 @@ export class TokenCache implements Tokens {
     return "";
   }
 
-  current(): Promise<string> {
+  async current(): Promise<string> {
+    const source = this.#source;
+    if (this.#current !== undefined && typeof source === "function" && "hasChanged" in source) {
+      const old = this.#current;
+      // The first request after the change waits for the new token; without a good one the old token stays.
+      if (await source.hasChanged()) this.#current = this.#fetch().catch(() => old);
+    }
     this.#current ??= this.#fetch().catch((error: unknown) => {
       this.#current = undefined;
       throw error;

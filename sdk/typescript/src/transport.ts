@@ -65,6 +65,7 @@ export class Transport {
       status: answer.status,
       retryAfter: /^\d{1,15}$/.test(retryAfter) ? Number(retryAfter) : undefined,
       body: await read(answer),
+      requestId: answer.headers.get("X-Request-Id") ?? undefined,
     };
   }
 

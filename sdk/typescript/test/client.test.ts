@@ -11,7 +11,7 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { inspect } from "node:util";
 
-import { Client, OfflineError } from "../src/index.js";
+import { Client, OfflineError } from "../src/index.node.js";
 import { TokenCache } from "../src/tokens.js";
 import { failureOf } from "../src/transport.js";
 

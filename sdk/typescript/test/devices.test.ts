@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { Client, DeniedError, type DeviceType, LicenseKey, type Seat, SeatkeeperError, type State } from "../src/index.js";
+import { Client, DeniedError, type DeviceType, LicenseKey, type Seat, SeatkeeperError, type State } from "../src/index.node.js";
 import { scripted } from "./scripted.js";
 import { BINARY, Server } from "./server.js";
 

@@ -1,11 +1,13 @@
 /** Packs the package as a user installs it, runs the example on it, and compares the page of the package with the example. */
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
+import { createInterface } from "node:readline";
+import { test, type TestContext } from "node:test";
 import { fileURLToPath } from "node:url";
 
 import { BINARY, Server } from "./server.js";
@@ -21,24 +23,40 @@ test("the page shows the example", () => {
 
 const skip = BINARY === undefined && "SDK_TEST_SERVER names no server";
 
-test("the example runs on the packed package", { skip, timeout: 120_000 }, async () => {
+/** Packs the package, and unpacks it into a folder of the test with the examples. */
+function install(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), "seatkeeper-npm-"));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], { cwd: PACKAGE, stdio: "pipe" });
+  const [archive] = readdirSync(folder);
+  // An archive of npm is the folder `package`; a package without dependencies is installed by unpacking it.
+  const home = join(folder, "node_modules/@seatkeeper");
+  mkdirSync(home, { recursive: true });
+  execFileSync("tar", ["-xzf", join(folder, archive!), "-C", home]);
+  cpSync(join(home, "package"), join(home, "client"), { recursive: true });
+  cpSync(join(PACKAGE, "examples"), folder, { recursive: true });
+  return folder;
+}
+
+test("the examples run on the packed package", { skip, timeout: 240_000 }, async (t) => {
   await using server = await Server.start();
   server.license("TOUR-2030", { ttl: 3, clients: "key" });
-  const folder = mkdtempSync(join(tmpdir(), "seatkeeper-npm-"));
-  try {
-    execFileSync("npm", ["pack", "--silent", "--pack-destination", folder], { cwd: PACKAGE, stdio: "pipe" });
-    const [archive] = readdirSync(folder);
-    // An archive of npm is the folder `package`; a package without dependencies is installed by unpacking it.
-    const home = join(folder, "node_modules/@seatkeeper");
-    mkdirSync(home, { recursive: true });
-    execFileSync("tar", ["-xzf", join(folder, archive!), "-C", home]);
-    cpSync(join(home, "package"), join(home, "client"), { recursive: true });
-    cpSync(join(PACKAGE, "examples/hold.mjs"), join(folder, "hold.mjs"));
-    const env = { ...process.env, SEATS_URL: server.url, SEATS_MACHINE: "workstation-7" };
-    const told = execFileSync(process.execPath, ["hold.mjs"], { cwd: folder, env, encoding: "utf8" });
+  const cwd = install(t);
+  const env = { ...process.env, SEATS_URL: server.url, SEATS_MACHINE: "workstation-7" };
+  await t.test("hold", () => {
+    const told = execFileSync(process.execPath, ["hold.mjs"], { cwd, env, encoding: "utf8" });
     assert.match(told, /is held\nstep 1\nstep 2\nstep 3\nthe seat is given back\n$/);
     assert.deepEqual(server.liveMachines(), []);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  });
+  await t.test("the editor saves the work when its seat is lost", async () => {
+    const editor = spawn(process.execPath, ["editor.mjs", "letter.txt"], { cwd, env, stdio: ["pipe", "pipe", "inherit"] });
+    const ended = once(editor, "exit");
+    const lines = createInterface(editor.stdout)[Symbol.asyncIterator]();
+    assert.match(String((await lines.next()).value), /^Type your letter/);
+    editor.stdin.write("Dear server,\n");
+    server.run("sessions", "revoke", "--license", server.licenseId("TOUR-2030"));
+    assert.match(String((await lines.next()).value), /^Your seat is lost \(revoked.*letter\.rescued/);
+    assert.deepEqual(await ended, [1, null]);
+    assert.equal(readFileSync(join(cwd, "letter.rescued"), "utf8"), "Dear server,\n");
+  });
 });

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { inspect } from "node:util";
 
 import { SECOND } from "../src/core/clocks.js";
-import { Client, DeniedError, LicenseKey, OfflineError } from "../src/index.js";
+import { Client, DeniedError, LicenseKey, OfflineError } from "../src/index.node.js";
 import { LicenseTokens } from "../src/license-tokens.js";
 import { Servers } from "../src/servers.js";
 import { FetchOpener } from "../src/stream-opener.js";
@@ -132,7 +132,7 @@ async function underClock(delay: number, timeout?: number) {
   });
   const clock = { seconds: 50 };
   const servers = new Servers([server.url], fetch, new FetchOpener(fetch));
-  const tokens = new LicenseTokens(servers, new LicenseKey(KEY), () => clock.seconds * SECOND, timeout);
+  const tokens = new LicenseTokens(servers, (machine) => ({ license_key: KEY, machine_id: machine }), () => clock.seconds * SECOND, timeout);
   return { server, clock, tokens };
 }
 

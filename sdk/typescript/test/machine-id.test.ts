@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
-import { SeatkeeperError } from "../src/index.js";
+import { SeatkeeperError } from "../src/index.node.js";
 import { derive, machineIdOn } from "../src/machine-id.js";
 import { machineId } from "../src/node.js";
 

@@ -8,7 +8,7 @@ import { type Now, SECOND } from "../src/core/clocks.js";
 import { licenseDoor } from "../src/core/door.js";
 import { PATIENCE } from "../src/core/plan.js";
 import { Driver } from "../src/driver.js";
-import { attachToPage, type Host } from "../src/host.js";
+import { attachToPage, type Host } from "../src/page.js";
 import { Servers } from "../src/servers.js";
 import type { Shared } from "../src/shared.js";
 import { FetchOpener } from "../src/stream-opener.js";

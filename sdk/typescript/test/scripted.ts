@@ -22,6 +22,7 @@ export interface Reply {
   readonly body?: unknown;
   readonly retryAfter?: number;
   readonly delay?: number;
+  readonly requestId?: string;
 }
 
 /** An event stream that a client asked for. */
@@ -73,8 +74,9 @@ export async function scripted(
     void read(message).then((request) => {
       const earlier = noted.filter((other) => other.target === request.target).length;
       noted.push(request);
-      const { status, body = {}, retryAfter, delay = 0 } = reply(request, earlier);
-      const headers = retryAfter === undefined ? {} : { "Retry-After": `${retryAfter}` };
+      const { status, body = {}, retryAfter, delay = 0, requestId } = reply(request, earlier);
+      const headers: Record<string, string> = retryAfter === undefined ? {} : { "Retry-After": `${retryAfter}` };
+      if (requestId !== undefined) headers["X-Request-Id"] = requestId;
       void sleep(delay, undefined, { ref: false }).then(() => {
         answer.writeHead(status, headers).end(JSON.stringify(body));
       });

@@ -16,7 +16,7 @@ import {
   SeatkeeperError,
   SeatLostError,
   type State,
-} from "../src/index.js";
+} from "../src/index.node.js";
 import { Relay } from "./relay.js";
 import { BINARY, Server } from "./server.js";
 
@@ -180,7 +180,7 @@ test("a client that is closed leaves no open handle", options, async () => {
   await using server = await Server.start();
   const key = server.license("HANDLES", { seats: 3, ttl: 600 });
   const program = `
-    import { Client } from ${JSON.stringify(new URL("../src/index.js", import.meta.url).href)};
+    import { Client } from ${JSON.stringify(new URL("../src/index.node.js", import.meta.url).href)};
     const open = () => process.getActiveResourcesInfo().filter((name) => /TCP|TLS|Timeout|Immediate/.test(name)).join();
     const client = new Client(process.env.URL, { token: process.env.TOKEN });
     const seats = [];
@@ -253,7 +253,7 @@ test("a process that has nothing more to do gives its seat back", options, async
   await using server = await Server.start();
   const key = server.license("EXIT", { ttl: 3_600 });
   const program = `
-    import { Client } from ${JSON.stringify(new URL("../src/index.js", import.meta.url).href)};
+    import { Client } from ${JSON.stringify(new URL("../src/index.node.js", import.meta.url).href)};
     const client = new Client(process.env.URL, { token: process.env.TOKEN });
     await client.license(process.env.KEY).acquire({ machineId: "exit" });
     console.log("held");

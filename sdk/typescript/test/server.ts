@@ -81,6 +81,12 @@ export class Server {
     return key;
   }
 
+  /** Returns the id of a license. */
+  licenseId(key: string): string {
+    const { items } = JSON.parse(this.run("license", "list", "--json")) as { items: Record<string, string>[] };
+    return items.find((license) => license["license_key"] === key)!["license_id"]!;
+  }
+
   /** Returns a bearer token for `user`. */
   token(user = "ann"): string {
     return this.run("token", "--user", user).trim();

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";
 import { test } from "node:test";
 
-import { Client, OfflineError, SeatkeeperError } from "../src/index.js";
+import { Client, OfflineError, SeatkeeperError } from "../src/index.node.js";
 import { GRANT, scripted } from "./scripted.js";
 
 const ACQUIRE = "POST /api/v1/licenses/acquire";

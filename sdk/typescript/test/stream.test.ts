@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { Client, type ClientOptions, type Seat, type State } from "../src/index.js";
+import { Client, type ClientOptions, type Seat, type State } from "../src/index.node.js";
 import { SDK } from "../src/version.js";
 import { type Arrived, GRANT, type Reply, scripted, type Stream } from "./scripted.js";
 

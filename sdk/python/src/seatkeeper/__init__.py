@@ -1,7 +1,8 @@
 """Hold a license seat, or a device's screen, of a Seatkeeper server: acquire, heartbeats, loss, release.
 
-The package installs no signal handler, prints nothing, and reads neither the environment nor unnamed files. Errors of
-callbacks go to the logger ``seatkeeper``, which is silent unless the program configures it.
+The package installs no signal handler and prints nothing. Only ``acquire(per_process=True)`` reads the environment, for
+the state directory, and only ``machine_id`` reads other files that the program does not name. Errors of callbacks go to
+the logger ``seatkeeper``, which is silent unless the program configures it.
 """
 
 from ._core.problem import DeviceSession, FieldError, Holder, Problem

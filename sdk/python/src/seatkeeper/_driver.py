@@ -46,6 +46,8 @@ from .errors import Closed
 
 #: The longest pause between two readings of the clocks: timers of the host do not count sleep.
 LOOK_INTERVAL = 1.0
+#: The longest wait for a step of the thread, in seconds: a step takes less than a millisecond.
+STEP_TIMEOUT = 1.0
 #: The states of a seat in which its event stream is open.
 STREAMED = ("active", "offline", "grace")
 
@@ -110,6 +112,20 @@ class Driver:
     def release(self, key: int) -> None:
         """Starts the release of a seat. Raises ``Closed``."""
         self._post(lambda: self._step(key, Signal.RELEASE))
+
+    def forget(self, key: int) -> None:
+        """Releases a seat that the server refused, and returns once its instance id is free for the next acquire.
+
+        The id of a seat in doubt stays taken for as long as its release is on its way. Raises ``Closed``.
+        """
+        seen = threading.Event()
+
+        def step() -> None:
+            self._step(key, Signal.RELEASE)
+            seen.set()
+
+        self._post(step)
+        seen.wait(STEP_TIMEOUT)
 
     def wake(self) -> None:
         """Makes every seat ask the server at once. Raises ``Closed``."""

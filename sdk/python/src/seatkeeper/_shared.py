@@ -9,6 +9,7 @@ from typing import Callable, Optional
 from . import _clock
 from ._core.events import Finish
 from ._core.state import State
+from ._state_dir import Slot
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,9 @@ class Session:
 class Shared:
     """One seat's state, written by the driver alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, slot: Optional[Slot] = None) -> None:
+        #: The instance id of a seat of one process, until the release is over.
+        self.slot = slot
         #: The end of validity on the clock that counts sleep, in nanoseconds; 0 is invalid.
         self.valid_until = 0
         self.session = Session()
@@ -47,7 +50,9 @@ class Shared:
             listener(state)
 
     def finish(self, finish: Finish) -> None:
-        """Publishes the result of the release."""
+        """Publishes the result of the release, and leaves the instance id to the next process."""
+        if self.slot is not None:
+            self.slot.close()
         with self._changed:
             self._finish = finish
             self._changed.notify_all()

@@ -12,6 +12,8 @@ from ._threads import call_in_thread
 
 #: A function that returns a fresh bearer token, or an awaitable of one.
 TokenSource = Callable[[], Union[str, Awaitable[str]]]
+#: The shortest pause between two looks at the file of a token, in seconds.
+LOOK_INTERVAL = 1.0
 #: Fetches a token on the thread of the driver.
 Fetch = Callable[[], Awaitable[str]]
 
@@ -39,13 +41,37 @@ def from_text(token: str) -> Fetch:
     return fetch
 
 
-def from_file(path: Path) -> Fetch:
-    """Returns a source that reads a file at each refresh."""
+class FileToken:
+    """A source that reads a file at each refresh, and when the file has changed."""
 
-    async def fetch() -> str:
-        return await call_in_thread(lambda: path.read_text(encoding="utf-8"))
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        #: Identity, time of change and size of the file at the last reading.
+        self._read: Optional[tuple[int, int, int]] = None
+        self._look_at = 0.0
 
-    return fetch
+    async def __call__(self) -> str:
+        def read() -> tuple[tuple[int, int, int], str]:
+            # A change after the look is seen by the next look.
+            return self._look(), self._path.read_text(encoding="utf-8")
+
+        self._read, text = await call_in_thread(read)
+        return text
+
+    async def has_changed(self) -> bool:
+        """Looks at the file once per second at most, on a thread: a file server that hangs must delay no seat."""
+        now = asyncio.get_running_loop().time()
+        if now < self._look_at:
+            return False
+        self._look_at = now + LOOK_INTERVAL
+        try:
+            return await call_in_thread(self._look) != self._read
+        except OSError:
+            return False
+
+    def _look(self) -> tuple[int, int, int]:
+        found = self._path.stat()
+        return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def from_source(source: TokenSource, home: Optional[asyncio.AbstractEventLoop]) -> Fetch:
@@ -79,11 +105,15 @@ class TokenCache:
         return ""
 
     async def current(self, owner: str) -> str:
-        """Returns the token of the moment; the first call fetches it. Raises ``NoToken``."""
+        """Returns the token of the moment; the first call, or a file that changed, fetches it. Raises ``NoToken``."""
         if self._current is None:
             async with self._fetching:
                 if self._current is None:
                     self._current = await self._fresh()
+        elif isinstance(self._fetch, FileToken) and not self._fetching.locked():
+            async with self._fetching:
+                if await self._fetch.has_changed():
+                    await self.refresh(owner)
         return self._current
 
     def peek(self, owner: str) -> Optional[str]:

@@ -189,4 +189,4 @@ def _decode(answer: bytes, method: str) -> Response:
         raise TransportError(Failure.GARBAGE) from error
     seconds = response.getheader("Retry-After", "")
     retry_after = int(seconds) if seconds.isascii() and seconds.isdigit() and len(seconds) < 20 else None
-    return Response(response.status, retry_after, body)
+    return Response(response.status, retry_after, body, response.getheader("X-Request-Id"))

@@ -14,7 +14,7 @@ from ._core.plan import Plan
 from ._core.state import State
 from ._license_tokens import LicenseKey
 from ._mask import masked
-from ._shared import Shared
+from ._state_dir import Base, Slot, StateDir
 from ._threads import call_in_thread, post
 from ._tokens import TokenSource
 from .client import Connection, Wait, choose_program, choose_source, license_plan, raise_refusal
@@ -78,6 +78,7 @@ class AsyncClient:
         application: Optional[str] = None,
         application_version: Optional[str] = None,
         event_streams: bool = True,
+        state_dir: StateDir = Base.DEFAULT,
     ) -> None:
         """Describes the server at ``url``; must be called while the program's event loop runs.
 
@@ -87,7 +88,7 @@ class AsyncClient:
         home = asyncio.get_running_loop()
         source = choose_source(token, token_file, token_source, home)
         program = choose_program(application, application_version)
-        self._connection = Connection(source, url, ca_file, connect_timeout, program, event_streams)
+        self._connection = Connection(source, url, ca_file, connect_timeout, program, event_streams, state_dir)
 
     def license(self, key: str) -> AsyncLicense:
         """Returns the license with this key. No request is sent."""
@@ -133,6 +134,7 @@ class AsyncLicense:
         *,
         machine: str,
         instance: Optional[str] = None,
+        per_process: bool = False,
         wait: Wait = None,
         patience: float = 10.0,
         user_agent: Optional[str] = None,
@@ -143,7 +145,7 @@ class AsyncLicense:
         A cancelled call gives up, and gives back a seat that came too late.
         """
         program = self._connection.program
-        plan = license_plan(self._key, machine, instance, wait, patience, user_agent, metadata, program)
+        plan = license_plan(self._key, machine, instance, per_process, wait, patience, user_agent, metadata, program)
         return await _hold(self._connection, plan)
 
 
@@ -172,8 +174,8 @@ class AsyncDevice:
 
 async def _hold(connection: Connection, plan: Plan) -> AsyncSeat:
     """Acquires a seat, and waits for it."""
-    driver, shared = connection.driver(), Shared()
-    seat = AsyncSeat(driver.start(plan, shared), shared, driver)
+    key, shared, driver = connection.start(plan, await _take_slot(connection, plan))
+    seat = AsyncSeat(key, shared, driver)
     loop = asyncio.get_running_loop()
     states: asyncio.Queue[State] = asyncio.Queue()
     stop = shared.listen(lambda state: _tell(loop, states, state))
@@ -186,8 +188,26 @@ async def _hold(connection: Connection, plan: Plan) -> AsyncSeat:
         raise
     finally:
         stop()
-    raise_refusal(state, driver, seat._key)
+    raise_refusal(state, seat)
     return seat
+
+
+async def _take_slot(connection: Connection, plan: Plan) -> Optional[Slot]:
+    """Takes the instance id of a seat of one process on another thread, for the state directory may be a slow one."""
+    take = connection.slot_taker(plan)
+    if take is None:
+        return None
+    taking = asyncio.ensure_future(call_in_thread(take))
+    try:
+        return await asyncio.shield(taking)
+    except asyncio.CancelledError:
+        taking.add_done_callback(_leave_slot)
+        raise
+
+
+def _leave_slot(taking: asyncio.Future[Slot]) -> None:
+    if not taking.cancelled() and taking.exception() is None:
+        taking.result().close()
 
 
 def _tell(loop: asyncio.AbstractEventLoop, states: asyncio.Queue[State], state: State) -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import dataclasses
 import os
 import ssl
 import threading
 import unicodedata
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Optional, Union
+from typing import Any, Callable, Optional, Union
 
 from . import _tokens
 from ._core.clocks import SECOND
@@ -23,11 +25,12 @@ from ._driver import Driver
 from ._license_tokens import LicenseKey
 from ._mask import masked
 from ._shared import Shared
+from ._state_dir import Base, Holder, Slot, StateDir, take_slot
 from ._tokens import TokenSource
 from ._transport import Server
 from ._version import SDK
 from .errors import Closed, Denied, Misuse, Offline
-from .seat import Seat
+from .seat import Seat, SeatView
 
 #: Seconds to wait for a free seat; ``None`` takes the first denial as final, ``"forever"`` has no end.
 Wait = Union[float, str, None]
@@ -47,6 +50,7 @@ class Connection:
         connect_timeout: float,
         program: Optional[dict[str, str]],
         event_streams: bool,
+        state_dir: StateDir,
     ) -> None:
         tls = ssl.create_default_context(cafile=str(ca_file)) if ca_file is not None else None
         urls = [url] if isinstance(url, str) else list(url)
@@ -55,6 +59,7 @@ class Connection:
         self._servers = [Server(address, tls, connect_timeout) for address in urls]
         self._source = source
         self._event_streams = event_streams
+        self._first_url, self._state_dir = urls[0], state_dir
         #: The program, as an acquire names it to the server.
         self.program = program
         self._driver: Optional[Driver] = None
@@ -76,6 +81,26 @@ class Connection:
                 self._driver = Driver(self._servers, self._source, self._event_streams)
                 atexit.register(self.close)
             return self._driver
+
+    def slot_taker(self, plan: Plan) -> Optional[Callable[[], Slot]]:
+        """Returns the function that takes the instance id of a seat of one process; ``None`` for every other plan."""
+        door = plan.door
+        if not isinstance(door, LicenseDoor) or not door.per_process or door.instance_id is not None:
+            return None
+        return partial(take_slot, self._state_dir, Holder(self._first_url, door.license_key, door.machine_id))
+
+    def start(self, plan: Plan, slot: Optional[Slot]) -> tuple[int, Shared, Driver]:
+        """Starts an acquire, and returns the seat's key, its state and its driver. Raises ``Closed``."""
+        if slot is not None and isinstance(plan.door, LicenseDoor):
+            plan = dataclasses.replace(plan, door=dataclasses.replace(plan.door, instance_id=slot.instance_id))
+        shared = Shared(slot)
+        try:
+            driver = self.driver()
+            return driver.start(plan, shared), shared, driver
+        except Closed:
+            if slot is not None:
+                slot.close()
+            raise
 
     def device_plan(self, door: DeviceDoor, wait: Wait, patience: float) -> Plan:
         """Returns the plan of an admission. Raises ``Misuse``."""
@@ -103,7 +128,7 @@ def choose_source(
     if token is not None:
         given.append(_tokens.from_text(token))
     if token_file is not None:
-        given.append(_tokens.from_file(Path(token_file)))
+        given.append(_tokens.FileToken(Path(token_file)))
     if isinstance(token_source, LicenseKey):
         given.append(token_source)
     elif token_source is not None:
@@ -134,6 +159,7 @@ def license_plan(
     license_key: str,
     machine: str,
     instance: Optional[str],
+    per_process: bool,
     wait: Wait,
     patience: float,
     user_agent: Optional[str],
@@ -143,7 +169,8 @@ def license_plan(
     """Returns the plan of an acquire. Raises ``Misuse``."""
     if not machine:
         raise Misuse("machine is empty: want a name of this machine that stays the same")
-    return door_plan(LicenseDoor(license_key, machine, instance, user_agent, metadata, client), wait, patience)
+    door = LicenseDoor(license_key, machine, instance, user_agent, metadata, client, per_process)
+    return door_plan(door, wait, patience)
 
 
 def door_plan(door: Door, wait: Wait, patience: float) -> Plan:
@@ -174,13 +201,15 @@ class Client:
         application: Optional[str] = None,
         application_version: Optional[str] = None,
         event_streams: bool = True,
+        state_dir: StateDir = Base.DEFAULT,
     ) -> None:
         """Describes the server at ``url``; sends no request and starts no thread.
 
         :param url: ``http://HOST:PORT`` or ``https://HOST:PORT``, or a list of nodes of one installation. The client
             stays with one node; after a failed connection, or a 503 without ``Retry-After``, the next node takes over.
         :param token: a fixed bearer token.
-        :param token_file: the file of the bearer token, read again when the server rejects the token.
+        :param token_file: the file of the bearer token, read again when the file changes, and when the server rejects
+            the token.
         :param token_source: a function that returns a fresh bearer token, called for the first request and when the
             server rejects the token; one call at a time serves every seat. Or a ``LicenseKey``.
         :param ca_file: the certificate authorities in PEM; without it the system's authorities are trusted.
@@ -189,10 +218,14 @@ class Client:
         :param application_version: the version of the program.
         :param event_streams: each seat keeps one connection open, and hears of its end within a second. Without, a
             seat opens no lasting connection, and hears of its end at its next heartbeat.
+        :param state_dir: the directory of the instance ids for ``acquire(per_process=True)``, which is used for nothing
+            else. Left out: ``$XDG_STATE_HOME/seatkeeper`` or ``$HOME/.local/state/seatkeeper``; on macOS
+            ``$HOME/Library/Application Support/Seatkeeper``; on Windows ``%LOCALAPPDATA%\\Seatkeeper``. With ``None``
+            each acquire has a random instance id.
         """
         source = choose_source(token, token_file, token_source, None)
         program = choose_program(application, application_version)
-        self._connection = Connection(source, url, ca_file, connect_timeout, program, event_streams)
+        self._connection = Connection(source, url, ca_file, connect_timeout, program, event_streams, state_dir)
 
     def license(self, key: str) -> License:
         """Returns the license with this key. No request is sent."""
@@ -243,6 +276,7 @@ class License:
         *,
         machine: str,
         instance: Optional[str] = None,
+        per_process: bool = False,
         wait: Wait = None,
         patience: float = 10.0,
         user_agent: Optional[str] = None,
@@ -253,6 +287,8 @@ class License:
 
         :param machine: a name of this machine that stays the same.
         :param instance: a name of this process, for licenses that count processes.
+        :param per_process: a name of this process from the state directory, for licenses that count processes. A
+            program that is started again after a crash gets its own seat back at once. ``instance`` prevails.
         :param wait: seconds to ask again while every seat is in use, or ``"forever"``.
         :param patience: seconds to try a server that does not answer; a longer ``wait`` prevails.
         :param user_agent: the program's name for itself, for the audit log; prevails over ``application``.
@@ -263,7 +299,7 @@ class License:
         waiting thread, such as ``KeyboardInterrupt``, gives up and gives back a seat that came too late.
         """
         program = self._connection.program
-        plan = license_plan(self._key, machine, instance, wait, patience, user_agent, metadata, program)
+        plan = license_plan(self._key, machine, instance, per_process, wait, patience, user_agent, metadata, program)
         return _hold(self._connection, plan, on_change)
 
 
@@ -300,26 +336,30 @@ class Device:
 
 def _hold(connection: Connection, plan: Plan, on_change: Optional[Callback]) -> Seat:
     """Acquires a seat, and waits for it."""
-    driver, shared = connection.driver(), Shared()
-    seat = Seat(driver.start(plan, shared), shared, driver, connection.dispatcher)
+    take = connection.slot_taker(plan)
+    key, shared, driver = connection.start(plan, take() if take is not None else None)
+    seat = Seat(key, shared, driver, connection.dispatcher)
     try:
         state = shared.wait_for(lambda state: state.kind != "acquiring", None)
     except BaseException:
         driver.release(seat._key)
         raise
-    raise_refusal(state, driver, seat._key)
+    raise_refusal(state, seat)
     if on_change is not None:
         seat.on_change(on_change)
     return seat
 
 
-def raise_refusal(state: Optional[State], driver: Driver, key: int) -> None:
+def raise_refusal(state: Optional[State], seat: SeatView) -> None:
     """Raises the error of an acquire that got no seat, and forgets the seat."""
     if state is None or state.kind == "released":
         raise Closed("the client is closed")
     if state.kind != "refused":
         return
-    driver.release(key)
+    if seat._shared.slot is None:
+        seat._driver.release(seat._key)
+    else:
+        seat._driver.forget(seat._key)
     if state.problem is not None:
         raise Denied(state.problem)
-    raise Offline(f"the server cannot be reached: {state.failure.value if state.failure else 'no answer'}")
+    raise Offline(state.failure, state.request_id)

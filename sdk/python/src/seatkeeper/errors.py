@@ -5,6 +5,35 @@ from __future__ import annotations
 from typing import Optional
 
 from ._core.problem import DeviceSession, FieldError, Holder, Problem
+from ._core.request import Failure
+
+#: What to do about a refusal, where the server's own text does not say so.
+_REMEDIES = {
+    "devices-full": "let the user choose one of `sessions`, and admit with `replace`",
+    "license-expired": "renew the license; `problem.contact_support` names the person to ask",
+    "license-full": "pass `wait` to wait for a seat, or ask one of `holders` to end its program",
+    "unauthenticated": "check the issuer, the audience and the end of the token",
+}
+#: What to do about a server that gives no usable answer.
+_OFFLINE_REMEDIES = {
+    Failure.REFUSED: "check the address, and that the server runs",
+    Failure.RESET_BEFORE_SEND: "check the network and the proxies on the way",
+    Failure.RESET_AFTER_SEND: "check the network and the proxies on the way",
+    Failure.TIMEOUT: "check the network, or raise `patience`",
+    Failure.TRUNCATED: "check the network and the proxies on the way",
+    Failure.GARBAGE: "check the address: another server or a proxy answers",
+    Failure.NO_TOKEN: "check the function or the file that the token comes from",
+    Failure.UNAVAILABLE: "try again later, or raise `patience`",
+}
+#: What to do about a loss.
+_LOSS_REMEDIES = {
+    "deadline": "the client acquires again once the server answers; check the network",
+    "unauthorized": "the token may no longer use the license: ask its issuer",
+    "evicted": "ask the user before the program acquires again",
+    "revoked": "ask the operator before the program acquires again",
+    "entitlement_ended": "renew the license",
+    "idle": "acquire again when the user is back; `activity` tells the server of work",
+}
 
 
 class SeatkeeperError(Exception):
@@ -13,6 +42,8 @@ class SeatkeeperError(Exception):
     #: The kind of error: a kind of problem of the server, ``offline``, ``lost``, ``unconfirmed``, ``released``,
     #: ``closed``, ``container``, ``no-machine-id`` or ``misuse``.
     code: str = "misuse"
+    #: The id of the request in the server's log, for the support; ``None`` if no answer of the server led to the error.
+    request_id: Optional[str] = None
 
 
 class Misuse(SeatkeeperError, ValueError):
@@ -23,8 +54,12 @@ class Denied(SeatkeeperError):
     """The server refused the seat."""
 
     def __init__(self, problem: Problem) -> None:
-        super().__init__(f"{problem.code}: {problem.detail or problem.title}")
+        wrong = ", ".join(f"{error.field} {error.message}" for error in problem.errors)
+        text = problem.detail or problem.title
+        told = problem.code + (f": {text}" if text else "") + (f" ({wrong})" if wrong else "")
+        super().__init__(_with_remedy(told, _REMEDIES.get(problem.code)))
         self.code = problem.code
+        self.request_id = problem.request_id
         #: The server's whole answer.
         self.problem = problem
 
@@ -54,6 +89,11 @@ class Offline(SeatkeeperError):
 
     code = "offline"
 
+    def __init__(self, failure: Optional[Failure], request_id: Optional[str] = None) -> None:
+        told = f"the server cannot be reached: {failure.value if failure else 'no answer'}"
+        super().__init__(_with_remedy(told, _OFFLINE_REMEDIES.get(failure) if failure else None))
+        self.request_id = request_id
+
 
 class Closed(SeatkeeperError):
     """The client is closed, or belongs to the parent of this process."""
@@ -80,9 +120,10 @@ class NotHeld(SeatkeeperError):
 class SeatLost(NotHeld):
     """The seat is lost."""
 
-    def __init__(self, reason: str, by: Optional[str], retry: bool) -> None:
+    def __init__(self, reason: str, by: Optional[str], retry: bool, request_id: Optional[str] = None) -> None:
         cause = f" by {by}" if by else ""
-        super().__init__("lost", f"the seat is lost: {reason}{cause}")
+        super().__init__("lost", _with_remedy(f"the seat is lost: {reason}{cause}", _LOSS_REMEDIES.get(reason)))
+        self.request_id = request_id
         #: The reason, in the server's words where the server told one: ``revoked``, ``evicted``, ``expired``,
         #: ``deadline``, ``unauthorized``, ``not_found`` and others.
         self.reason = reason
@@ -90,3 +131,8 @@ class SeatLost(NotHeld):
         self.by = by
         #: True if the client goes on trying to acquire.
         self.retry = retry
+
+
+def _with_remedy(told: str, remedy: Optional[str]) -> str:
+    """Returns the text of an error with the next step of its reader."""
+    return told if remedy is None else f"{told.rstrip('.')}. Remedy: {remedy}"

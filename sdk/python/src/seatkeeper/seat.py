@@ -53,10 +53,10 @@ class SeatView:
             raise Closed("the seat belongs to the parent of this process")
         state = self.state
         if state.kind == "lost":
-            raise SeatLost(state.reason or "ended", state.by, state.retry)
+            raise SeatLost(state.reason or "ended", state.by, state.retry, state.request_id)
         if state.kind == "released":
-            raise NotHeld("released", "the seat is released")
-        raise NotHeld("unconfirmed", "the seat is not confirmed")
+            raise NotHeld("released", "the seat is released: acquire another one")
+        raise NotHeld("unconfirmed", "the seat is not confirmed: wait until its state is active again")
 
     def activity(self) -> None:
         """Notes that the user did something; each later heartbeat tells the server the seconds since the last call.
@@ -79,6 +79,15 @@ class SeatView:
     def seats(self) -> Optional[tuple[int, int]]:
         """The seats in use and in total, at the time of the grant."""
         return self._shared.session.seats
+
+    @property
+    def warning(self) -> Optional[str]:
+        """The reason for which a seat of one process got a random instance id; ``None`` if all is well.
+
+        The text begins with ``no-home``, ``unusable``, ``not-a-directory``, ``foreign-owner``,
+        ``writable-by-others`` or ``no-free-slot``, and names the place.
+        """
+        return self._shared.slot.warning if self._shared.slot is not None else None
 
 
 class Seat(SeatView):

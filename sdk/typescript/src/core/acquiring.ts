@@ -60,7 +60,7 @@ export class Acquiring implements Phase {
         return this.#answered(outcome, context);
       case "failed":
         this.#orphan = afterFailure(this.#orphan, outcome.failure);
-        return this.#failed(outcome.failure, undefined, context);
+        return this.#failed(outcome.failure, undefined, undefined, context);
       case undefined:
         return this;
     }
@@ -72,9 +72,9 @@ export class Acquiring implements Phase {
     this.#orphan = afterSetback(this.#orphan, answer, context.plan.door);
     switch (answer.kind) {
       case "transient":
-        return this.#failed(answer.failure, answer.retryAfter, context);
+        return this.#failed(answer.failure, answer.retryAfter, answer.requestId, context);
       case "hopeless":
-        return this.#ended(unreachable("unavailable"));
+        return this.#ended(unreachable("unavailable", answer.requestId));
       case "unauthenticated":
         if (reply.refreshed) return this.#ended(denied(answer.problem));
         this.#exchange = refreshToken(context);
@@ -96,11 +96,11 @@ export class Acquiring implements Phase {
     return this;
   }
 
-  #failed(failure: Failure, retryAfter: Micros | undefined, context: Context): Phase {
+  #failed(failure: Failure, retryAfter: Micros | undefined, requestId: string | undefined, context: Context): Phase {
     const patience = this.#began + context.plan.patience;
     const over = Math.max(this.#over(context) ?? patience, patience);
     let at = this.#retry.afterFailure(context.now, INTERVAL, retryAfter, context.jitter);
-    if (this.#isLast || context.passed(over)) return this.#ended(unreachable(failure));
+    if (this.#isLast || context.passed(over)) return this.#ended(unreachable(failure, requestId));
     if (at >= over) {
       // Jitter keeps a fleet from a common last try.
       this.#isLast = true;

@@ -44,9 +44,10 @@ export type Setback =
       readonly retryAfter?: Micros | undefined;
       /** The server may have carried the request out. */
       readonly isInDoubt: boolean;
+      readonly requestId?: string | undefined;
     }
   /** The server cannot do this at all: the next try comes no sooner than the next heartbeat. */
-  | { readonly kind: "hopeless" }
+  | { readonly kind: "hopeless"; readonly requestId?: string | undefined }
   /** The token is not accepted. */
   | { readonly kind: "unauthenticated"; readonly problem: Problem }
   /** The server refuses the request itself. */
@@ -136,15 +137,15 @@ function reacquires(members: Members): boolean | undefined {
 
 function setback(response: Response): Setback {
   const { status } = response;
-  const problem = parseProblem(status, response.body);
-  if (status === 401) return { kind: "unauthenticated", problem: problem ?? unnamed(status) };
-  if (status === 501 || status === 505) return { kind: "hopeless" };
+  const problem = parseProblem(response);
+  if (status === 401) return { kind: "unauthenticated", problem: problem ?? unnamed(response) };
+  if (status === 501 || status === 505) return { kind: "hopeless", requestId: response.requestId };
   if (status === 408 || status === 429 || (status >= 500 && status <= 599)) {
     const header = span(response.retryAfter);
     const told = pauseOf(problem);
     const retryAfter = header === undefined ? told : Math.max(header, told ?? 0);
     // A rate limit rejects a request before any work.
-    return { kind: "transient", failure: "unavailable", retryAfter, isInDoubt: status !== 429 };
+    return { kind: "transient", failure: "unavailable", retryAfter, isInDoubt: status !== 429, requestId: response.requestId };
   }
   if (status >= 400 && status <= 499 && problem !== undefined) return { kind: "refused", problem };
   // A page of a proxy, a redirect or an unknown success tells nothing about the seat.

@@ -148,20 +148,20 @@ export class Holding implements Phase {
   #refused(problem: Problem, context: Context): Phase {
     switch (problem.status) {
       case 403:
-        return new Ended(lost("unauthorized", undefined, false), known(this.lease));
+        return new Ended(lost("unauthorized", undefined, false, problem.requestId), known(this.lease));
       case 404:
-        return this.#over("not_found", undefined, context);
+        return this.#over("not_found", undefined, problem.requestId, context);
       case 410:
-        return this.#gone(goneReason(problem), problem.by, context);
+        return this.#gone(goneReason(problem), problem.by, problem.requestId, context);
       default:
         return this.#hopeless(true, context);
     }
   }
 
   /** The server confirms the end. The stream may know the cause that the answer leaves out. */
-  #gone(reason: string, by: string | undefined, context: Context): Phase {
+  #gone(reason: string, by: string | undefined, requestId: string | undefined, context: Context): Phase {
     const end = this.#toldEnd;
-    return this.#over(reason, by ?? (end?.reason === reason ? end.by : undefined), context);
+    return this.#over(reason, by ?? (end?.reason === reason ? end.by : undefined), requestId, context);
   }
 
   #hopeless(isRefused: boolean, context: Context): Phase {
@@ -172,19 +172,19 @@ export class Holding implements Phase {
   }
 
   /** The session is over: acquires again where the policy allows. */
-  #over(reason: string, by: string | undefined, context: Context): Phase {
+  #over(reason: string, by: string | undefined, requestId: string | undefined, context: Context): Phase {
     if (this.lease.reacquires && reason === "expired") {
       return this.#regaining().afterEnd(reason, context.now + part(SPREAD, context.jitter), context);
     }
     if (this.lease.reacquires && reason === "not_found") return this.#regaining().afterEnd(reason, undefined, context);
-    return new Ended(lost(reason, by, false));
+    return new Ended(lost(reason, by, false, requestId));
   }
 
   #failed(retryAfter: Micros | undefined, context: Context): Phase {
     const end = this.#toldEnd;
     this.#toldEnd = undefined;
     // No answer contradicts the stream.
-    if (end !== undefined) return this.#over(end.reason, end.by, context);
+    if (end !== undefined) return this.#over(end.reason, end.by, undefined, context);
     this.#fail();
     this.#exchange = waiting(
       this.#retry.afterFailure(context.now, this.lease.interval, retryAfter, context.jitter),

@@ -1,4 +1,5 @@
 import { type Micros, SECOND } from "./clocks.js";
+import type { Response } from "./request.js";
 
 /** A holder of a seat. */
 export interface Holder {
@@ -48,6 +49,8 @@ export interface Problem {
   readonly by?: string | undefined;
   /** The person to ask about an expired license. */
   readonly contactSupport?: string | undefined;
+  /** The id of the request in the server's log. */
+  readonly requestId?: string | undefined;
 }
 
 /** The members of a JSON object. */
@@ -57,12 +60,12 @@ export type Members = Readonly<Record<string, unknown>>;
 const RETRY_AFTER_SECONDS_MAX = 86_400;
 
 /** Returns the problem of an answer that has a status alone. */
-export function unnamed(status: number): Problem {
-  return { status, code: codeOf("", status), title: "", holders: [], devices: [], errors: [] };
+export function unnamed({ status, requestId }: Response): Problem {
+  return { status, code: codeOf("", status), title: "", holders: [], devices: [], errors: [], requestId };
 }
 
-/** Parses a body; `undefined` if the body has neither `type` nor `title`, for then some proxy answered. */
-export function parseProblem(status: number, body: string): Problem | undefined {
+/** Parses the body of an answer; `undefined` if the body has neither `type` nor `title`, for then some proxy answered. */
+export function parseProblem({ status, body, requestId }: Response): Problem | undefined {
   const members = parseObject(body);
   if (members === undefined) return undefined;
   const type = text(members["type"]) ?? "";
@@ -85,6 +88,7 @@ export function parseProblem(status: number, body: string): Problem | undefined 
     reason: text(members["reason"]),
     by: text(members["by"]),
     contactSupport: text(members["contact_support"]),
+    requestId,
   };
 }
 

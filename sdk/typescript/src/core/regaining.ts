@@ -148,18 +148,18 @@ export class Regaining implements Phase {
       case "refused":
         return this.#onlyRenews
           ? this.#heartbeatRefused(setback.problem, context)
-          : new Ended(lost(this.#reason, undefined, false), this.#orphan);
+          : new Ended(lost(this.#reason, undefined, false, setback.problem.requestId), this.#orphan);
     }
   }
 
   #heartbeatRefused(problem: Problem, context: Context): Phase {
     switch (problem.status) {
       case 403:
-        return new Ended(lost("unauthorized", undefined, false), this.#orphan);
+        return new Ended(lost("unauthorized", undefined, false, problem.requestId), this.#orphan);
       case 404:
-        return new Ended(lost("not_found", undefined, false));
+        return new Ended(lost("not_found", undefined, false, problem.requestId));
       case 410:
-        return new Ended(lost(goneReason(problem), problem.by, false));
+        return new Ended(lost(goneReason(problem), problem.by, false, problem.requestId));
       default:
         this.isRefused = true;
         return this.#hopeless(context);

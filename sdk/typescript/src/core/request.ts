@@ -26,6 +26,8 @@ export interface Response {
   /** The header `Retry-After` in seconds, if the header is a number. */
   readonly retryAfter?: number | undefined;
   readonly body: string;
+  /** The header `X-Request-Id`: the id of the request in the server's log. */
+  readonly requestId?: string | undefined;
 }
 
 /** The way in which a request got no response. */

@@ -39,12 +39,20 @@ export interface Loss {
   readonly by: string | null;
   /** True if the client goes on trying to acquire. */
   readonly retry: boolean;
+  /** The id of the request in the server's log, if an answer told the loss. */
+  readonly requestId?: string | undefined;
 }
 
 /** The end of an acquire without a seat: the server's problem, or the last failure. */
 export type Refusal =
   | { readonly kind: "refused"; readonly code: string; readonly problem: Problem }
-  | { readonly kind: "refused"; readonly code: "offline"; readonly failure: Failure };
+  | {
+      readonly kind: "refused";
+      readonly code: "offline";
+      readonly failure: Failure;
+      /** The id of the request in the server's log, if the last try got an answer. */
+      readonly requestId?: string | undefined;
+    };
 
 /** The state of a seat at one instant. Points are microseconds on the client's clock that counts sleep. */
 export type State =
@@ -78,8 +86,8 @@ export function stateAt(state: State, now: Micros): State {
 }
 
 /** Returns the state of a seat that its program did not give up. */
-export function lost(reason: LossReason, by: string | undefined, retry: boolean): Loss {
-  return { kind: "lost", reason, by: by ?? null, retry };
+export function lost(reason: LossReason, by: string | undefined, retry: boolean, requestId?: string): Loss {
+  return { kind: "lost", reason, by: by ?? null, retry, ...(requestId && { requestId }) };
 }
 
 /** Returns the state after the server refused an acquire. */
@@ -87,7 +95,7 @@ export function denied(problem: Problem): Refusal {
   return { kind: "refused", code: problem.code, problem };
 }
 
-/** Returns the state after an acquire that the server did not answer. */
-export function unreachable(failure: Failure): Refusal {
-  return { kind: "refused", code: "offline", failure };
+/** Returns the state after an acquire that the server did not answer, or could not serve. */
+export function unreachable(failure: Failure, requestId?: string): Refusal {
+  return { kind: "refused", code: "offline", failure, ...(requestId && { requestId }) };
 }

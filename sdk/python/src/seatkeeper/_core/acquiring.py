@@ -63,7 +63,7 @@ class Acquiring(Phase):
             return self._answered(outcome, context)
         elif isinstance(outcome, Failure):
             self._orphan = orphans.after_failure(self._orphan, outcome)
-            return self._failed(outcome, None, context)
+            return self._failed(outcome, None, None, context)
         return self
 
     def _answered(self, reply: Reply, context: Context) -> Phase:
@@ -72,13 +72,13 @@ class Acquiring(Phase):
             return Holding.granted(answer, reply.sent, self._retry, context)
         self._orphan = orphans.after_setback(self._orphan, answer, context.plan.door)
         if answer.kind is Kind.TRANSIENT:
-            return self._failed(answer.failure, answer.retry_after, context)
+            return self._failed(answer.failure, answer.retry_after, reply.response.request_id, context)
         if answer.kind is Kind.HOPELESS:
-            return Ended(unreachable(Failure.UNAVAILABLE), self._orphan)
+            return Ended(unreachable(Failure.UNAVAILABLE, reply.response.request_id), self._orphan)
         if answer.kind is Kind.UNAUTHENTICATED and not reply.refreshed:
             self._exchange = exchanges.refresh_token(context)
             return self
-        problem = answer.problem or unnamed(reply.response.status)
+        problem = answer.problem or unnamed(reply.response.status, reply.response.request_id)
         if answer.kind is Kind.REFUSED and problem.code == context.plan.door.full:
             return self._full(problem, context)
         return Ended(denied(problem), self._orphan)
@@ -94,12 +94,14 @@ class Acquiring(Phase):
         self._exchange = Waiting(min(after(context.now, pause), over))
         return self
 
-    def _failed(self, failure: Failure, retry_after: Optional[int], context: Context) -> Phase:
+    def _failed(
+        self, failure: Failure, retry_after: Optional[int], request_id: Optional[str], context: Context
+    ) -> Phase:
         patience = after(self._began, context.plan.patience)
         over = max(self._over(context) or patience, patience)
         at = self._retry.after_failure(context.now, INTERVAL, retry_after, context.jitter)
         if self._last or context.passed(over):
-            return Ended(unreachable(failure), self._orphan)
+            return Ended(unreachable(failure, request_id), self._orphan)
         if at >= over:
             # Jitter keeps a fleet from a common last try.
             self._last = True

@@ -151,9 +151,9 @@ def _reacquires(members: dict[str, Any]) -> Optional[bool]:
 
 def _setback(response: Response) -> Setback:
     status = response.status
-    problem = problems.parse(status, response.body)
+    problem = problems.parse(status, response.body, response.request_id)
     if status == 401:
-        return Setback(Kind.UNAUTHENTICATED, problem=problem or problems.unnamed(status))
+        return Setback(Kind.UNAUTHENTICATED, problem=problem or problems.unnamed(status, response.request_id))
     if status in (501, 505):
         return Setback(Kind.HOPELESS)
     if status in (408, 429) or 500 <= status <= 599:

@@ -63,6 +63,8 @@ class LicenseDoor(Door):
     metadata: Optional[dict[str, Any]] = None
     #: The program and this package, for the audit log: ``name``, ``version`` and ``sdk``.
     client: Optional[dict[str, str]] = None
+    #: True if the driver is to find an ``instance_id`` in the state directory.
+    per_process: bool = False
 
     def acquire(self, session: Optional[str]) -> Call:
         optional = {

@@ -127,13 +127,13 @@ class Holding(Phase):
             return self._failed(None, context)
         problem = answer.problem
         if problem is not None and problem.status == 403:
-            return Ended(lost("unauthorized", None, False), Orphan.from_lease(self.lease))
+            return Ended(lost("unauthorized", None, False, problem.request_id), Orphan.from_lease(self.lease))
         if problem is not None and problem.status == 404:
-            return self._over("not_found", None, context)
+            return self._over("not_found", None, problem.request_id, context)
         if problem is not None and problem.status == 410:
             reason, told = gone_reason(problem), self._told_end
             by = told.by if problem.by is None and told is not None and told.reason == reason else problem.by
-            return self._over(reason, by, context)
+            return self._over(reason, by, problem.request_id, context)
         self._refused = problem is not None
         self._fail()
         self._exchange = Waiting(after_hopeless(context.now, self.lease.interval, context.jitter))
@@ -147,20 +147,20 @@ class Holding(Phase):
         self._due = self.lease.next_beat(sent, context.jitter)
         self._exchange = Waiting(self._due)
 
-    def _over(self, reason: str, by: Optional[str], context: Context) -> Phase:
+    def _over(self, reason: str, by: Optional[str], request_id: Optional[str], context: Context) -> Phase:
         """The session is over: acquires again where the policy allows."""
         if self.lease.reacquires and reason == "expired":
             at = after(context.now, part(SPREAD, context.jitter))
             return self._regaining().after_end(reason, at, context)
         if self.lease.reacquires and reason == "not_found":
             return self._regaining().after_end(reason, None, context)
-        return Ended(lost(reason, by, False))
+        return Ended(lost(reason, by, False, request_id))
 
     def _failed(self, retry_after: Optional[int], context: Context) -> Phase:
         end, self._told_end = self._told_end, None
         if end is not None:
             # No answer contradicts the stream.
-            return self._over(end.reason, end.by, context)
+            return self._over(end.reason, end.by, None, context)
         self._fail()
         at = self._retry.after_failure(context.now, self.lease.interval, retry_after, context.jitter)
         self._exchange = Waiting(at)

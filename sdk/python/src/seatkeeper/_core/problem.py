@@ -70,6 +70,8 @@ class Problem:
     by: Optional[str] = None
     #: The person to ask about an expired license.
     contact_support: Optional[str] = None
+    #: The id of the request in the server's log.
+    request_id: Optional[str] = None
 
     @property
     def pause(self) -> Optional[int]:
@@ -88,12 +90,12 @@ _CODES = {
 }
 
 
-def unnamed(status: int) -> Problem:
+def unnamed(status: int, request_id: Optional[str] = None) -> Problem:
     """Returns the problem of an answer that has a status alone."""
-    return Problem(status, _code("", status))
+    return Problem(status, _code("", status), request_id=request_id)
 
 
-def parse(status: int, body: bytes) -> Optional[Problem]:
+def parse(status: int, body: bytes, request_id: Optional[str] = None) -> Optional[Problem]:
     """Parses a body; ``None`` if the body has neither ``type`` nor ``title``, for then some proxy answered."""
     members = parse_object(body)
     if members is None:
@@ -114,6 +116,7 @@ def parse(status: int, body: bytes) -> Optional[Problem]:
         reason=text(members, "reason"),
         by=text(members, "by"),
         contact_support=text(members, "contact_support"),
+        request_id=request_id,
     )
 
 

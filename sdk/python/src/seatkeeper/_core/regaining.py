@@ -142,13 +142,13 @@ class Regaining(Phase):
             return self._failed(None, context)
         problem = setback.problem
         if problem is not None and not self._only_renews:
-            return Ended(lost(self._reason, None, False), self._orphan)
+            return Ended(lost(self._reason, None, False, problem.request_id), self._orphan)
         if problem is not None and problem.status == 403:
-            return Ended(lost("unauthorized", None, False), self._orphan)
+            return Ended(lost("unauthorized", None, False, problem.request_id), self._orphan)
         if problem is not None and problem.status == 404:
-            return Ended(lost("not_found", None, False))
+            return Ended(lost("not_found", None, False, problem.request_id))
         if problem is not None and problem.status == 410:
-            return Ended(lost(gone_reason(problem), problem.by, False))
+            return Ended(lost(gone_reason(problem), problem.by, False, problem.request_id))
         if self._only_renews:
             self._refused = problem is not None
         self._exchange = Waiting(after_hopeless(context.now, self.lease.interval, context.jitter))

@@ -38,6 +38,8 @@ class Response:
     #: The header ``Retry-After`` in seconds, if the header is a number.
     retry_after: Optional[int]
     body: bytes
+    #: The header ``X-Request-Id``: the id of the request in the server's log.
+    request_id: Optional[str] = None
 
 
 class Failure(enum.Enum):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Optional
 
 from .problem import Problem
@@ -31,6 +31,8 @@ class State:
     problem: Optional[Problem] = None
     #: In ``refused``: the last failure, if the server did not answer.
     failure: Optional[Failure] = None
+    #: In ``lost`` and ``refused``: the id of the request in the server's log, if an answer brought the state.
+    request_id: Optional[str] = field(default=None, compare=False)
 
     def is_like(self, other: State) -> bool:
         """Returns true if ``other`` is the same state but for a deadline that moved."""
@@ -39,16 +41,16 @@ class State:
         return self == other
 
 
-def lost(reason: str, by: Optional[str], retry: bool) -> State:
+def lost(reason: str, by: Optional[str], retry: bool, request_id: Optional[str] = None) -> State:
     """Returns the state of a seat that its program did not give up."""
-    return State("lost", reason=reason, by=by, retry=retry)
+    return State("lost", reason=reason, by=by, retry=retry, request_id=request_id)
 
 
 def denied(problem: Problem) -> State:
     """Returns the state after the server refused an acquire."""
-    return State("refused", code=problem.code, problem=problem)
+    return State("refused", code=problem.code, problem=problem, request_id=problem.request_id)
 
 
-def unreachable(failure: Failure) -> State:
-    """Returns the state after an acquire that the server did not answer."""
-    return State("refused", code="offline", failure=failure)
+def unreachable(failure: Failure, request_id: Optional[str] = None) -> State:
+    """Returns the state after an acquire that the server did not answer, or could not serve."""
+    return State("refused", code="offline", failure=failure, request_id=request_id)

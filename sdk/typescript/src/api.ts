@@ -1,0 +1,21 @@
+/** The names that the package exports on every platform, but for `Client`. */
+
+export {
+  type AcquireOptions,
+  type AdmitOptions,
+  type Application,
+  type ClientOptions,
+  type Device,
+  type DeviceIdentity,
+  type License,
+  type WaitOptions,
+} from "./client.js";
+export type { Seats } from "./core/answer.js";
+export type { DeviceType } from "./core/door.js";
+export type { FieldError, Holder, LiveDevice, Problem } from "./core/problem.js";
+export type { Failure } from "./core/request.js";
+export type { Loss, LossReason, Refusal, State } from "./core/state.js";
+export { DeniedError, OfflineError, SeatkeeperError, SeatLostError } from "./errors.js";
+export { LicenseKey } from "./license-key.js";
+export type { Seat } from "./seat.js";
+export type { TokenSource } from "./tokens.js";
