@@ -11,7 +11,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::json;
 
 use crate::harness::{BIN, Harness, eventually};
-use crate::started::{code, end_reasons, license, live, until_live};
+use crate::started::{code, end_reasons, license, live, pid_in, until_live, until_stopped};
 
 const CTRL_C: &str = "\x03";
 const CTRL_BACKSLASH: &str = "\x1c";
@@ -137,6 +137,31 @@ async fn ctrl_z_gives_the_terminal_back_and_keeps_the_seat() {
     terminal.until("code 6");
     until_live(&harness, 0).await;
     assert_eq!(code(terminal.shell), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_command_that_reads_in_the_background_stops_again_and_continues() {
+    let harness = Harness::open();
+    let ttl = Duration::from_secs(2);
+    let license = harness.license_with(json!({ "max_seats": 1, "ttl_seconds": ttl.as_secs() })).await;
+    let (key, file) = (license["license_key"].as_str().unwrap(), harness.path("run"));
+    let command = format!("echo $PPID > {0}; echo ready; read line; echo read $line; exit 6", file.display());
+    let run = run(&harness, key, "", &command);
+    let script = format!("{run}; echo stopped; bg; echo background; read go; fg; echo code $?");
+    let mut terminal = Terminal::start(&script);
+    terminal.until("ready");
+    let pid = pid_in(&file);
+    terminal.press(CTRL_Z);
+    terminal.until("background");
+    until_stopped(pid);
+    tokio::time::sleep(ttl * 3).await;
+    assert_eq!(live(&harness).await.len(), 1, "the seat outlives the TTL");
+    until_stopped(pid);
+    terminal.press("go\n");
+    terminal.press("hello\n");
+    terminal.until("read hello");
+    terminal.until("code 6");
+    until_live(&harness, 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

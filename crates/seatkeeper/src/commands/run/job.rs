@@ -85,7 +85,10 @@ impl Job {
                     // A client that is closed sends no heartbeats.
                     let _ = held.client.pause().await;
                 }
+                // The call returns when the shell has continued `run`. A handler for CONT would come too late: a command that
+                // reads in the background stops at once, and the kernel drops a pending CONT for a signal to stop.
                 let _ = kill_process(getpid(), Signal::STOP);
+                self.end_keeper(seats).await;
             }
         }
         Ok(())
