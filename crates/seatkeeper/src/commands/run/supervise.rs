@@ -159,6 +159,10 @@ impl<'a> Watched<'a> {
                 ));
                 Standing::Unconfirmed
             }
+            State::Offline { .. } if left == 0 => {
+                self.story.tell(format_args!("the seat of {license} is not confirmed; asking the server"));
+                Standing::Unconfirmed
+            }
             State::Offline { .. } => {
                 self.story.tell(format_args!(
                     "the server does not answer; the seat of {license} is kept for {left} s"
