@@ -94,6 +94,15 @@ impl Client {
         let _ = self.commands.send(Command::Wake);
     }
 
+    /// Stops the timers of every seat until [`wake`](Self::wake), before a signal stops the process. The
+    /// seats stay held only if another process of the same holder sends heartbeats meanwhile. Without a pause, a process
+    /// would tell a loss on continuing after a deadline.
+    pub async fn pause(&self) -> Result<(), Error> {
+        let (done, paused) = oneshot::channel();
+        self.commands.send(Command::Pause { done }).map_err(|_| Error::Closed)?;
+        paused.await.map_err(|_| Error::Closed)
+    }
+
     /// Gives every seat of the client back, also the seat of an acquire in flight, within two seconds. Later acquires fail with
     /// [`Error::Closed`]. The result is [`Finish::GivenBack`] if the server holds no seat of the client any more.
     ///

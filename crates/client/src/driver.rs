@@ -24,7 +24,9 @@ pub(crate) enum Command {
     Start { key: SeatKey, plan: Box<Plan>, shared: Arc<Shared>, slot: Option<Slot> },
     Event { key: SeatKey, event: Event },
     Release { key: SeatKey, done: oneshot::Sender<Finish> },
+    Leave { key: SeatKey },
     Wake,
+    Pause { done: oneshot::Sender<()> },
     Close { done: oneshot::Sender<Finish> },
 }
 
@@ -104,6 +106,8 @@ pub(crate) struct Driver {
     /// One for each owner of a token with a seat.
     keepers: HashMap<TokenOwner, TokenKeeper>,
     last: Now,
+    /// The timers stand still until [`Command::Wake`].
+    paused: bool,
     closing: Option<Closing>,
 }
 
@@ -131,6 +135,7 @@ impl Driver {
             ends: event_streams.then(EndChannel::new),
             keepers: HashMap::new(),
             last: clock::now(),
+            paused: false,
             closing: None,
         }
     }
@@ -160,12 +165,18 @@ impl Driver {
     }
 
     fn pause(&self) -> Duration {
+        if self.paused {
+            return LOOK_INTERVAL;
+        }
         let now = clock::now();
         self.timers.first().map_or(LOOK_INTERVAL, |(at, _)| at.remaining(now)).min(LOOK_INTERVAL)
     }
 
     /// Fires the timers that are due; after a sleep of the host, steps every machine.
     fn tick(&mut self) {
+        if self.paused {
+            return;
+        }
         let now = clock::now();
         let due: Vec<SeatKey> = if now.slept_since(self.last) {
             self.seats.keys().copied().collect()
@@ -188,7 +199,16 @@ impl Driver {
                     self.step(key, Event::Release);
                 }
             }
-            Command::Wake => self.step_all(&Event::Wake),
+            Command::Leave { key } => self.leave(key),
+            Command::Wake => {
+                self.paused = false;
+                self.step_all(&Event::Wake);
+            }
+            Command::Pause { done } => {
+                self.paused = true;
+                // The program may have stopped to wait.
+                let _ = done.send(());
+            }
             Command::Close { done } => {
                 self.closing.get_or_insert_default().waiting.push(done);
                 self.step_all(&Event::Release);
@@ -430,6 +450,19 @@ impl Driver {
             }
         });
         entry.stream = Some(Stream { session, started_with: generation, status: StreamStatus::Open(handle) });
+    }
+
+    /// Stops the machine of a seat without a release.
+    fn leave(&mut self, key: SeatKey) {
+        let Some(entry) = self.seats.get_mut(&key) else { return };
+        if let Some((_, handle)) = entry.flight.take() {
+            handle.abort();
+        }
+        if let Some(at) = entry.wake_at {
+            self.timers.remove(&(at, key));
+        }
+        entry.shared.publish(State::Released, true);
+        self.forget(key);
     }
 
     /// Removes a seat, and the keeper of its token with the token's last seat.

@@ -142,6 +142,13 @@ impl Seat {
         self.give_back().await
     }
 
+    /// Stops the heartbeats without a release, if a second program keeps the seat for the holder. Otherwise the seat is
+    /// free after the TTL.
+    pub fn leave(self) {
+        // A driver that is gone sends no heartbeats.
+        let _ = self.commands.send(Command::Leave { key: self.key });
+    }
+
     /// Gives the seat back, within two seconds. The request is sent by the first poll, also if the future is dropped then.
     pub(crate) async fn give_back(&self) -> Result<Finish, Error> {
         let (done, finish) = oneshot::channel();

@@ -67,6 +67,9 @@ pub(crate) enum Command {
     /// Become the command of `run`, which gets a signal when `run` is killed
     #[command(name = run::EXEC, hide = true)]
     Exec(run::ExecArgs),
+    /// Keep the seats of a stopped `run`
+    #[command(name = run::KEEP, hide = true)]
+    Keep(run::KeepArgs),
 }
 
 /// Runs a command to its end, and returns the exit code of the process.
@@ -88,5 +91,6 @@ pub(crate) async fn dispatch(cli: Cli) -> Result<ExitCode, Error> {
         Command::Bench(args) => bench::run(&args).await,
         Command::Run(args) => run::run(args).await,
         Command::Exec(args) => run::exec(&args),
+        Command::Keep(args) => run::keep(args).await,
     }
 }

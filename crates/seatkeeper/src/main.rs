@@ -49,7 +49,8 @@ fn runtime_for(command: &Command) -> std::io::Result<tokio::runtime::Runtime> {
         | Command::Demo(_)
         | Command::Bench(_)
         | Command::Run(_)
-        | Command::Exec(_) => tokio::runtime::Builder::new_current_thread(),
+        | Command::Exec(_)
+        | Command::Keep(_) => tokio::runtime::Builder::new_current_thread(),
     };
     builder.enable_all().build()
 }

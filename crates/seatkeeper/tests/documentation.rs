@@ -265,7 +265,8 @@ fn the_page_on_run_goes_as_it_says() {
     let (told, log) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{told}{log}");
     let lines: Vec<_> = told.lines().filter(|line| !line.contains("  ")).collect();
-    let wanted = ["rendering", "exit code 7", "exit code 75", "mine at last", "no token needed"];
+    let seats = ["exit code 75", "mine at last", "one seat for both", "no token needed"];
+    let wanted = [&["rendering", "exit code 7"][..], &seats].concat();
     assert_eq!(lines, wanted, "{told}{log}");
 }
 

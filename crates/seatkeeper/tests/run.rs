@@ -19,10 +19,14 @@ mod exits;
 mod license_token;
 #[path = "run/loss.rs"]
 mod loss;
+#[path = "run/options.rs"]
+mod options;
 #[path = "run/signals.rs"]
 mod signals;
 #[path = "run/started.rs"]
 mod started;
+#[path = "run/terminal.rs"]
+mod terminal;
 #[path = "run/waits.rs"]
 mod waits;
 

@@ -1,23 +1,31 @@
 //! `seatkeeper run`: runs a command while holding a seat, and releases the seat on every way out.
 
 mod args;
+mod changes;
 mod child;
 mod error;
 mod exec;
 mod group;
+mod holder;
+mod job;
+mod keeper;
 mod program;
 mod report;
 mod seats;
+mod share;
 mod signals;
 mod story;
 mod supervise;
 
+use std::fs::OpenOptions;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Instant;
 
 pub(crate) use args::RunArgs;
 pub(crate) use error::RunError;
 pub(crate) use exec::{EXEC, ExecArgs, exec};
+pub(crate) use keeper::{KEEP, KeepArgs, keep};
 
 use super::Error;
 use report::{Ended, Report};
@@ -28,6 +36,10 @@ use story::Story;
 /// Finds the command, takes the seats, runs the command, releases the seats, and writes the report.
 pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Error> {
     let mut report = Report::default();
+    if let Some(path) = &args.report {
+        // A file that cannot be written must not cost the exit code of the command.
+        OpenOptions::new().create(true).append(true).open(path).map_err(RunError::ReportFile)?;
+    }
     let ended = held(&args, &mut report).await;
     let code = match &ended {
         Ok(code) => *code,
@@ -62,9 +74,12 @@ async fn held_by(
     story: Story,
     report: &mut Report,
 ) -> Result<Ended, RunError> {
-    let mut seats = seats::acquire(clients, args, signals, story).await?;
+    let began = Instant::now();
+    let seats = seats::acquire(clients, args, signals, story).await;
+    report.wait(began.elapsed());
+    let seats = seats?;
     report.admit(&seats);
-    let ended = supervise::run(program, args, &mut seats, signals, story).await;
+    let ended = supervise::run(program, args, &seats, signals, story).await;
     seats::release(seats, story).await;
     ended
 }

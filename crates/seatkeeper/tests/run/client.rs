@@ -11,7 +11,7 @@ use seatkeeper_testbed::proxy::{Network, Proxy};
 use serde_json::json;
 
 use crate::harness::Harness;
-use crate::started::{license, live, until_live};
+use crate::started::{license, live, recorded, until_live};
 
 fn client(harness: &Harness) -> Client {
     Client::builder(harness.url()).token(harness.token("ann")).build().unwrap()
@@ -171,4 +171,36 @@ async fn a_wake_asks_the_server_at_once() {
     states.wait_for(|state| matches!(state, State::Active { .. })).await.unwrap();
     assert_eq!(client.close().await.unwrap(), Finish::GivenBack);
     assert_eq!(live(&harness).await.len(), 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_program_keeps_the_seat_of_another_program_that_pauses() {
+    let harness = Harness::open();
+    let ttl = Duration::from_secs(2);
+    let license = harness.license_with(json!({ "max_seats": 1, "ttl_seconds": ttl.as_secs() })).await;
+    let key = license["license_key"].as_str().unwrap();
+    let (first, second) = (client(&harness), client(&harness));
+    let seat = first.license(key).machine("m1").acquire().await.unwrap();
+    let states = seat.watch();
+    let session = seat.session_id();
+    first.pause().await.unwrap();
+    let kept = second.license(key).machine("m1").acquire().await.unwrap();
+    assert_eq!(kept.session_id(), session);
+    tokio::time::sleep(ttl * 2).await;
+    assert!(!states.has_changed().unwrap(), "a paused client tells nothing: {:?}", seat.state());
+    assert_eq!(seat.check(), Err(CheckError::Unconfirmed), "the deadline has passed");
+    first.wake();
+    let mut states = states;
+    states.changed().await.unwrap();
+    states.wait_for(|state| matches!(state, State::Active { .. })).await.unwrap();
+    kept.leave();
+    tokio::time::sleep(ttl * 2).await;
+    assert_eq!(
+        (seat.check(), seat.session_id()),
+        (Ok(()), session),
+        "a program that leaves releases nothing"
+    );
+    assert_eq!(seat.release().await.unwrap(), Finish::GivenBack);
+    assert_eq!(recorded(&harness, "admitted").await, 1);
+    until_live(&harness, 0).await;
 }

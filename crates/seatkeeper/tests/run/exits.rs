@@ -75,6 +75,10 @@ async fn a_report_tells_our_code_from_the_commands() {
     assert_eq!((&own["outcome"], &own["exit_code"]), (&json!("exited"), &json!(75)), "{own}");
     assert_eq!(own["session_ids"].as_array().unwrap().len(), 1);
 
+    let nowhere = run(&harness, &key, &["--report", "/no/such/folder/report"]).arg("true").status().unwrap();
+    assert_eq!(nowhere.code(), Some(2), "a report that cannot be written costs no seat");
+    assert_eq!(recorded(&harness, "admitted").await, 1);
+
     run(&harness, &full, &options).arg("true").status().unwrap();
     let ours = report();
     assert_eq!((&ours["outcome"], &ours["exit_code"]), (&json!("no-seat"), &json!(75)), "{ours}");

@@ -1,10 +1,13 @@
 //! A lost seat stops the command; an outage shorter than the TTL has no effect.
 
-use rustix::process::Signal;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use seatkeeper_testbed::proxy::Proxy;
 use serde_json::json;
 
 use crate::harness::Harness;
-use crate::started::{code, live, pid_in, run, send, until_gone, until_live};
+use crate::started::{code, end_reasons, live, pid_in, recorded, run, run_at, until_gone, until_live};
 
 async fn short_license(harness: &Harness, ttl_seconds: u64) -> String {
     let license = harness.license_with(json!({ "max_seats": 1, "ttl_seconds": ttl_seconds })).await;
@@ -22,11 +25,17 @@ async fn a_revoked_seat_stops_the_command() {
     let harness = Harness::open();
     let key = short_license(&harness, 3).await;
     let file = harness.path("revoked");
-    let script = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 600", file.display());
+    let script = format!(
+        "trap 'echo TERM > {0}-signal; exit 0' TERM; echo $$ > {0}.new; mv {0}.new {0}; while :; do sleep 0.05; done",
+        file.display()
+    );
     let run = run(&harness, &key, &[]).args(["sh", "-c", &script]).spawn().unwrap();
     let pid = pid_in(&file);
+    let began = Instant::now();
     revoke(&harness).await;
     assert_eq!(code(run), Some(76));
+    println!("revoked: the command was stopped {:?} after the start of `sessions revoke`", began.elapsed());
+    assert_eq!(std::fs::read_to_string(harness.path("revoked-signal")).unwrap(), "TERM\n");
     until_gone(pid);
     assert_eq!(live(&harness).await.len(), 0, "no second session of a revoked holder");
 }
@@ -40,7 +49,7 @@ async fn a_command_may_go_on_without_its_seat_if_told_so() {
     let path = harness.path("report.json");
     let options = ["--on-lost", "warn", "--report", path.to_str().unwrap()];
     let mut run = run(&harness, &key, &options);
-    let mut run = run.args(["sh", "-c", &script]).stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let mut run = run.args(["sh", "-c", &script]).stderr(Stdio::piped()).spawn().unwrap();
     until_live(&harness, 1).await;
     revoke(&harness).await;
     let mut lines = std::io::BufRead::lines(std::io::BufReader::new(run.stderr.take().unwrap()));
@@ -53,17 +62,37 @@ async fn a_command_may_go_on_without_its_seat_if_told_so() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn a_server_that_stands_still_for_half_the_ttl_costs_nothing() {
-    let harness = Harness::open();
-    let key = short_license(&harness, 30).await;
+async fn a_killed_server_that_is_back_after_half_the_ttl_costs_nothing() {
+    let mut harness = Harness::open();
+    let (ttl, began) = (Duration::from_secs(30), Instant::now());
+    let key = short_license(&harness, ttl.as_secs()).await;
+    let proxy = Proxy::start(address(&harness), 1).await;
+    let url = format!("http://{}", proxy.address());
     let flag = harness.path("flag");
     let script = format!("until test -e {}; do sleep 0.1; done; exit 5", flag.display());
-    let run = run(&harness, &key, &[]).args(["sh", "-c", &script]).spawn().unwrap();
+    let run = run_at(&harness, &url, &key, &[]).args(["sh", "-c", &script]).stderr(Stdio::piped()).spawn();
+    let run = run.unwrap();
     until_live(&harness, 1).await;
-    send(harness.pid(), Signal::STOP);
-    tokio::time::sleep(std::time::Duration::from_secs(15)).await;
-    send(harness.pid(), Signal::CONT);
+    let session = live(&harness).await[0]["session_id"].clone();
+    harness.kill();
+    tokio::time::sleep(ttl / 2).await;
+    harness.start();
+    proxy.redirect(address(&harness));
+    assert_eq!(live(&harness).await[0]["session_id"], session);
+    // A command that had lost its seat would have a signal by now.
+    tokio::time::sleep((ttl * 2).saturating_sub(began.elapsed())).await;
     std::fs::write(&flag, "").unwrap();
-    assert_eq!(code(run), Some(5));
+    let output = tokio::task::spawn_blocking(|| run.wait_with_output()).await.unwrap().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    assert!(!said.contains("lost") && said.contains("held again"), "{said}");
     until_live(&harness, 0).await;
+    assert_eq!(
+        (recorded(&harness, "admitted").await, end_reasons(&harness).await),
+        (1, vec!["released".to_owned()])
+    );
+}
+
+fn address(harness: &Harness) -> std::net::SocketAddr {
+    harness.url().trim_start_matches("http://").parse().unwrap()
 }

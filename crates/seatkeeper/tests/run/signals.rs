@@ -2,11 +2,14 @@
 
 use std::time::{Duration, Instant};
 
+use chrono::{DateTime, TimeDelta};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::harness::Harness;
-use crate::started::{code, license, pid_in, run, send, until_gone, until_live};
+use crate::harness::{Harness, eventually};
+use crate::started::{
+    code, end_reasons, license, live, pid_in, run, send, until_gone, until_live, until_stopped,
+};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_signal_ends_the_whole_group_and_frees_the_seat() {
@@ -23,12 +26,77 @@ async fn a_signal_ends_the_whole_group_and_frees_the_seat() {
         let began = Instant::now();
         send(run.id(), signal);
         assert_eq!(code(run), Some(wanted));
-        println!("{wanted}: ended after {:?}", began.elapsed());
+        let ended = began.elapsed();
         until_gone(grandchild);
         until_live(&harness, 0).await;
+        println!("{wanted}: ended after {ended:?}, and the seat was free after {:?}", began.elapsed());
         // Half of the time limit before SIGKILL: the group ended without being killed.
         assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_stopped_command_keeps_its_seat_and_continues() {
+    let harness = Harness::open();
+    let ttl = Duration::from_secs(2);
+    let license = harness.license_with(json!({ "max_seats": 1, "ttl_seconds": ttl.as_secs() })).await;
+    let key = license["license_key"].as_str().unwrap();
+    let (file, flag) = (harness.path("stopped"), harness.path("flag"));
+    let script = format!(
+        "echo $$ > {0}.new; mv {0}.new {0}; until test -e {1}; do sleep 0.05; done; exit 5",
+        file.display(),
+        flag.display()
+    );
+    let run = run(&harness, key, &[]).args(["sh", "-c", &script]).spawn().unwrap();
+    let pid = pid_in(&file);
+    let session = live(&harness).await[0]["session_id"].clone();
+    send(run.id(), Signal::TSTP);
+    until_stopped(pid);
+    std::fs::write(&flag, "").unwrap();
+    tokio::time::sleep(ttl * 3).await;
+    assert_eq!(live(&harness).await[0]["session_id"], session, "the seat outlives the TTL");
+    until_stopped(pid);
+    send(run.id(), Signal::CONT);
+    assert_eq!(code(run), Some(5));
+    until_live(&harness, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_stopped_command_ends_by_the_signal_to_end() {
+    let harness = Harness::open();
+    let key = license(&harness, 1).await;
+    let file = harness.path("stopped");
+    let script = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 600", file.display());
+    let run = run(&harness, &key, &["--stop-timeout", "1h"]).args(["sh", "-c", &script]).spawn().unwrap();
+    let pid = pid_in(&file);
+    send(pid, Signal::STOP);
+    until_stopped(pid);
+    send(run.id(), Signal::TERM);
+    assert_eq!(code(run), Some(143));
+    until_live(&harness, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn orphans_of_the_command_leave_no_zombies() {
+    let harness = Harness::open();
+    let key = license(&harness, 1).await;
+    let (file, flag) = (harness.path("orphan"), harness.path("flag"));
+    let script = format!(
+        "(sh -c 'echo $$ > {0}.new; mv {0}.new {0}; until test -e {1}; do sleep 0.05; done' &); \
+         until test -e {1}-end; do sleep 0.05; done; exit 5",
+        file.display(),
+        flag.display()
+    );
+    let run = run(&harness, &key, &[]).args(["sh", "-c", &script]).spawn().unwrap();
+    let orphan = pid_in(&file);
+    let stat = || std::fs::read_to_string(format!("/proc/{orphan}/stat")).unwrap_or_default();
+    let is_adopted = || stat().contains(&format!(") S {} ", run.id()));
+    eventually("an adopted orphan", || if is_adopted() { Ok(()) } else { Err(stat()) });
+    std::fs::write(&flag, "").unwrap();
+    eventually("no zombie", || if stat().is_empty() { Ok(()) } else { Err(stat()) });
+    std::fs::write(harness.path("flag-end"), "").unwrap();
+    assert_eq!(code(run), Some(5));
+    until_live(&harness, 0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -55,8 +123,38 @@ async fn the_command_of_a_killed_run_ends_and_its_seat_is_free_after_the_ttl() {
     let script = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 600", file.display());
     let mut run = run(&harness, key, &[]).args(["sh", "-c", &script]).spawn().unwrap();
     let pid = pid_in(&file);
+    let id = live(&harness).await[0]["session_id"].as_str().unwrap().to_owned();
     run.kill().unwrap();
     run.wait().unwrap();
     until_gone(pid);
+    until_live(&harness, 0).await;
+    assert_eq!(end_reasons(&harness).await, ["expired"]);
+    let session = harness.admin().get(&format!("/api/v1/admin/sessions/{id}")).await.body;
+    let time = |field: &str| DateTime::parse_from_rfc3339(session[field].as_str().unwrap()).unwrap();
+    let silence = time("ended_at") - time("last_heartbeat_at");
+    println!("killed: the seat was free {silence} after the last heartbeat");
+    assert!(silence >= TimeDelta::seconds(2), "{session}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_run_under_nohup_outlives_the_hangup_of_its_terminal() {
+    let harness = Harness::open();
+    let key = license(&harness, 1).await;
+    let (file, flag) = (harness.path("pid"), harness.path("flag"));
+    let script = format!(
+        "echo $$ > {0}.new; mv {0}.new {0}; until test -e {1}; do sleep 0.05; done; exit 5",
+        file.display(),
+        flag.display()
+    );
+    let run = run(&harness, &key, &[]);
+    let mut nohup = std::process::Command::new("nohup");
+    nohup.arg(run.get_program()).args(run.get_args()).stdin(std::process::Stdio::null());
+    let run = nohup.args(["sh", "-c", &script]).spawn().unwrap();
+    pid_in(&file);
+    send(run.id(), Signal::HUP);
+    // A signal that counts would end the command before the second signal does.
+    send(run.id(), Signal::USR1);
+    std::fs::write(&flag, "").unwrap();
+    assert_eq!(code(run), Some(138), "USR1 ended the command");
     until_live(&harness, 0).await;
 }

@@ -53,9 +53,19 @@ pub(crate) async fn until_live(harness: &Harness, count: usize) -> Duration {
 
 /// Returns the number of audit records of an action.
 pub(crate) async fn recorded(harness: &Harness, action: &str) -> usize {
+    records(harness).await.iter().filter(|record| record["action"] == json!(action)).count()
+}
+
+/// Returns the reasons of all ended sessions.
+pub(crate) async fn end_reasons(harness: &Harness) -> Vec<String> {
+    let records = records(harness).await;
+    let ends = records.iter().filter(|record| record["action"] == json!("ended"));
+    ends.map(|record| record["reason"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn records(harness: &Harness) -> Vec<Value> {
     let answer = harness.admin().get("/api/v1/admin/audit").await;
-    let items = answer.body["items"].as_array().unwrap().clone();
-    items.iter().filter(|item| item["action"] == json!(action)).count()
+    answer.body["items"].as_array().unwrap().clone()
 }
 
 /// Sends a signal to a process.
@@ -86,11 +96,28 @@ pub(crate) fn pid_in(path: &Path) -> u32 {
     })
 }
 
-/// Waits until a process has ended. A zombie counts as ended.
+/// Returns the state of a process: a letter of `/proc/PID/stat`; `None` for no process.
+pub(crate) fn state(pid: u32) -> Option<char> {
+    let stat = fs::read_to_string(PathBuf::from(format!("/proc/{pid}/stat"))).unwrap_or_default();
+    stat.rsplit(") ").next().and_then(|rest| rest.chars().next())
+}
+
+/// Returns `true` for a process that has not ended. A zombie has ended.
+pub(crate) fn is_running(pid: u32) -> bool {
+    !matches!(state(pid), None | Some('Z' | 'X'))
+}
+
+/// Waits until a process has ended.
 pub(crate) fn until_gone(pid: u32) {
     eventually("the end of a process", || {
-        let stat = fs::read_to_string(PathBuf::from(format!("/proc/{pid}/stat"))).unwrap_or_default();
-        let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
-        if matches!(state, None | Some('Z' | 'X')) { Ok(()) } else { Err(stat) }
+        if is_running(pid) { Err(format!("{:?}", state(pid))) } else { Ok(()) }
+    });
+}
+
+/// Waits until a process is stopped, as by Ctrl-Z.
+pub(crate) fn until_stopped(pid: u32) {
+    eventually("a stopped process", || match state(pid) {
+        Some('T') => Ok(()),
+        other => Err(format!("{other:?}")),
     });
 }

@@ -27,16 +27,28 @@ pub(crate) struct RunArgs {
     /// The longest wait for a free seat: 90s, 5m, forever, or 0
     #[arg(long, value_name = "TIME", default_value = "0", value_parser = wait)]
     pub wait: Wait,
-    /// The machine that takes the seat; by default each run is a separate machine, so no two runs share a
-    /// seat
+    /// The unit that takes a seat: each run of a command, or the machine with all its runs
+    #[arg(long, value_name = "UNIT", default_value = "command")]
+    pub count_as: CountAs,
+    /// The machine's name; by default the name of the host, and with --count-as machine the id of the
+    /// operating system
     #[arg(long, value_name = "ID")]
     pub machine: Option<String>,
+    /// The run's name on the machine; by default unique. Runs with equal names share a seat
+    #[arg(long, value_name = "ID")]
+    pub instance: Option<String>,
     /// The command's fate when the seat is lost
     #[arg(long, value_name = "POLICY", default_value = "stop")]
     pub on_lost: OnLost,
-    /// The time that a stopped command has before it is killed
+    /// The time to go on without a seat while the server is unreachable: that of the license, or 0
+    #[arg(long, value_name = "TIME", default_value = "license")]
+    pub grace: Grace,
+    /// The time from TERM to KILL, and the time for left-over processes to keep the seat
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration::parse)]
     pub stop_timeout: Duration,
+    /// The fate of processes of the command's group that outlive the command by --stop-timeout
+    #[arg(long, value_name = "POLICY", default_value = "leave")]
+    pub on_exit: OnExit,
     /// Write the outcome to this file, as JSON
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
@@ -55,6 +67,9 @@ pub(crate) struct RunArgs {
     /// A file with the token, read again when the server rejects the token
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
+    /// Keep SEATKEEPER_TOKEN in the command's environment
+    #[arg(long)]
+    pub pass_token: bool,
     /// Get a license token for each license from the server, with the license's key alone
     #[arg(long, conflicts_with_all = ["token", "token_file"])]
     pub license_token: bool,
@@ -75,6 +90,34 @@ pub(crate) enum OnLost {
     Stop,
     /// Report the loss, and let the command go on.
     Warn,
+}
+
+/// The unit that takes a seat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CountAs {
+    /// Each run takes a seat.
+    Command,
+    /// All runs on the machine share a seat.
+    Machine,
+}
+
+/// The time that a command may go on after the deadline of its seat while the server is unreachable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Grace {
+    /// The license's grace.
+    License,
+    /// No time.
+    #[value(name = "0")]
+    Zero,
+}
+
+/// A policy for left-over processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnExit {
+    /// The processes go on without a seat.
+    Leave,
+    /// Kill the whole process group.
+    KillGroup,
 }
 
 impl fmt::Debug for RunArgs {

@@ -1,4 +1,4 @@
-//! Starts the command of `run`. The command never sees the token.
+//! Starts the command of `run`.
 
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -12,11 +12,14 @@ use super::group::Group;
 use super::seats::HeldSeat;
 use crate::settings::{VARIABLE_LICENSE_ID, VARIABLE_SESSION_ID, VARIABLE_TOKEN};
 
-/// Starts the command with the seats' ids in its environment, and without the token.
+/// Starts the command with the seats' ids in its environment, and without the token unless `--pass-token` is given.
 pub(super) fn start(program: &Path, args: &RunArgs, seats: &[HeldSeat]) -> io::Result<(Child, Group)> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg(EXEC).arg(std::process::id().to_string()).arg(program).arg("--").arg(args.program());
-    command.args(args.arguments()).env_remove(VARIABLE_TOKEN).kill_on_drop(true);
+    command.args(args.arguments()).kill_on_drop(true);
+    if !args.pass_token {
+        command.env_remove(VARIABLE_TOKEN);
+    }
     if let Some(first) = seats.first() {
         let ids =
             [(VARIABLE_SESSION_ID, first.seat.session_id()), (VARIABLE_LICENSE_ID, first.seat.license_id())];

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use seatkeeper_client::Failure;
+use seatkeeper_client::{Failure, MachineIdError};
 
 use crate::settings;
 
@@ -46,6 +46,15 @@ pub(crate) enum RunError {
         /// The reason.
         source: io::Error,
     },
+    /// `--instance` names a run, but `--count-as machine` tells no runs apart.
+    #[error("--instance cannot be used with --count-as machine: all runs on the machine share the seat")]
+    InstanceOfMachine,
+    /// The machine has no id for `--count-as machine`.
+    #[error("--count-as machine needs an id of this machine: name the machine with --machine")]
+    NoMachineId(#[source] MachineIdError),
+    /// The runs that share a seat cannot be counted.
+    #[error("the runs that share the seat cannot be counted: set XDG_STATE_HOME to a writable folder")]
+    Share(#[source] io::Error),
     /// The settings cannot be loaded, so no key can sign a token.
     #[error(transparent)]
     Settings(#[from] settings::Error),
@@ -66,6 +75,9 @@ pub(crate) enum RunError {
         /// The number of the signal.
         signal: u8,
     },
+    /// The file of the report cannot be opened.
+    #[error("the report cannot be written, so no seat was taken")]
+    ReportFile(#[source] io::Error),
     /// The report cannot be written.
     #[error("the report cannot be written")]
     Report(#[source] io::Error),
@@ -77,7 +89,13 @@ impl RunError {
         match self {
             Self::NotFound { .. } => EXIT_NOT_FOUND,
             Self::NotExecutable { .. } | Self::Start(_) => EXIT_NOT_EXECUTABLE,
-            Self::Settings(_) | Self::Client(_) | Self::CaFile { .. } => EXIT_USAGE,
+            Self::Settings(_)
+            | Self::Client(_)
+            | Self::CaFile { .. }
+            | Self::InstanceOfMachine
+            | Self::ReportFile(_)
+            | Self::NoMachineId(_)
+            | Self::Share(_) => EXIT_USAGE,
             Self::Interrupted { signal } => EXIT_SIGNAL.saturating_add(*signal),
             Self::NoSeat { source, .. } => no_seat(source),
             Self::Signals(_) | Self::Report(_) => EXIT_FAILED,

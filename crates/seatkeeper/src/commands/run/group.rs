@@ -1,7 +1,9 @@
 //! The process group of the command.
 
+use std::fs;
+
 use rustix::process::{
-    Pid, Signal, WaitOptions, kill_process, kill_process_group, test_kill_process_group, waitpgid,
+    Pid, Signal, WaitOptions, kill_process, kill_process_group, test_kill_process_group, waitpgid, waitpid,
 };
 
 /// Makes `run` the subreaper of orphaned descendants, so that no zombie stays.
@@ -15,6 +17,19 @@ pub(super) fn adopt_orphans() {
 #[cfg(not(target_os = "linux"))]
 pub(super) fn adopt_orphans() {}
 
+/// Reaps ended adopted processes: a command of weeks must leave no zombies. `own` lists the processes started by `run`,
+/// whose status tokio awaits. Systems without `/proc` have adopted no process.
+pub(super) fn reap_orphans(own: &[Pid]) {
+    let threads = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    for children in threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok()) {
+        let children = children.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?));
+        for orphan in children.filter(|pid| !own.contains(pid)) {
+            // A process that still runs is left alone.
+            let _ = waitpid(Some(orphan), WaitOptions::NOHANG);
+        }
+    }
+}
+
 /// The command's process, or its whole group.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Group {
@@ -25,6 +40,13 @@ pub(super) enum Group {
 }
 
 impl Group {
+    /// Returns the process id of the command.
+    pub(super) fn leader(self) -> Pid {
+        match self {
+            Self::Own(leader) | Self::Terminal(leader) => leader,
+        }
+    }
+
     /// Sends a signal. A missing group is no error.
     pub(super) fn send(self, signal: Signal) {
         let _ = match self {
@@ -33,12 +55,9 @@ impl Group {
         };
     }
 
-    /// Forwards a signal sent to `run`. The terminal has already sent INT and QUIT to the whole group.
-    pub(super) fn forward(self, signal: Signal) {
-        match self {
-            Self::Terminal(_) if [Signal::INT, Signal::QUIT].contains(&signal) => {}
-            Self::Own(_) | Self::Terminal(_) => self.send(signal),
-        }
+    /// Returns `true` if the terminal sends `signal` to the command as well as to `run`.
+    pub(super) fn hears_from_terminal(self, signal: Signal) -> bool {
+        matches!(self, Self::Terminal(_)) && [Signal::INT, Signal::QUIT].contains(&signal)
     }
 
     /// Returns `true` while the group has processes after the end of the leader.

@@ -22,6 +22,20 @@ pub(super) struct Ended {
     pub ran: Duration,
     pub lost: Option<Loss>,
     pub stopped_by_loss: bool,
+    pub left_overs: LeftOvers,
+}
+
+/// The fate of processes that outlived the command by the stop timeout.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum LeftOvers {
+    /// No process outlived the command.
+    #[default]
+    None,
+    /// The processes go on without a seat.
+    Left,
+    /// The processes were killed.
+    Killed,
 }
 
 impl Ended {
@@ -49,6 +63,7 @@ pub(super) struct Report {
     waited_seconds: f64,
     ran_seconds: f64,
     lost: Option<ReportedLoss>,
+    left_overs: LeftOvers,
     error: Option<String>,
 }
 
@@ -62,7 +77,11 @@ impl Report {
     /// Notes the seats of the run.
     pub(super) fn admit(&mut self, seats: &[HeldSeat]) {
         self.session_ids = seats.iter().filter_map(|held| held.seat.session_id()).collect();
-        self.waited_seconds = seats.iter().map(|held| held.waited.as_secs_f64()).sum();
+    }
+
+    /// Notes the time until all seats were taken, or until the run gave up.
+    pub(super) fn wait(&mut self, waited: Duration) {
+        self.waited_seconds = waited.as_secs_f64();
     }
 
     /// Notes the end of the command.
@@ -73,6 +92,7 @@ impl Report {
         }
         self.signal = ended.status.signal();
         self.ran_seconds = ended.ran.as_secs_f64();
+        self.left_overs = ended.left_overs;
         let lost = ended.lost.as_ref();
         self.lost = lost
             .map(|Loss { reason, by, .. }| ReportedLoss { reason: reason.name().to_owned(), by: by.clone() });

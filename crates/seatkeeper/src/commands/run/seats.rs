@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use seatkeeper_client::{Client, ClientBuilder, Finish, LicenseKey, MaskedKey, Seat};
+use seatkeeper_client::{Client, ClientBuilder, Finish, LicenseKey, MaskedKey, Seat, SeatRequest};
 use seatkeeper_server::auth::{TokenRequest, mint};
-use uuid::Uuid;
 
 use super::args::RunArgs;
 use super::error::RunError;
+use super::holder::RunHolder;
+use super::share::Share;
 use super::signals::Signals;
 use super::story::{Story, masked};
 use crate::settings;
@@ -25,17 +26,21 @@ const TELL_AFTER: Duration = Duration::from_secs(1);
 pub(super) struct HeldSeat {
     pub license: String,
     pub seat: Seat,
-    pub waited: Duration,
+    pub holder: RunHolder,
+    pub client: Client,
+    /// The presence among the runs with the same holder.
+    share: Option<Share>,
 }
 
 impl fmt::Debug for HeldSeat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { license, seat, waited } = self;
+        let Self { license, seat, holder, client: _, share } = self;
         f.debug_struct("HeldSeat")
             .field("license", &MaskedKey(license))
             .field("seat", seat)
-            .field("waited", waited)
-            .finish()
+            .field("holder", holder)
+            .field("share", share)
+            .finish_non_exhaustive()
     }
 }
 
@@ -58,6 +63,11 @@ impl Clients {
         }
         let client = with_token(builder(args)?, args)?.build().map_err(RunError::Client)?;
         Ok(Self(licenses.map(|license| (license, client.clone())).collect()))
+    }
+
+    /// Returns each license's key with its client.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &Client)> {
+        self.0.iter().map(|(license, client)| (license.as_str(), client))
     }
 }
 
@@ -96,10 +106,10 @@ pub(super) async fn acquire(
     signals: &mut Signals,
     story: Story,
 ) -> Result<Vec<HeldSeat>, RunError> {
-    let instance = Uuid::new_v4().to_string();
+    let holder = RunHolder::new(args)?;
     let mut seats = Vec::new();
-    for (license, client) in &clients.0 {
-        match acquire_one(client, args, &instance, license, signals, story).await {
+    for (license, client) in clients.iter() {
+        match acquire_one(client, args, &holder, license, signals, story).await {
             Ok(seat) => seats.push(seat),
             Err(error) => {
                 release(seats, story).await;
@@ -113,20 +123,37 @@ pub(super) async fn acquire(
 async fn acquire_one(
     client: &Client,
     args: &RunArgs,
-    instance: &str,
+    holder: &RunHolder,
     license: &str,
     signals: &mut Signals,
     story: Story,
 ) -> Result<HeldSeat, RunError> {
-    let began = Instant::now();
-    let machine = args.machine.clone().unwrap_or_else(|| machine_of_run(instance));
-    let request = client
-        .license(license)
-        .machine(machine)
-        .instance(instance)
-        .user_agent(concat!("seatkeeper-run/", env!("CARGO_PKG_VERSION")))
-        .wait(args.wait);
-    let acquire = request.acquire();
+    let share = match holder.is_shared {
+        true => Some(Share::join(args, license, holder).await.map_err(RunError::Share)?),
+        false => None,
+    };
+    let seat = acquire_seat(client, args, holder, license, signals, story).await;
+    let (license, holder, client) = (license.to_owned(), holder.clone(), client.clone());
+    match seat {
+        Ok(seat) => Ok(HeldSeat { license, seat, holder, client, share }),
+        Err(error) => {
+            // The last run removes the file of the holder.
+            drop(share.map(Share::leave));
+            Err(error)
+        }
+    }
+}
+
+/// Waits for a seat, and tells the user of the wait and of the seat.
+async fn acquire_seat(
+    client: &Client,
+    args: &RunArgs,
+    holder: &RunHolder,
+    license: &str,
+    signals: &mut Signals,
+    story: Story,
+) -> Result<Seat, RunError> {
+    let acquire = request(client, license, holder).wait(args.wait).acquire();
     tokio::pin!(acquire);
     let mut told = false;
     let acquired = loop {
@@ -144,23 +171,38 @@ async fn acquire_one(
         Some((used, total)) => story.tell(format_args!("seat {used} of {total} of {}", masked(license))),
         None => story.tell(format_args!("a seat of {}", masked(license))),
     }
-    Ok(HeldSeat { license: license.to_owned(), seat, waited: began.elapsed() })
+    Ok(seat)
 }
 
-/// Returns a machine name unique to this run, so that two runs on one host never share a seat.
-fn machine_of_run(instance: &str) -> String {
-    /// The limit leaves room for the instance within the 255 characters of a machine's name.
-    const HOST_MAX: usize = 200;
-    let system = rustix::system::uname();
-    let host = system.nodename().to_string_lossy();
-    let host: String = host.chars().filter(char::is_ascii_graphic).take(HOST_MAX).collect();
-    format!("{host}/{instance}")
+/// Returns the request for a seat of a license.
+pub(super) fn request(client: &Client, license: &str, holder: &RunHolder) -> SeatRequest {
+    client
+        .license(license)
+        .machine(&holder.machine)
+        .instance(&holder.instance)
+        .user_agent(concat!("seatkeeper-run/", env!("CARGO_PKG_VERSION")))
 }
 
-/// Releases the seats concurrently.
+/// Releases the seats concurrently, but for seats that other runs keep.
 pub(super) async fn release(seats: Vec<HeldSeat>, story: Story) {
-    let releases: Vec<_> =
-        seats.into_iter().map(|held| (held.license, tokio::spawn(held.seat.release()))).collect();
+    let mut releases = Vec::new();
+    for HeldSeat { license, seat, share, .. } in seats {
+        let last = match share.map(Share::leave) {
+            Some(None) => {
+                seat.leave();
+                continue;
+            }
+            Some(Some(last)) => Some(last),
+            None => None,
+        };
+        let release = async move {
+            let finish = seat.release().await;
+            // Runs that start now wait until the release has been answered.
+            drop(last);
+            finish
+        };
+        releases.push((license, tokio::spawn(release)));
+    }
     for (license, release) in releases {
         match release.await {
             Ok(Ok(Finish::GivenBack)) => {}

@@ -10,7 +10,8 @@ use tokio::signal::unix::{self, SignalKind};
 pub(super) struct Signals {
     terminate: unix::Signal,
     interrupt: unix::Signal,
-    hangup: unix::Signal,
+    /// `None` under `nohup`, which makes the kernel ignore the signal.
+    hangup: Option<unix::Signal>,
     quit: unix::Signal,
     user1: unix::Signal,
     user2: unix::Signal,
@@ -22,7 +23,7 @@ impl Signals {
         Ok(Self {
             terminate: unix::signal(SignalKind::terminate())?,
             interrupt: unix::signal(SignalKind::interrupt())?,
-            hangup: unix::signal(SignalKind::hangup())?,
+            hangup: if ignores(Signal::HUP) { None } else { Some(unix::signal(SignalKind::hangup())?) },
             quit: unix::signal(SignalKind::quit())?,
             user1: unix::signal(SignalKind::user_defined1())?,
             user2: unix::signal(SignalKind::user_defined2())?,
@@ -34,7 +35,7 @@ impl Signals {
         tokio::select! {
             _ = self.terminate.recv() => Signal::TERM,
             _ = self.interrupt.recv() => Signal::INT,
-            _ = self.hangup.recv() => Signal::HUP,
+            Some(()) = received(&mut self.hangup) => Signal::HUP,
             _ = self.quit.recv() => Signal::QUIT,
             _ = self.user1.recv() => Signal::USR1,
             _ = self.user2.recv() => Signal::USR2,
@@ -50,6 +51,19 @@ impl Signals {
             }
         }
     }
+}
+
+async fn received(signal: &mut Option<unix::Signal>) -> Option<()> {
+    signal.as_mut()?.recv().await
+}
+
+/// Returns `true` if this process was started with the signal ignored. The mask of ignored signals has the lowest bit for
+/// signal 1. Systems without `/proc` tell no mask.
+fn ignores(signal: Signal) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
+    mask >> (signal.as_raw() - 1) & 1 == 1
 }
 
 /// Returns `true` for a signal that asks the command to end.

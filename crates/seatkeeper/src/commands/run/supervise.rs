@@ -2,20 +2,20 @@
 
 use std::future::pending;
 use std::path::Path;
-use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use seatkeeper_client::{Loss, State};
-use tokio::process::Child;
+use seatkeeper_client::{Loss, LossReason, State};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-use super::args::{OnLost, RunArgs};
+use super::args::{Grace, OnExit, OnLost, RunArgs};
+use super::changes::{self, Change};
 use super::child;
 use super::error::RunError;
 use super::group::{Group, adopt_orphans};
-use super::report::Ended;
+use super::job::{Job, JobSignals};
+use super::report::{Ended, LeftOvers};
 use super::seats::HeldSeat;
 use super::signals::{Signals, ends};
 use super::story::{Story, masked};
@@ -27,43 +27,41 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 pub(super) async fn run(
     program: &Path,
     args: &RunArgs,
-    seats: &mut [HeldSeat],
+    seats: &[HeldSeat],
     signals: &mut Signals,
     story: Story,
 ) -> Result<Ended, RunError> {
     let began = Instant::now();
     adopt_orphans();
-    let mut losses = watch(seats);
+    let mut changes = changes::watch(seats);
+    let mut job_signals = JobSignals::listen().map_err(RunError::Signals)?;
     let (mut leader, group) = child::start(program, args, seats).map_err(RunError::Start)?;
-    let mut watched = Watched { args, group, story, lost: None, kill_at: None, stopped: false };
-    let status = watched.until_the_leader_ends(&mut leader, signals, &mut losses).await?;
-    watched.until_the_group_is_empty(signals).await;
+    let mut watched = Watched::new(args, group, seats, story);
+    let mut job = Job::new(group);
+    let status = loop {
+        tokio::select! {
+            status = leader.wait() => break status.map_err(RunError::Start)?,
+            signal = signals.next() => watched.forward(signal),
+            signal = job_signals.next() => watched.stop_or_go_on(&mut job, signal).await,
+            Some(change) = changes.recv() => watched.change(change),
+            () = killing(watched.kill_at) => watched.kill(),
+        }
+    };
+    job.end_keeper(seats).await;
+    let left_overs = watched.until_the_group_is_empty(signals, &mut changes).await;
     let Watched { lost, stopped, .. } = watched;
     let stopped_by_loss = stopped && lost.is_some();
-    Ok(Ended { status, ran: began.elapsed(), lost, stopped_by_loss })
-}
-
-/// Returns a channel with the losses of all seats.
-fn watch(seats: &[HeldSeat]) -> mpsc::UnboundedReceiver<(String, Loss)> {
-    let (losses, told) = mpsc::unbounded_channel();
-    for held in seats {
-        let (mut states, license, losses) = (held.seat.watch(), held.license.clone(), losses.clone());
-        tokio::spawn(async move {
-            let lost = states.wait_for(|state| matches!(state, State::Lost(_))).await;
-            if let Ok(State::Lost(loss)) = lost.map(|state| state.clone()) {
-                // The receiver may be gone: the command may have ended first.
-                let _ = losses.send((license, loss));
-            }
-        });
-    }
-    told
+    Ok(Ended { status, ran: began.elapsed(), lost, stopped_by_loss, left_overs })
 }
 
 /// A command under supervision.
 struct Watched<'a> {
     args: &'a RunArgs,
     group: Group,
+    seats: &'a [HeldSeat],
     story: Story,
+    /// The standing of each seat, as the user was told.
+    told: Vec<Standing>,
     lost: Option<Loss>,
     /// The time at which a command asked to stop is killed.
     kill_at: Option<tokio::time::Instant>,
@@ -71,52 +69,125 @@ struct Watched<'a> {
     stopped: bool,
 }
 
-impl Watched<'_> {
-    async fn until_the_leader_ends(
-        &mut self,
-        leader: &mut Child,
-        signals: &mut Signals,
-        losses: &mut mpsc::UnboundedReceiver<(String, Loss)>,
-    ) -> Result<ExitStatus, RunError> {
-        loop {
-            tokio::select! {
-                status = leader.wait() => return status.map_err(RunError::Start),
-                signal = signals.next() => self.forward(signal),
-                Some((license, loss)) = losses.recv() => self.lose(&license, loss),
-                () = killing(self.kill_at) => self.kill(),
-            }
-        }
+/// The standing of a seat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    Held,
+    /// The server does not answer, or has ended the session: the seat is not confirmed.
+    Unconfirmed,
+    Lost,
+}
+
+impl<'a> Watched<'a> {
+    fn new(args: &'a RunArgs, group: Group, seats: &'a [HeldSeat], story: Story) -> Self {
+        let told = vec![Standing::Held; seats.len()];
+        Self { args, group, seats, story, told, lost: None, kill_at: None, stopped: false }
     }
 
     /// Waits for processes left by the command, which use the seat as well.
-    async fn until_the_group_is_empty(&mut self, signals: &mut Signals) {
+    async fn until_the_group_is_empty(
+        &mut self,
+        signals: &mut Signals,
+        changes: &mut mpsc::UnboundedReceiver<Change>,
+    ) -> LeftOvers {
         let give_up = tokio::time::Instant::now() + self.args.stop_timeout;
         if self.kill_at.is_some() {
             // TERM, because a background process of a shell ignores INT and QUIT.
             self.group.send(Signal::TERM);
         }
+        let mut left_overs = LeftOvers::None;
         while self.group.has_left_overs() {
             tokio::select! {
                 signal = signals.next() => self.forward(signal),
+                Some(change) = changes.recv() => self.change(change),
                 () = killing(self.kill_at) => self.kill(),
                 () = tokio::time::sleep_until(give_up), if self.kill_at.is_none() => {
-                    self.story.tell("processes of the command are left; they go on without a seat");
-                    return;
+                    match self.args.on_exit {
+                        OnExit::Leave => {
+                            self.story.tell("processes of the command are left; they go on without a seat");
+                            return LeftOvers::Left;
+                        }
+                        OnExit::KillGroup => {
+                            left_overs = LeftOvers::Killed;
+                            self.story.tell("processes of the command are left; killing them");
+                            self.kill_group();
+                        }
+                    }
                 }
                 () = sleep(LOOK_INTERVAL) => {}
             }
         }
+        left_overs
     }
 
     fn forward(&mut self, signal: Signal) {
-        self.group.forward(signal);
+        if self.group.hears_from_terminal(signal) {
+            // The command decides: an interactive program goes on after Ctrl-C.
+            return;
+        }
+        self.group.send(signal);
         if ends(signal) {
             self.start_to_wait();
         }
     }
 
+    async fn stop_or_go_on(&mut self, job: &mut Job, signal: Signal) {
+        if let Err(error) = job.handle(signal, self.seats).await {
+            self.story.tell(format_args!("the command is stopped, and `run` goes on: {error}"));
+        }
+    }
+
+    /// Tells a change of a seat, and stops the command after a loss.
+    fn change(&mut self, (place, state): Change) {
+        let (Some(held), Some(&told)) = (self.seats.get(place), self.told.get(place)) else { return };
+        if self.stopped || told == Standing::Lost && !matches!(state, State::Active { .. }) {
+            return;
+        }
+        let (license, left) = (masked(&held.license), held.seat.remaining().as_secs());
+        let standing = match state {
+            State::Lost(loss) => {
+                self.lose(&license, loss);
+                Standing::Lost
+            }
+            State::Grace { .. } if self.args.grace == Grace::Zero => {
+                self.lose(&license, Loss { reason: LossReason::Deadline, by: None, retry: true });
+                Standing::Lost
+            }
+            State::Grace { .. } => {
+                self.story.tell(format_args!(
+                    "the server does not answer; the license of {license} lets the command go on for {left} s"
+                ));
+                Standing::Unconfirmed
+            }
+            State::Offline { .. } if left == 0 => {
+                self.story.tell(format_args!("the seat of {license} is not confirmed; asking the server"));
+                Standing::Unconfirmed
+            }
+            State::Offline { .. } => {
+                self.story.tell(format_args!(
+                    "the server does not answer; the seat of {license} is kept for {left} s"
+                ));
+                Standing::Unconfirmed
+            }
+            State::Reacquiring => {
+                self.story.tell(format_args!("the session of {license} is over; asking for the seat again"));
+                Standing::Unconfirmed
+            }
+            State::Active { .. } => {
+                if told != Standing::Held {
+                    self.story.tell(format_args!("the seat of {license} is held again"));
+                }
+                Standing::Held
+            }
+            State::Acquiring | State::Refused(_) | State::Released => told,
+        };
+        if let Some(told) = self.told.get_mut(place) {
+            *told = standing;
+        }
+    }
+
     fn lose(&mut self, license: &str, loss: Loss) {
-        let (license, reason) = (masked(license), loss.reason.name().to_owned());
+        let reason = loss.reason.name().to_owned();
         self.lost = Some(loss);
         match self.args.on_lost {
             OnLost::Warn => {
@@ -128,19 +199,24 @@ impl Watched<'_> {
                     .tell(format_args!("the seat of {license} is lost ({reason}); stopping the command"));
                 self.stopped = true;
                 self.group.send(Signal::TERM);
-                // A suspended process handles TERM only after CONT.
-                self.group.send(Signal::CONT);
                 self.start_to_wait();
             }
         }
     }
 
+    /// Starts the time of the command to end after a signal.
     fn start_to_wait(&mut self) {
+        // A stopped process handles the signal only after CONT.
+        self.group.send(Signal::CONT);
         self.kill_at.get_or_insert(tokio::time::Instant::now() + self.args.stop_timeout);
     }
 
     fn kill(&mut self) {
         self.story.tell("the command has not stopped in time; killing it");
+        self.kill_group();
+    }
+
+    fn kill_group(&mut self) {
         self.group.send(Signal::KILL);
         self.kill_at = Some(tokio::time::Instant::now() + self.args.stop_timeout.max(Duration::from_secs(1)));
     }

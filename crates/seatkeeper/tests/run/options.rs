@@ -1,0 +1,246 @@
+//! Options: what counts as a seat, left-over processes, the token, and the grace of a license.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::Signal;
+use seatkeeper_testbed::proxy::{Network, Proxy};
+use serde_json::{Value, json};
+
+use crate::harness::Harness;
+use crate::started::{
+    code, end_reasons, is_running, license, live, pid_in, recorded, run, run_at, send, until_gone, until_live,
+};
+
+/// A command that runs until a test calls [`Waiting::end`].
+struct Waiting {
+    run: Child,
+    flag: PathBuf,
+}
+
+impl Waiting {
+    /// Starts `run` with a command, and waits until the command runs.
+    fn start(harness: &Harness, mut run: Command, name: &str) -> Self {
+        let (flag, pid) = (harness.path(&format!("{name}-flag")), harness.path(&format!("{name}-pid")));
+        let script = format!(
+            "echo $$ > {0}.new; mv {0}.new {0}; until test -e {1}; do sleep 0.05; done; exit 5",
+            pid.display(),
+            flag.display()
+        );
+        let run = run.args(["sh", "-c", &script]).spawn().unwrap();
+        pid_in(&pid);
+        Self { run, flag }
+    }
+
+    fn end(self) -> Option<i32> {
+        std::fs::write(&self.flag, "").unwrap();
+        code(self.run)
+    }
+}
+
+/// Builds a run that counts its neighbours in the harness's folder.
+fn sharing(harness: &Harness, key: &str, options: &[&str]) -> Command {
+    let mut run = run(harness, key, options);
+    run.env("XDG_STATE_HOME", harness.path("state"));
+    run
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn runs_on_one_machine_share_a_seat_until_the_last_one_ends() {
+    let harness = Harness::open();
+    for count_per in ["machine", "process"] {
+        let license = harness.license_with(json!({ "max_seats": 1, "count_per": count_per })).await;
+        let key = license["license_key"].as_str().unwrap();
+        let start = |name: &str| {
+            let run = sharing(&harness, key, &["--count-as", "machine", "--machine", "m1"]);
+            Waiting::start(&harness, run, &format!("{count_per}-{name}"))
+        };
+        let (first, second) = (start("first"), start("second"));
+        assert_eq!(live(&harness).await.len(), 1, "{count_per}");
+        let session = live(&harness).await[0]["session_id"].clone();
+        let others: [&[&str]; 2] = [&[], &["--count-as", "machine", "--machine", "m2"]];
+        for options in others {
+            let output = sharing(&harness, key, options).arg("true").output().unwrap();
+            assert_eq!(output.status.code(), Some(75), "{options:?}: {output:?}");
+        }
+        assert_eq!(first.end(), Some(5));
+        let third = start("third");
+        assert_eq!(second.end(), Some(5), "the first run to end keeps the seat for the second");
+        assert_eq!(live(&harness).await[0]["session_id"], session, "one session all along");
+        assert_eq!(third.end(), Some(5));
+        until_live(&harness, 0).await;
+    }
+    assert_eq!(recorded(&harness, "admitted").await, 2);
+    assert_eq!(end_reasons(&harness).await, ["released", "released"]);
+    let files = std::fs::read_dir(harness.path("state/seatkeeper/run")).unwrap().count();
+    assert_eq!(files, 0, "the last run removes its file");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn runs_that_end_at_once_leave_no_seat() {
+    let harness = Harness::open();
+    let key = license(&harness, 1).await;
+    for _ in 0..5 {
+        let start = |_| {
+            let mut run = sharing(&harness, &key, &["--count-as", "machine", "--machine", "m1"]);
+            run.arg("true").spawn().unwrap()
+        };
+        let runs: Vec<Child> = (0..6).map(start).collect();
+        for run in runs {
+            assert_eq!(code(run), Some(0));
+        }
+        assert_eq!(live(&harness).await.len(), 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn each_run_takes_a_seat_also_with_the_name_of_one_machine() {
+    let harness = Harness::open();
+    let key = license(&harness, 2).await;
+    let start = |name: &str| Waiting::start(&harness, run(&harness, &key, &["--machine", "m1"]), name);
+    let (first, second) = (start("first"), start("second"));
+    assert_eq!(live(&harness).await.len(), 2);
+    assert_eq!((first.end(), second.end()), (Some(5), Some(5)));
+    until_live(&harness, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_named_run_takes_its_own_seat_again_after_a_crash() {
+    let harness = Harness::open();
+    let key = license(&harness, 1).await;
+    let options = ["--instance", "nightly-build"];
+    let crashed = Waiting::start(&harness, sharing(&harness, &key, &options), "crashed");
+    send(crashed.run.id(), Signal::KILL);
+    assert_eq!(code(crashed.run), None);
+    let other = sharing(&harness, &key, &["--instance", "another"]).arg("true").output().unwrap();
+    assert_eq!(other.status.code(), Some(75), "the seat is taken: {other:?}");
+    let again = sharing(&harness, &key, &options).arg("true").output().unwrap();
+    assert_eq!(again.status.code(), Some(0), "{again:?}");
+    until_live(&harness, 0).await;
+    assert_eq!(recorded(&harness, "admitted").await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_holder_that_cannot_be_is_named_before_a_seat_is_taken() {
+    let harness = Harness::open();
+    let key = license(&harness, 1).await;
+    let both = ["--count-as", "machine", "--machine", "m1", "--instance", "i1"];
+    let output = sharing(&harness, &key, &both).arg("true").output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("--instance cannot be used with --count-as machine"), "{said}");
+    // A container has no id of its own; elsewhere the run has a seat.
+    let output = sharing(&harness, &key, &["--count-as", "machine"]).arg("true").output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    match output.status.code() {
+        Some(2) => assert!(said.contains("name the machine with --machine"), "{said}"),
+        code => assert_eq!(code, Some(0), "{said}"),
+    }
+    let mut homeless = run(&harness, &key, &["--count-as", "machine", "--machine", "m1"]);
+    let output = homeless.env_remove("XDG_STATE_HOME").env_remove("HOME").arg("true").output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("set XDG_STATE_HOME"), "{said}");
+    until_live(&harness, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_command_sees_the_token_only_if_told_so() {
+    let harness = Harness::open();
+    let (key, token) = (license(&harness, 1).await, harness.token("ann"));
+    for (options, wanted) in [(&[][..], "none"), (&["--pass-token"][..], token.as_str())] {
+        let mut run = run(&harness, &key, options);
+        run.env("SEATKEEPER_TOKEN", &token).args(["sh", "-c", "printf '%s' \"${SEATKEEPER_TOKEN-none}\""]);
+        let output = run.output().unwrap();
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), wanted, "{options:?}");
+    }
+}
+
+/// Returns a script that ends at once, and leaves a process of its group behind.
+fn leaves_a_process(file: &Path, seconds: u32) -> String {
+    format!("sleep {seconds} >/dev/null 2>&1 & echo $! > {0}.new; mv {0}.new {0}; exit 5", file.display())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn left_over_processes_keep_the_seat_for_the_stop_timeout() {
+    let harness = Harness::open();
+    let key = license(&harness, 1).await;
+    let report = harness.path("report.json");
+    let told = || serde_json::from_slice::<Value>(&std::fs::read(&report).unwrap()).unwrap();
+    let cases =
+        [(&[][..], "left", "they go on"), (&["--on-exit", "kill-group"][..], "killed", "killing them")];
+    for (options, fate, line) in cases {
+        let file = harness.path(fate);
+        let all = [options, &["--stop-timeout", "2s", "--report", report.to_str().unwrap()]].concat();
+        let mut run = run(&harness, &key, &all);
+        let script = leaves_a_process(&file, 600);
+        let run = run.args(["sh", "-c", &script]).stderr(Stdio::piped()).spawn().unwrap();
+        let left_over = pid_in(&file);
+        until_live(&harness, 1).await;
+        let output = tokio::task::spawn_blocking(|| run.wait_with_output()).await.unwrap().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(5), "{said}");
+        assert!(said.contains(line), "{said}");
+        assert_eq!(told()["left_overs"], json!(fate), "{}", told());
+        until_live(&harness, 0).await;
+        assert_eq!(is_running(left_over), fate == "left");
+        if fate == "left" {
+            send(left_over, Signal::KILL);
+        }
+        until_gone(left_over);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_seat_is_free_when_the_last_process_of_the_group_has_ended() {
+    let harness = Harness::open();
+    let key = license(&harness, 1).await;
+    let (file, report) = (harness.path("left-over"), harness.path("report.json"));
+    let options = ["--stop-timeout", "1h", "--report", report.to_str().unwrap()];
+    let mut run = run(&harness, &key, &options);
+    let run = run.args(["sh", "-c", &leaves_a_process(&file, 600)]).spawn().unwrap();
+    let left_over = pid_in(&file);
+    until_live(&harness, 1).await;
+    send(left_over, Signal::KILL);
+    assert_eq!(code(run), Some(5));
+    until_live(&harness, 0).await;
+    let told: Value = serde_json::from_slice(&std::fs::read(&report).unwrap()).unwrap();
+    assert_eq!(told["left_overs"], json!("none"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_command_goes_on_for_the_grace_of_its_license_or_not_at_all() {
+    let harness = Harness::open();
+    let ask = json!({ "max_seats": 2, "ttl_seconds": 3, "grace_seconds": 600 });
+    let license = harness.license_with(ask).await;
+    let key = license["license_key"].as_str().unwrap();
+    let server = harness.url().trim_start_matches("http://").parse().unwrap();
+    let proxy = Proxy::start(server, 1).await;
+    let url = format!("http://{}", proxy.address());
+    let start = |grace: &str| {
+        let mut run = run_at(&harness, &url, key, &["--grace", grace]);
+        run.stderr(Stdio::piped());
+        Waiting::start(&harness, run, grace)
+    };
+    let (patient, strict) = (start("license"), start("0"));
+    until_live(&harness, 2).await;
+    proxy.set(Network::Cut);
+    let Waiting { run: mut strict, .. } = strict;
+    let mut lines = strict.stderr.take().unwrap();
+    let ended = tokio::task::spawn_blocking(|| code(strict)).await.unwrap();
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut lines, &mut said).unwrap();
+    assert_eq!(ended, Some(76), "{said}");
+    assert!(said.contains("is lost (deadline); stopping the command"), "{said}");
+    let Waiting { mut run, flag } = patient;
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(run.stderr.take().unwrap()));
+    let lines =
+        lines.by_ref().map_while(Result::ok).take_while(|line| !line.contains("lets the command go on"));
+    let told: Vec<String> = lines.collect();
+    assert!(told.iter().all(|line| !line.contains("lost")), "{told:?}");
+    proxy.set(Network::Well);
+    until_live(&harness, 1).await;
+    std::fs::write(&flag, "").unwrap();
+    assert_eq!(code(run), Some(5));
+    until_live(&harness, 0).await;
+}
