@@ -3,72 +3,37 @@
 //! Invariant: the events of a pool are numbered without a gap, in the order of their changes.
 
 use std::net::IpAddr;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Denial, Holder, PoolId, RegistryTime, RequestId, Seats, Session, SessionId, Tier, UserId};
 
-/// The reason for the end of a session. A session ends once, for a single reason.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EndReason {
-    /// The client gave the seat back.
-    Released,
-    /// The holder was silent for the TTL, or the entitlement reached its end.
-    Expired,
-    /// A newcomer took the seat.
-    Evicted,
-    /// The holder came back and took the seat anew.
-    Superseded,
-    /// The holder took a higher tier.
-    Upgraded,
-    /// A user or an operator ended the session.
-    Revoked,
-    /// The entitlement was suspended or revoked.
-    EntitlementEnded,
+crate::named_enum! {
+    /// The reason for the end of a session. A session ends once, for a single reason.
+    #[derive(PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum EndReason else "not a reason for an end" {
+        /// The client gave the seat back.
+        Released = "released",
+        /// The holder was silent for the TTL, or the entitlement reached its end.
+        Expired = "expired",
+        /// A newcomer took the seat.
+        Evicted = "evicted",
+        /// The holder came back and took the seat anew.
+        Superseded = "superseded",
+        /// The holder took a higher tier.
+        Upgraded = "upgraded",
+        /// A user or an operator ended the session.
+        Revoked = "revoked",
+        /// The entitlement was suspended or revoked.
+        EntitlementEnded = "entitlement_ended",
+    }
 }
 
 impl EndReason {
-    /// Every reason.
-    pub const ALL: [Self; 7] = [
-        Self::Released,
-        Self::Expired,
-        Self::Evicted,
-        Self::Superseded,
-        Self::Upgraded,
-        Self::Revoked,
-        Self::EntitlementEnded,
-    ];
-
     /// Returns `true` if time ended the session, rather than an action.
     pub const fn is_by_time(self) -> bool {
         matches!(self, Self::Expired)
-    }
-
-    /// Returns the name of the reason in records and answers.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Released => "released",
-            Self::Expired => "expired",
-            Self::Evicted => "evicted",
-            Self::Superseded => "superseded",
-            Self::Upgraded => "upgraded",
-            Self::Revoked => "revoked",
-            Self::EntitlementEnded => "entitlement_ended",
-        }
-    }
-}
-
-/// Error: the text names no reason.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a reason for an end")]
-pub struct NotAnEndReason;
-
-impl FromStr for EndReason {
-    type Err = NotAnEndReason;
-    fn from_str(text: &str) -> Result<Self, NotAnEndReason> {
-        Self::ALL.into_iter().find(|reason| reason.as_str() == text).ok_or(NotAnEndReason)
     }
 }
 

@@ -12,6 +12,7 @@ mod denials;
 mod epoch;
 mod event;
 mod load_bound;
+mod named;
 mod pool;
 mod pool_id;
 pub mod rule;
@@ -30,8 +31,9 @@ pub use denials::{DENIAL_WINDOW, DENIALS_RECORDED_PER_WINDOW_MAX, DenialFold, Fo
 pub use epoch::{epoch_after, epoch_counter};
 pub use event::{Actor, Change, Denied, Device, EndReason, Event, Origin, Particulars};
 pub use load_bound::LoadBound;
+pub use named::NotNamed;
 pub use pool::{Others, Pool};
-pub use pool_id::{BUCKETS, Bucket, NotAPoolKind, PoolId, PoolKind};
+pub use pool_id::{BUCKETS, Bucket, PoolId, PoolKind};
 pub use rule::{Decision, Denial, Ending, Outcome};
 pub use session::{NoUsers, Session, Tier, USERS_PER_SESSION_MAX, Users};
 pub use session_id::{NotASessionId, Region, SessionId};

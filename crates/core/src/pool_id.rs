@@ -1,7 +1,6 @@
 //! Identities of pools, and the buckets that group pools.
 
 use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -11,28 +10,21 @@ use crate::TenantId;
 /// Number of buckets, equal on every node and fixed for ever, because a session id contains a bucket number.
 pub const BUCKETS: u16 = 256;
 
-/// The kind of a pool. A kind has its own API, default policy and type of holder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PoolKind {
-    /// A floating license, held by machines, users or processes.
-    License,
-    /// A streaming subscriber, held by device fingerprints.
-    Subscriber,
-    /// A (user, capacity) pair, held by the user.
-    Capacity,
+crate::named_enum! {
+    /// The kind of a pool. A kind has its own API, default policy and type of holder.
+    #[derive(PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum PoolKind else "not a kind of pool" {
+        /// A floating license, held by machines, users or processes.
+        License = "license",
+        /// A streaming subscriber, held by device fingerprints.
+        Subscriber = "subscriber",
+        /// A (user, capacity) pair, held by the user.
+        Capacity = "capacity",
+    }
 }
 
 impl PoolKind {
-    /// Returns the name of the kind in records, metrics and answers.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::License => "license",
-            Self::Subscriber => "subscriber",
-            Self::Capacity => "capacity",
-        }
-    }
-
     /// Returns `true` if heartbeats keep the sessions alive. Otherwise a session lasts for a single TTL from
     /// its start.
     pub const fn has_heartbeats(self) -> bool {
@@ -40,21 +32,6 @@ impl PoolKind {
             Self::License | Self::Subscriber => true,
             Self::Capacity => false,
         }
-    }
-}
-
-/// Error: the text names no kind of pool.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a kind of pool")]
-pub struct NotAPoolKind;
-
-impl FromStr for PoolKind {
-    type Err = NotAPoolKind;
-    fn from_str(text: &str) -> Result<Self, NotAPoolKind> {
-        [Self::License, Self::Subscriber, Self::Capacity]
-            .into_iter()
-            .find(|kind| kind.as_str() == text)
-            .ok_or(NotAPoolKind)
     }
 }
 

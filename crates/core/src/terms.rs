@@ -3,8 +3,6 @@
 //! A new policy is a new variant of [`WhenFull`], [`WhenHeld`] or [`WhenNamed`], with its clause in
 //! `rule.rs`.
 
-use std::str::FromStr;
-
 use serde::{Deserialize, Serialize};
 
 use crate::{RegistryTime, Span};
@@ -46,34 +44,13 @@ impl Terms {
     }
 }
 
-/// The policy towards a newcomer to a full pool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WhenFull {
-    /// The newcomer is denied.
-    Deny,
-    /// The stalest sessions end as `evicted` until a seat is free.
-    Evict,
-}
-
-impl WhenFull {
-    /// Returns the name of the policy in records and answers.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Deny => "deny",
-            Self::Evict => "evict",
-        }
-    }
-}
-
-/// Error: the text names no [`WhenFull`].
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("must be evict or deny")]
-pub struct NotWhenFull;
-
-impl FromStr for WhenFull {
-    type Err = NotWhenFull;
-    fn from_str(text: &str) -> Result<Self, NotWhenFull> {
-        [Self::Deny, Self::Evict].into_iter().find(|when| when.as_str() == text).ok_or(NotWhenFull)
+crate::named_enum! {
+    /// The policy towards a newcomer to a full pool.
+    pub enum WhenFull else "must be evict or deny" {
+        /// The newcomer is denied.
+        Deny = "deny",
+        /// The stalest sessions end as `evicted` until a seat is free.
+        Evict = "evict",
     }
 }
 

@@ -14,9 +14,6 @@ pub use claims::ClaimMetrics;
 pub use locks::LockMetrics;
 pub use timing::Timing;
 
-/// Every kind of pool, for metrics with a series for each kind.
-pub const KINDS: [PoolKind; 3] = [PoolKind::License, PoolKind::Subscriber, PoolKind::Capacity];
-
 /// The label of a kind of pool.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub struct OfKind {

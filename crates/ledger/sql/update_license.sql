@@ -1,6 +1,5 @@
--- Updates a license to its next version. $1 id, $2 seats, $3 status, $4 expires at, $5 counted per, $6 clients,
--- $7 TTL in seconds, $8 grace in seconds, $9 reacquire, $10 contact, $11 version, $12 time
+-- Updates a license to its next version. The parameters are those of `create_license.sql`.
 UPDATE licenses
-SET max_seats = $2, status = $3, expires_at = $4, count_per = $5, clients = $6, ttl_seconds = $7,
-    grace_seconds = $8, reacquire = $9, contact = $10, version = $11, updated_at = $12
-WHERE id = $1
+SET max_seats = $4, status = $5, expires_at = $6, count_per = $7, clients = $8, ttl_seconds = $9,
+    grace_seconds = $10, reacquire = $11, contact = $12, version = $13, updated_at = $14
+WHERE id = $1 AND tenant_id = $2 AND license_key = $3

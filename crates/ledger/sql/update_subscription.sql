@@ -1,4 +1,4 @@
--- Updates a subscription. $1 id, $2 plan, $3 status, $4 starts at, $5 ends at, $6 version, $7 time
+-- Updates a subscription. The parameters are those of `create_subscription.sql`.
 UPDATE subscriptions
-SET plan = $2, status = $3, starts_at = $4, ends_at = $5, version = $6, updated_at = $7
-WHERE id = $1
+SET plan = $4, status = $5, starts_at = $6, ends_at = $7, version = $8, updated_at = $9
+WHERE id = $1 AND tenant_id = $2 AND user_id = $3

@@ -13,8 +13,8 @@ use uuid::Uuid;
 
 use crate::audit::{self, Action, Entry};
 use crate::database::{Pool, Tx};
-use crate::row::{Fields, stored_whole};
-use crate::{Error, Ledger, buckets, chain, times};
+use crate::row::Fields;
+use crate::{Error, Ledger, buckets, chain};
 
 impl Ledger {
     /// Records a batch of events atomically. The batch is durable when the call returns.
@@ -39,8 +39,9 @@ impl Ledger {
         self.apply_in_steps(events, &entries).await
     }
 
-    /// Applies the events by several statements, to find the reason of a refusal. PostgreSQL's function
-    /// `apply_events` does the same in one call; a change of either must be made in both.
+    /// Applies the events by several statements, on SQLite, and on PostgreSQL after a refusal, to find the
+    /// reason. PostgreSQL's function `apply_events` does the same in one call; a change of either must be made
+    /// in both.
     async fn apply_in_steps(&self, events: &[Event], entries: &[Entry<'_>]) -> Result<Vec<bool>, Error> {
         let mut tx = self.write().await?;
         buckets::hold_current(&mut tx, events).await?;
@@ -48,8 +49,8 @@ impl Ledger {
         let head = audit::head(&mut tx).await?;
         let mut are_new = vec![true; events.len()];
         if audit::append(&mut tx, entries).await? < entries.len() {
-            for event in events {
-                confirm(&mut tx, event).await?;
+            for (event, entry) in events.iter().zip(entries) {
+                confirm(&mut tx, event, entry).await?;
             }
             let appended = appended_after(&mut tx, head).await?;
             are_new =
@@ -79,7 +80,7 @@ async fn project(tx: &mut Tx, head: i64, entries: &[Entry<'_>]) -> Result<(), Er
         (Action::Ended, include_str!("../sql/end_sessions.sql")),
         (Action::Admitted, include_str!("../sql/begin_sessions.sql")),
     ] {
-        if entries.iter().any(|entry| entry.action == action) {
+        if entries.iter().any(|entry| entry.action == action.as_str()) {
             tx.query(statement).bind(head).execute().await?;
         }
     }
@@ -87,19 +88,18 @@ async fn project(tx: &mut Tx, head: i64, entries: &[Entry<'_>]) -> Result<(), Er
 }
 
 /// Checks that the record with the event's number is the event.
-async fn confirm(tx: &mut Tx, event: &Event) -> Result<(), Error> {
+async fn confirm(tx: &mut Tx, event: &Event, entry: &Entry<'_>) -> Result<(), Error> {
     let row = tx
         .query(include_str!("../sql/recorded_event.sql"))
-        .bind(event.pool.tenant.as_str())
-        .bind(event.pool.kind.as_str())
-        .bind(&*event.pool.name)
-        .bind(stored_whole(event.seq))
+        .bind(entry.tenant_id)
+        .bind(entry.pool_kind)
+        .bind(entry.pool_id)
+        .bind(entry.seq)
         .fetch_one()
         .await?;
     let recorded: (DateTime<Utc>, &str, Option<Uuid>) =
         (row.get("at")?, row.get("action")?, row.get("session_id")?);
-    let session = subject(event).map(SessionId::as_uuid);
-    if recorded == (times::stored(event.at), Entry::from_event(event).action.as_str(), session) {
+    if recorded == (entry.at, entry.action, entry.session_id) {
         return Ok(());
     }
     Err(Error::Contradiction { pool: Box::new(event.pool.clone()), seq: event.seq })

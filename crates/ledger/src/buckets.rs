@@ -3,5 +3,5 @@
 mod epochs;
 mod locks;
 
-pub use epochs::{BucketMode, BucketRow, EpochRaise, NotABucketMode, StaleBucket};
+pub use epochs::{BucketMode, BucketRow, EpochRaise, StaleBucket};
 pub(crate) use epochs::{hold, hold_current, read_buckets, stored};

@@ -18,13 +18,8 @@ static MISSING: ChunkedStatement =
 /// [`Error::Contradiction`].
 pub(crate) async fn continues(tx: &mut Tx, events: &[Event]) -> Result<(), Error> {
     for (statement, chunk) in MISSING.cut_filled(tx.dialect(), &places_before(events)) {
-        let query = chunk.fold(tx.query(statement), |query, (pool, seq)| {
-            query
-                .bind(pool.tenant.as_str())
-                .bind(pool.kind.as_str())
-                .bind(&*pool.name)
-                .bind(stored_whole(*seq))
-        });
+        let query = chunk
+            .fold(tx.query(statement), |query, (pool, seq)| query.bind_pool(pool).bind(stored_whole(*seq)));
         if let Some(missing) = query.fetch_optional().await? {
             let fields = Fields(&missing);
             return Err(Error::Contradiction {

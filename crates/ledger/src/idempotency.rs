@@ -1,6 +1,6 @@
 //! Idempotent writes: a retry under the same key gets the first answer.
 
-use seatkeeper_core::TenantId;
+use seatkeeper_core::{TenantId, named_enum};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -17,21 +17,12 @@ pub struct Idempotency {
     pub request_hash: Vec<u8>,
 }
 
-/// The kind of a written entity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Entity {
-    License,
-    Plan,
-    Subscription,
-}
-
-impl Entity {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::License => "license",
-            Self::Plan => "plan",
-            Self::Subscription => "subscription",
-        }
+named_enum! {
+    /// The kind of a written entity.
+    pub(crate) enum Entity {
+        License = "license",
+        Plan = "plan",
+        Subscription = "subscription",
     }
 }
 

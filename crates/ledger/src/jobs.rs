@@ -14,7 +14,7 @@ mod schedule;
 mod take;
 
 pub use fence::Fence;
-pub use name::{JobName, NotAJob};
+pub use name::JobName;
 pub use purge::RunsKept;
 pub use record::{JobLock, JobOutcome, JobRecord, JobRunRecord, JobState};
 pub use take::{JobRun, LOCK_TIMEOUT};

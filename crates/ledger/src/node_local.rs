@@ -5,11 +5,12 @@
 
 use std::collections::HashMap;
 
-use seatkeeper_core::{Event, PoolId};
+use seatkeeper_core::{Change, Event, PoolId};
 use uuid::Uuid;
 
 use crate::apply::subject;
 use crate::audit::{self, Action, Entry, Stream};
+use crate::row::stored_whole;
 use crate::{Error, Ledger, buckets};
 
 impl Ledger {
@@ -23,9 +24,10 @@ impl Ledger {
         let mut entries = Vec::new();
         for event in events {
             let Some(session) = subject(event) else { continue };
-            let entry = Entry::from_event(event);
-            let action =
-                if entry.action == Action::Admitted { Action::AdmittedAlone } else { Action::EndedAlone };
+            let action = match &event.change {
+                Change::Admitted { .. } => Action::AdmittedAlone,
+                Change::Ended { .. } | Change::Denied(_) => Action::EndedAlone,
+            };
             let recorded = tx.query(include_str!("../sql/is_recorded_alone.sql"));
             if recorded.bind(session.as_uuid()).bind(action.as_str()).scalar().await? {
                 continue;
@@ -36,13 +38,13 @@ impl Ledger {
             };
             last.insert(&event.pool, seq);
             entries.push(Entry {
-                action,
-                stream: Stream::Node,
-                seq,
-                epoch: epochs.get(&event.pool.bucket()).copied().unwrap_or_default(),
+                action: action.as_str(),
+                stream: Stream::Node.as_str(),
+                seq: stored_whole(seq),
+                epoch: stored_whole(epochs.get(&event.pool.bucket()).copied().unwrap_or_default()),
                 live: None,
                 detail: Some(serde_json::json!({ "node": node }).to_string()),
-                ..entry
+                ..Entry::from_event(event)
             });
         }
         audit::append(&mut tx, &entries).await?;

@@ -34,15 +34,15 @@ impl Ledger {
     /// Returns the number of the pool's last event; 0 without events.
     pub async fn pool_seq(&self, pool: &PoolId) -> Result<u64, Error> {
         let query = self.readers().query(include_str!("../sql/pool_seq.sql"));
-        let seq: i64 = of_pool(query, pool).scalar().await?;
+        let seq: i64 = query.bind_pool(pool).scalar().await?;
         Ok(seq.unsigned_abs())
     }
 
     /// Returns the number of a pool's last event and the pool's live sessions, read in one snapshot.
     pub async fn pool_head(&self, pool: &PoolId) -> Result<LivePool, Error> {
         let mut tx = self.readers().begin_snapshot().await?;
-        let seq: i64 = of_pool(tx.query(include_str!("../sql/pool_seq.sql")), pool).scalar().await?;
-        let live = of_pool(tx.query(include_str!("../sql/live_sessions_of.sql")), pool);
+        let seq: i64 = tx.query(include_str!("../sql/pool_seq.sql")).bind_pool(pool).scalar().await?;
+        let live = tx.query(include_str!("../sql/live_sessions_of.sql")).bind_pool(pool);
         let rows = live.bind(i64::MAX).fetch_all().await?;
         let sessions = rows.iter().map(|row| live_session(&Fields(row))).collect::<Result<_, _>>()?;
         Ok(LivePool { pool: pool.clone(), seq: seq.unsigned_abs(), sessions })
@@ -61,10 +61,6 @@ impl Ledger {
         let byte = bucket.number().to_be_bytes()[1];
         pools_of(self.readers().query(include_str!("../sql/live_sessions_in.sql")).bind(vec![byte]))
     }
-}
-
-fn of_pool<'c>(query: Query<'c>, pool: &PoolId) -> Query<'c> {
-    query.bind(pool.tenant.as_str()).bind(pool.kind.as_str()).bind(&*pool.name)
 }
 
 /// Groups the rows of a statement into pools.

@@ -107,14 +107,7 @@ impl NewCut {
 
     /// Runs a statement on the records up to the cut, and returns the number of affected rows.
     async fn run(&self, tx: &mut Tx, statement: &'static str) -> Result<u64, Error> {
-        let done = tx
-            .query(statement)
-            .bind(self.pool.tenant.as_str())
-            .bind(self.pool.kind.as_str())
-            .bind(&*self.pool.name)
-            .bind(stored_whole(self.seq))
-            .execute()
-            .await?;
+        let done = tx.query(statement).bind_pool(&self.pool).bind(stored_whole(self.seq)).execute().await?;
         Ok(done)
     }
 }

@@ -15,26 +15,8 @@ use crate::rebuild::live_session;
 use crate::row::{Fields, stored_whole};
 use crate::{Error, Ledger};
 
-const COLUMNS: [&str; 18] = [
-    "id",
-    "tenant_id",
-    "pool_kind",
-    "pool_id",
-    "holder",
-    "user_id",
-    "tier",
-    "started_at",
-    "last_heartbeat_at",
-    "ttl_ms",
-    "expires_at",
-    "ended_at",
-    "end_reason",
-    "ip",
-    "user_agent",
-    "metadata",
-    "device_type",
-    "device_name",
-];
+const COLUMNS: &str = "id, tenant_id, pool_kind, pool_id, holder, user_id, tier, started_at, last_heartbeat_at, ttl_ms, \
+    expires_at, ended_at, end_reason, ip, user_agent, metadata, device_type, device_name";
 
 /// A condition true for exactly the live sessions.
 const STANDS_AMONG_THE_LIVE: &str = "EXISTS (
@@ -121,15 +103,11 @@ impl Ledger {
         Ok(Some(FoundSession { record: SessionRecord::read(&row)?, is_node_local }))
     }
 
-    /// Returns a session of any tenant, live or ended. `None` if the session never existed or was purged.
+    /// Returns a session of any tenant admitted by a registry, live or ended. `None` if the session never existed
+    /// or was purged.
     pub async fn session(&self, id: SessionId) -> Result<Option<SessionRecord>, Error> {
-        let row = self
-            .readers()
-            .query(include_str!("../sql/session.sql"))
-            .bind(id.as_uuid())
-            .fetch_optional()
-            .await?;
-        row.as_ref().map(SessionRecord::read).transpose()
+        let found = self.find_session(id).await?;
+        Ok(found.filter(|found| !found.is_node_local).map(|found| found.record))
     }
 
     /// Returns at most `max` of a pool's live sessions on record, in no order.
@@ -137,9 +115,7 @@ impl Ledger {
         let rows = self
             .readers()
             .query(include_str!("../sql/live_sessions_of.sql"))
-            .bind(pool.tenant.as_str())
-            .bind(pool.kind.as_str())
-            .bind(&*pool.name)
+            .bind_pool(pool)
             .bind(stored_whole(max as u64))
             .fetch_all()
             .await?;
@@ -184,7 +160,7 @@ impl SessionFilter {
         let end_reason = || Expr::col("end_reason");
         let is = |column: &'static str, text: &str| Expr::col(column).eq(text);
         Query::select()
-            .columns(COLUMNS)
+            .expr(Expr::cust(COLUMNS))
             .from("sessions")
             .and_where(is("tenant_id", tenant.as_str()))
             .and_where_option(self.pool_kind.map(|kind| is("pool_kind", kind.as_str())))

@@ -19,6 +19,6 @@ mod tally;
 pub use books::{UsageBooks, WINDOWS_RECONCILED_MAX, WindowBooks};
 pub use deliver::{DueBatch, Settlement};
 pub use emit::Emitted;
-pub use list::{BatchState, NotABatchState, Recorded, UsageBatch, UsageWindow};
+pub use list::{BatchState, Recorded, UsageBatch, UsageWindow};
 pub use record::UsageRecord;
 pub use tally::TALLY_MAX;

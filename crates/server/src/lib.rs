@@ -43,8 +43,8 @@ pub use problem::{PROBLEMS, ProblemKind};
 pub use router::openapi;
 pub use seatkeeper_engine::wall_clock;
 pub use settings::{
-    Algorithm, AuthSettings, CapacitiesSettings, DevicesSettings, DevicesWhenDown, Durability, InvalidOrigin,
-    InvalidSetting, LedgerSettings, LicensesSettings, LimitsSettings, LogFormat, LogSettings,
+    Algorithm, AuthSettings, CapacitiesSettings, CommaList, DevicesSettings, DevicesWhenDown, Durability,
+    InvalidOrigin, InvalidSetting, LedgerSettings, LicensesSettings, LimitsSettings, LogFormat, LogSettings,
     MetricsSettings, Network, Networks, NoNetwork, Origin, Origins, ProxyHeader, RegistrySettings,
     RegistryUrl, Secret, SectionReference, ServerSettings, Settings, SinkFormat, TracingSettings,
     UsageSettings, WhenDown, WhenRedisDown,

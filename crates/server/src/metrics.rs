@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
-use seatkeeper_engine::metrics::{KINDS, LockMetrics, Metrics as EngineMetrics, OfKind, Timing};
+use seatkeeper_engine::metrics::{LockMetrics, Metrics as EngineMetrics, OfKind, Timing};
 
 use crate::error::Error;
 pub(crate) use access::{MetricsAccess, Series};

@@ -6,6 +6,7 @@
 
 mod auth;
 mod capacities;
+mod comma_list;
 mod devices;
 mod ledger;
 mod licenses;
@@ -31,6 +32,7 @@ use crate::outbound::{self, BadAddress};
 pub(crate) use auth::SECRET_BYTES_MIN;
 pub use auth::{Algorithm, AuthSettings};
 pub use capacities::CapacitiesSettings;
+pub use comma_list::CommaList;
 pub use devices::{DevicesSettings, DevicesWhenDown};
 pub use ledger::LedgerSettings;
 pub use licenses::LicensesSettings;

@@ -1,6 +1,7 @@
 //! Tests of the names and classes of events.
 
-use super::{Actor, EndReason, NotAnEndReason, Origin};
+use super::{Actor, EndReason, Origin};
+use crate::NotNamed;
 use crate::{Denial, RegistryTime};
 
 #[test]
@@ -17,7 +18,7 @@ fn an_end_reason_reads_back_from_its_name() {
         assert_eq!(reason.as_str(), name);
         assert_eq!(name.parse(), Ok(reason));
     }
-    assert_eq!("Released".parse::<EndReason>(), Err(NotAnEndReason));
+    assert_eq!("Released".parse::<EndReason>(), Err(NotNamed("not a reason for an end")));
 }
 
 #[test]

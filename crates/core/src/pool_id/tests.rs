@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::{BUCKETS, Bucket, NotAPoolKind, PoolId, PoolKind};
+use super::{BUCKETS, Bucket, PoolId, PoolKind};
+use crate::NotNamed;
 
 fn pool(kind: PoolKind, tenant: &str, name: &str) -> PoolId {
     PoolId::new(kind, tenant.into(), name)
@@ -51,7 +52,7 @@ fn a_kind_reads_back_from_its_name() {
         assert_eq!(kind.as_str(), name);
         assert_eq!(name.parse(), Ok(kind));
     }
-    assert_eq!("License".parse::<PoolKind>(), Err(NotAPoolKind));
+    assert_eq!("License".parse::<PoolKind>(), Err(NotNamed("not a kind of pool")));
 }
 
 #[test]

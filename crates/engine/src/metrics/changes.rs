@@ -8,7 +8,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 use seatkeeper_core::{Change, EndReason, Event, PoolKind};
 
-use super::{KINDS, OfKind, Timing};
+use super::{OfKind, Timing};
 
 /// Changes committed to the ledger by this node.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ struct Ended {
 impl Default for ChangeMetrics {
     fn default() -> Self {
         let (created, ended) = (Family::<OfKind, Counter>::default(), Family::<Ended, Counter>::default());
-        for kind in KINDS {
+        for kind in PoolKind::ALL {
             drop(created.get_or_create(&OfKind::from(kind)));
         }
         for reason in EndReason::ALL {

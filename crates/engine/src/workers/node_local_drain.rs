@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use futures_util::future::try_join_all;
-use seatkeeper_core::{Change, Event};
+use seatkeeper_core::Change;
 use seatkeeper_ledger::Ledger;
 use std::time::Duration;
 use uuid::Uuid;
@@ -49,7 +49,8 @@ impl Worker for NodeLocalDrain {
             return Ok(Progress::Idle);
         }
         self.ledger.record_node_local(self.node, &events).await?;
-        let (admitted, ended) = (count(&events, is_admission), count(&events, is_end));
+        let admitted = events.iter().filter(|event| matches!(event.change, Change::Admitted { .. })).count();
+        let ended = events.iter().filter(|event| matches!(event.change, Change::Ended { .. })).count();
         self.backend.count_recorded(admitted, ended);
         if admitted > 0 {
             tracing::warn!(
@@ -67,16 +68,4 @@ impl Worker for NodeLocalDrain {
     async fn woken(&self) {
         self.backend.registry.journal_woken().await;
     }
-}
-
-fn count(events: &[Event], is_it: fn(&Change) -> bool) -> usize {
-    events.iter().filter(|event| is_it(&event.change)).count()
-}
-
-fn is_admission(change: &Change) -> bool {
-    matches!(change, Change::Admitted { .. })
-}
-
-fn is_end(change: &Change) -> bool {
-    matches!(change, Change::Ended { .. })
 }

@@ -12,11 +12,12 @@ use crate::chain::places_before;
 use crate::database::Query;
 use crate::row::stored_whole;
 
-/// The SQLSTATE raised by `apply_events` when a batch is refused.
-const REFUSED: &str = "SK001";
+/// The SQLSTATEs of a refused batch. `apply_events` raises the first. The second, `datatype_mismatch`, means
+/// that a newer program has added a column to `audit_log`.
+const REFUSED: [&str; 2] = ["SK001", "42804"];
 
 /// Records events, and returns a flag for each event: `true` if the call recorded the event. `None` means
-/// that `apply_events` refused the batch and changed nothing.
+/// that PostgreSQL refused the batch and changed nothing.
 pub(super) async fn apply(
     connections: &Connections,
     events: &[Event],
@@ -24,7 +25,9 @@ pub(super) async fn apply(
 ) -> Result<Option<Vec<bool>>, Error> {
     // The result must be read to the end: PostgreSQL commits after sending the last row.
     let recorded_before = match query(connections, events, entries).scalars::<i64>().await {
-        Err(sqlx::Error::Database(refused)) if refused.code().is_some_and(|code| code == REFUSED) => {
+        Err(sqlx::Error::Database(refused))
+            if refused.code().is_some_and(|code| REFUSED.contains(&&*code)) =>
+        {
             return Ok(None);
         }
         numbers => numbers?,
@@ -39,7 +42,7 @@ pub(super) async fn apply(
     Ok(Some(are_new))
 }
 
-/// Builds the call of `apply_events`. `sql/define_apply_events.sql` documents the arrays.
+/// Builds the call of `apply_events`. `sql/define_apply_events.sql` documents the arguments.
 fn query<'c>(connections: &'c Connections, events: &[Event], entries: &[Entry<'_>]) -> Query<'c> {
     let buckets: BTreeSet<_> = events.iter().map(|event| (event.pool.bucket(), event.epoch)).collect();
     let before = places_before(events);
@@ -50,33 +53,7 @@ fn query<'c>(connections: &'c Connections, events: &[Event], entries: &[Entry<'_
         .bind(column(&before, |(pool, _)| pool.kind.as_str()))
         .bind(column(&before, |(pool, _)| &*pool.name))
         .bind(column(&before, |(_, seq)| stored_whole(*seq)))
-        .bind(column(entries, Entry::at))
-        .bind(column(entries, |entry| entry.pool.tenant.as_str()))
-        .bind(column(entries, |entry| entry.pool.kind.as_str()))
-        .bind(column(entries, |entry| &*entry.pool.name))
-        .bind(column(entries, Entry::seq))
-        .bind(column(entries, Entry::epoch))
-        .bind(column(entries, |entry| entry.action.as_str()))
-        .bind(column(entries, Entry::session_id))
-        .bind(column(entries, Entry::holder))
-        .bind(column(entries, Entry::actor))
-        .bind(column(entries, Entry::request))
-        .bind(column(entries, |entry| entry.reason))
-        .bind(column(entries, Entry::limit))
-        .bind(column(entries, Entry::version))
-        .bind(column(entries, Entry::live))
-        .bind(column(entries, Entry::count))
-        .bind(column(entries, |entry| entry.folded))
-        .bind(column(entries, Entry::user))
-        .bind(column(entries, Entry::tier))
-        .bind(column(entries, Entry::ip))
-        .bind(column(entries, Entry::user_agent))
-        .bind(column(entries, Entry::metadata))
-        .bind(column(entries, Entry::device_type))
-        .bind(column(entries, Entry::device_name))
-        .bind(column(entries, Entry::ttl))
-        .bind(column(entries, Entry::last_heartbeat))
-        .bind(column(entries, Entry::expires));
+        .bind(entries);
     Query::on_postgres(text, connections)
 }
 

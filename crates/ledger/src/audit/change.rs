@@ -4,6 +4,7 @@ use seatkeeper_core::PoolId;
 
 use super::{Action, Entry, Stream, append};
 use crate::database::Tx;
+use crate::row::stored_whole;
 use crate::{Error, Write};
 
 /// A change of a license, a plan or a subscription.
@@ -22,28 +23,19 @@ pub(crate) struct EntitlementChange<'a> {
 impl EntitlementChange<'_> {
     /// Appends the record of the change.
     pub(crate) async fn record(self, tx: &mut Tx, write: &Write<'_>) -> Result<(), Error> {
-        let epoch: i64 = tx
+        let epoch = tx
             .query(include_str!("../../sql/epoch.sql"))
             .bind(i64::from(self.pool.bucket().number()))
             .scalar()
             .await?;
         let entry = Entry {
-            at: write.at,
-            pool: self.pool,
-            stream: self.stream,
-            seq: self.seq,
-            epoch: epoch.unsigned_abs(),
-            action: self.action,
-            origin: write.origin,
-            limit: self.limit,
-            version: self.version,
-            live: None,
-            count: 1,
-            folded: false,
-            reason: None,
-            holder: None,
-            session: None,
+            stream: self.stream.as_str(),
+            seq: stored_whole(self.seq),
+            epoch,
+            limit_seats: self.limit.into(),
+            limit_version: stored_whole(self.version),
             detail: Some(self.state),
+            ..Entry::new(self.pool, write.at, write.origin, self.action)
         };
         match append(tx, &[entry]).await? {
             1 => Ok(()),
@@ -56,9 +48,7 @@ impl EntitlementChange<'_> {
 pub(crate) async fn next_seq(tx: &mut Tx, pool: &PoolId, stream: Stream) -> Result<u64, Error> {
     let seq: i64 = tx
         .query(include_str!("../../sql/next_record_seq.sql"))
-        .bind(pool.tenant.as_str())
-        .bind(pool.kind.as_str())
-        .bind(&*pool.name)
+        .bind_pool(pool)
         .bind(stream.as_str())
         .scalar()
         .await?;

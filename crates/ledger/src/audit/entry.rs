@@ -3,220 +3,157 @@
 use std::borrow::Cow;
 
 use chrono::{DateTime, Utc};
-use seatkeeper_core::{
-    Actor, Change, Denied, Device, Event, Holder, Origin, Particulars, PoolId, RegistryTime, Session,
-    SessionId, Span, Tier, UserId,
-};
+use seatkeeper_core::{Actor, Change, Event, Origin, PoolId, RegistryTime};
+use sqlx::encode::IsNull;
+use sqlx::error::BoxDynError;
+use sqlx::postgres::types::PgRecordEncoder;
+use sqlx::postgres::{PgArgumentBuffer, PgHasArrayType, PgTypeInfo};
+use sqlx::{Encode, Postgres, Type};
 use uuid::Uuid;
 
 use super::{Action, Stream};
+use crate::database::Query;
 use crate::row::stored_whole;
 use crate::times;
 
-/// A record to append.
-pub(crate) struct Entry<'a> {
-    pub(crate) at: RegistryTime,
-    pub(crate) pool: &'a PoolId,
-    pub(crate) stream: Stream,
-    pub(crate) seq: u64,
-    pub(crate) epoch: u64,
-    pub(crate) action: Action,
-    pub(crate) origin: &'a Origin,
-    pub(crate) limit: u32,
-    pub(crate) version: u64,
-    pub(crate) live: Option<u32>,
-    pub(crate) count: u64,
-    pub(crate) folded: bool,
-    pub(crate) reason: Option<&'static str>,
-    pub(crate) holder: Option<&'a Holder>,
-    pub(crate) session: Option<Subject<'a>>,
-    pub(crate) detail: Option<String>,
+/// Defines [`Entry`] and its encodings from one list of columns.
+macro_rules! entry {
+    ($($column:ident: $type:ty,)+) => {
+        /// A record to append. The fields are the columns of table `audit_log` behind the id, in the order of
+        /// the table.
+        #[derive(Default)]
+        pub(crate) struct Entry<'a> {
+            $(pub(crate) $column: $type,)+
+        }
+
+        impl Entry<'_> {
+            /// The names of the columns.
+            pub(crate) const COLUMNS: &'static [&'static str] = &[$(stringify!($column)),+];
+
+            /// Binds the values to a statement, in the order of the columns.
+            pub(crate) fn bind<'c>(&self, query: Query<'c>) -> Query<'c> {
+                query$(.bind(&self.$column))+
+            }
+        }
+
+        /// Encodes a row of table `audit_log`. PostgreSQL assigns the id.
+        impl Encode<'_, Postgres> for Entry<'_> {
+            fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
+                let mut row = PgRecordEncoder::new(buffer);
+                row.encode(None::<i64>)?$(.encode(&self.$column)?)+.finish();
+                Ok(IsNull::No)
+            }
+        }
+    };
 }
 
-/// The part of a record about a session.
-pub(crate) struct Subject<'a> {
-    id: SessionId,
-    tier: Tier,
-    last_heartbeat: RegistryTime,
-    expires: RegistryTime,
-    admitted: Option<Admission<'a>>,
+entry! {
+    at: DateTime<Utc>,
+    tenant_id: &'a str,
+    pool_kind: &'static str,
+    pool_id: &'a str,
+    stream: &'static str,
+    seq: i64,
+    epoch: i64,
+    action: &'static str,
+    session_id: Option<Uuid>,
+    holder: Option<&'a str>,
+    actor: Cow<'static, str>,
+    request_id: Option<&'a str>,
+    reason: Option<&'static str>,
+    limit_seats: i64,
+    limit_version: i64,
+    live: Option<i64>,
+    count: i64,
+    folded: bool,
+    user_id: Option<&'a str>,
+    tier: Option<i64>,
+    ip: Option<String>,
+    user_agent: Option<&'a str>,
+    metadata: Option<&'a str>,
+    device_type: Option<&'a str>,
+    device_name: Option<&'a str>,
+    ttl_ms: Option<i64>,
+    last_heartbeat_at: Option<DateTime<Utc>>,
+    expires_at: Option<DateTime<Utc>>,
+    detail: Option<String>,
 }
 
-/// The part of a record found only in admissions.
-struct Admission<'a> {
-    user: &'a UserId,
-    ttl: Span,
-    particulars: &'a Particulars,
+impl Type<Postgres> for Entry<'_> {
+    fn type_info() -> PgTypeInfo {
+        PgTypeInfo::with_name("audit_log")
+    }
+}
+
+impl PgHasArrayType for Entry<'_> {
+    fn array_type_info() -> PgTypeInfo {
+        PgTypeInfo::array_of("audit_log")
+    }
 }
 
 impl<'a> Entry<'a> {
+    /// Builds a record of one action on a pool.
+    pub(crate) fn new(pool: &'a PoolId, at: RegistryTime, origin: &'a Origin, action: Action) -> Self {
+        Self {
+            at: times::stored(at),
+            tenant_id: pool.tenant.as_str(),
+            pool_kind: pool.kind.as_str(),
+            pool_id: &pool.name,
+            action: action.as_str(),
+            actor: match &origin.actor {
+                Actor::User(user) => format!("user:{user}").into(),
+                Actor::Admin(user) => format!("admin:{user}").into(),
+                Actor::System => "system".into(),
+            },
+            request_id: origin.request.as_ref().map(|request| request.as_str()),
+            count: 1,
+            ..Self::default()
+        }
+    }
+
     /// Builds the record of a registry's event.
     pub(crate) fn from_event(event: &'a Event) -> Self {
-        let entry = Self {
-            at: event.at,
-            pool: &event.pool,
-            stream: Stream::Session,
-            seq: event.seq,
-            epoch: event.epoch,
-            action: Action::Denied,
-            origin: &event.origin,
-            limit: event.limit.0,
-            version: event.version,
-            live: Some(event.live),
-            count: 1,
-            folded: false,
-            reason: None,
-            holder: None,
-            session: None,
-            detail: None,
+        let entry = |action| Self {
+            stream: Stream::Session.as_str(),
+            seq: stored_whole(event.seq),
+            epoch: stored_whole(event.epoch),
+            limit_seats: event.limit.0.into(),
+            limit_version: stored_whole(event.version),
+            live: Some(event.live.into()),
+            ..Self::new(&event.pool, event.at, &event.origin, action)
         };
         match &event.change {
-            Change::Admitted { session, expires, particulars } => {
-                entry.admitted(session, *expires, particulars)
-            }
-            Change::Ended { session, holder, tier, reason, last_heartbeat, expires } => Self {
-                action: Action::Ended,
-                reason: Some(reason.as_str()),
-                holder: Some(holder),
-                session: Some(Subject {
-                    id: *session,
-                    tier: *tier,
-                    last_heartbeat: *last_heartbeat,
-                    expires: *expires,
-                    admitted: None,
-                }),
-                ..entry
+            Change::Admitted { session, expires, particulars } => Self {
+                session_id: Some(session.id.as_uuid()),
+                holder: Some(session.holder.as_str()),
+                user_id: Some(session.users.first().as_str()),
+                tier: Some(session.tier.0.into()),
+                ip: particulars.ip.map(|ip| ip.to_string()),
+                user_agent: particulars.user_agent.as_deref(),
+                metadata: particulars.metadata.as_deref(),
+                device_type: particulars.device.as_ref().map(|device| &*device.kind),
+                device_name: particulars.device.as_ref().and_then(|device| device.name.as_deref()),
+                ttl_ms: Some(stored_whole(session.ttl.as_millis())),
+                last_heartbeat_at: Some(times::stored(session.last_heartbeat)),
+                expires_at: Some(times::stored(*expires)),
+                ..entry(Action::Admitted)
             },
-            Change::Denied(denied) => entry.denied(denied),
+            Change::Ended { session, holder, tier, reason, last_heartbeat, expires } => Self {
+                session_id: Some(session.as_uuid()),
+                holder: Some(holder.as_str()),
+                reason: Some(reason.as_str()),
+                tier: Some(tier.0.into()),
+                last_heartbeat_at: Some(times::stored(*last_heartbeat)),
+                expires_at: Some(times::stored(*expires)),
+                ..entry(Action::Ended)
+            },
+            Change::Denied(denied) => Self {
+                holder: Some(denied.holder.as_str()),
+                reason: Some(denied.why.as_str()),
+                count: stored_whole(denied.count),
+                folded: denied.folded,
+                ..entry(Action::Denied)
+            },
         }
-    }
-
-    fn admitted(self, session: &'a Session, expires: RegistryTime, particulars: &'a Particulars) -> Self {
-        let admission = Admission { user: session.users.first(), ttl: session.ttl, particulars };
-        Self {
-            action: Action::Admitted,
-            holder: Some(&session.holder),
-            session: Some(Subject {
-                id: session.id,
-                tier: session.tier,
-                last_heartbeat: session.last_heartbeat,
-                expires,
-                admitted: Some(admission),
-            }),
-            ..self
-        }
-    }
-
-    fn denied(self, denied: &'a Denied) -> Self {
-        Self {
-            reason: Some(denied.why.as_str()),
-            holder: Some(&denied.holder),
-            count: denied.count,
-            folded: denied.folded,
-            ..self
-        }
-    }
-}
-
-/// Columns whose stored form differs from the field's type.
-impl Entry<'_> {
-    pub(crate) fn at(&self) -> DateTime<Utc> {
-        times::stored(self.at)
-    }
-
-    pub(crate) fn seq(&self) -> i64 {
-        stored_whole(self.seq)
-    }
-
-    pub(crate) fn epoch(&self) -> i64 {
-        stored_whole(self.epoch)
-    }
-
-    pub(crate) fn session_id(&self) -> Option<Uuid> {
-        self.session.as_ref().map(|session| session.id.as_uuid())
-    }
-
-    pub(crate) fn holder(&self) -> Option<&str> {
-        self.holder.map(Holder::as_str)
-    }
-
-    pub(crate) fn actor(&self) -> Cow<'static, str> {
-        match &self.origin.actor {
-            Actor::User(user) => format!("user:{user}").into(),
-            Actor::Admin(user) => format!("admin:{user}").into(),
-            Actor::System => "system".into(),
-        }
-    }
-
-    pub(crate) fn request(&self) -> Option<&str> {
-        self.origin.request.as_ref().map(|request| request.as_str())
-    }
-
-    pub(crate) fn limit(&self) -> i64 {
-        i64::from(self.limit)
-    }
-
-    pub(crate) fn version(&self) -> i64 {
-        stored_whole(self.version)
-    }
-
-    pub(crate) fn live(&self) -> Option<i64> {
-        self.live.map(i64::from)
-    }
-
-    pub(crate) fn count(&self) -> i64 {
-        stored_whole(self.count)
-    }
-
-    pub(crate) fn user(&self) -> Option<&str> {
-        self.admission().map(|admission| admission.user.as_str())
-    }
-
-    pub(crate) fn tier(&self) -> Option<i64> {
-        self.session.as_ref().map(|session| i64::from(session.tier.0))
-    }
-
-    pub(crate) fn ip(&self) -> Option<String> {
-        self.particulars().and_then(|told| told.ip).map(|ip| ip.to_string())
-    }
-
-    pub(crate) fn user_agent(&self) -> Option<&str> {
-        self.particulars().and_then(|told| told.user_agent.as_deref())
-    }
-
-    pub(crate) fn metadata(&self) -> Option<&str> {
-        self.particulars().and_then(|told| told.metadata.as_deref())
-    }
-
-    pub(crate) fn device_type(&self) -> Option<&str> {
-        self.device().map(|device| &*device.kind)
-    }
-
-    pub(crate) fn device_name(&self) -> Option<&str> {
-        self.device().and_then(|device| device.name.as_deref())
-    }
-
-    pub(crate) fn ttl(&self) -> Option<i64> {
-        self.admission().map(|admission| stored_whole(admission.ttl.as_millis()))
-    }
-
-    pub(crate) fn last_heartbeat(&self) -> Option<DateTime<Utc>> {
-        self.session.as_ref().map(|session| times::stored(session.last_heartbeat))
-    }
-
-    pub(crate) fn expires(&self) -> Option<DateTime<Utc>> {
-        self.session.as_ref().map(|session| times::stored(session.expires))
-    }
-
-    fn admission(&self) -> Option<&Admission<'_>> {
-        self.session.as_ref().and_then(|session| session.admitted.as_ref())
-    }
-
-    fn particulars(&self) -> Option<&Particulars> {
-        self.admission().map(|admission| admission.particulars)
-    }
-
-    fn device(&self) -> Option<&Device> {
-        self.particulars().and_then(|told| told.device.as_ref())
     }
 }

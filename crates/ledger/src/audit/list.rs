@@ -5,43 +5,10 @@ use std::sync::Arc;
 use sea_query::{Expr, ExprTrait as _, Order, Query, SelectStatement};
 use seatkeeper_core::{PoolKind, RegistryTime, SessionId, TenantId};
 
-use super::{Action, AuditRecord};
+use super::{Action, AuditRecord, Entry};
 use crate::page::{Page, rows_for};
 use crate::row::stored_whole;
 use crate::{Error, Ledger, times};
-
-const COLUMNS: [&str; 30] = [
-    "id",
-    "at",
-    "tenant_id",
-    "pool_kind",
-    "pool_id",
-    "stream",
-    "seq",
-    "epoch",
-    "action",
-    "session_id",
-    "holder",
-    "actor",
-    "request_id",
-    "reason",
-    "limit_seats",
-    "limit_version",
-    "live",
-    "count",
-    "folded",
-    "user_id",
-    "tier",
-    "ip",
-    "user_agent",
-    "metadata",
-    "device_type",
-    "device_name",
-    "ttl_ms",
-    "last_heartbeat_at",
-    "expires_at",
-    "detail",
-];
 
 /// A filter for audit records. A record matches if every given field matches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -88,7 +55,8 @@ impl AuditFilter {
         // Always true. PostgreSQL needs the condition to use the partial index of a tenant's records.
         let of_tenant = Expr::cust("id > 0");
         Query::select()
-            .columns(COLUMNS)
+            .column("id")
+            .columns(Entry::COLUMNS.iter().copied())
             .from("audit_log")
             .and_where(is("tenant_id", tenant.as_str()))
             .and_where(of_tenant)

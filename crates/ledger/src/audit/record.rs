@@ -1,132 +1,54 @@
 //! An audit record as read from the log.
 
-use std::fmt;
-use std::str::FromStr;
-
-use seatkeeper_core::{Device, Holder, PoolId, RegistryTime, SessionId, Span, Tier, UserId};
+use seatkeeper_core::{Device, Holder, PoolId, RegistryTime, SessionId, Span, Tier, UserId, named_enum};
 
 use crate::Error;
 use crate::database::Row;
 use crate::row::Fields;
 
-/// A stream of records under a pool's name. Each stream has its own numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Stream {
-    /// Changes of the pool's entitlement. For a license, numbered by its version; for a subscriber, the
-    /// changes of all the user's subscriptions.
-    Entitlement,
-    /// Changes of the plan named like the pool.
-    Plan,
-    /// Events of the pool's sessions, numbered by the registry.
-    Session,
-    /// Decisions of nodes alone while the pool's registry was unreachable, numbered in the order of
-    /// recording.
-    Node,
-}
-
-impl Stream {
-    const ALL: [Self; 4] = [Self::Entitlement, Self::Plan, Self::Session, Self::Node];
-
-    /// Returns the stream's name in records.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Entitlement => "entitlement",
-            Self::Plan => "plan",
-            Self::Session => "session",
-            Self::Node => "node",
-        }
+named_enum! {
+    /// A stream of records under a pool's name. Each stream has its own numbers.
+    #[derive(PartialOrd, Ord, Hash)]
+    pub enum Stream else "not a stream of records" {
+        /// Changes of the pool's entitlement. For a license, numbered by its version; for a subscriber, the
+        /// changes of all the user's subscriptions.
+        Entitlement = "entitlement",
+        /// Changes of the plan named like the pool.
+        Plan = "plan",
+        /// Events of the pool's sessions, numbered by the registry.
+        Session = "session",
+        /// Decisions of nodes alone while the pool's registry was unreachable, numbered in the order of
+        /// recording.
+        Node = "node",
     }
 }
 
-/// The action of a record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Action {
-    /// A session began.
-    Admitted,
-    /// A session ended.
-    Ended,
-    /// Claims were denied, at least 1.
-    Denied,
-    /// A session began, decided by a node alone.
-    AdmittedAlone,
-    /// A session begun by a node alone ended.
-    EndedAlone,
-    /// A license was created.
-    LicenseCreated,
-    /// A license was changed.
-    LicenseUpdated,
-    /// A plan was created.
-    PlanCreated,
-    /// A plan was changed.
-    PlanUpdated,
-    /// A subscription was created.
-    SubscriptionCreated,
-    /// A subscription was changed or ended.
-    SubscriptionUpdated,
-}
-
-impl Action {
-    /// Every action.
-    pub const ALL: [Self; 11] = [
-        Self::Admitted,
-        Self::Ended,
-        Self::Denied,
-        Self::AdmittedAlone,
-        Self::EndedAlone,
-        Self::LicenseCreated,
-        Self::LicenseUpdated,
-        Self::PlanCreated,
-        Self::PlanUpdated,
-        Self::SubscriptionCreated,
-        Self::SubscriptionUpdated,
-    ];
-
-    /// Returns the action's name in records and answers.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Admitted => "admitted",
-            Self::Ended => "ended",
-            Self::Denied => "denied",
-            Self::AdmittedAlone => "admitted_alone",
-            Self::EndedAlone => "ended_alone",
-            Self::LicenseCreated => "license_created",
-            Self::LicenseUpdated => "license_updated",
-            Self::PlanCreated => "plan_created",
-            Self::PlanUpdated => "plan_updated",
-            Self::SubscriptionCreated => "subscription_created",
-            Self::SubscriptionUpdated => "subscription_updated",
-        }
-    }
-}
-
-/// A text that names no stream or no action.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a {0}")]
-pub struct NotNamed(&'static str);
-
-impl FromStr for Stream {
-    type Err = NotNamed;
-    fn from_str(text: &str) -> Result<Self, NotNamed> {
-        Self::ALL.into_iter().find(|stream| stream.as_str() == text).ok_or(NotNamed("stream of records"))
-    }
-}
-
-impl FromStr for Action {
-    type Err = NotNamed;
-    fn from_str(text: &str) -> Result<Self, NotNamed> {
-        Self::ALL.into_iter().find(|action| action.as_str() == text).ok_or(NotNamed("recorded action"))
-    }
-}
-
-impl fmt::Display for Stream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl fmt::Display for Action {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
+named_enum! {
+    /// The action of a record.
+    #[derive(PartialOrd, Ord, Hash)]
+    pub enum Action else "not a recorded action" {
+        /// A session began.
+        Admitted = "admitted",
+        /// A session ended.
+        Ended = "ended",
+        /// Claims were denied, at least 1.
+        Denied = "denied",
+        /// A session began, decided by a node alone.
+        AdmittedAlone = "admitted_alone",
+        /// A session begun by a node alone ended.
+        EndedAlone = "ended_alone",
+        /// A license was created.
+        LicenseCreated = "license_created",
+        /// A license was changed.
+        LicenseUpdated = "license_updated",
+        /// A plan was created.
+        PlanCreated = "plan_created",
+        /// A plan was changed.
+        PlanUpdated = "plan_updated",
+        /// A subscription was created.
+        SubscriptionCreated = "subscription_created",
+        /// A subscription was changed or ended.
+        SubscriptionUpdated = "subscription_updated",
     }
 }
 

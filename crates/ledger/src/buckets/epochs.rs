@@ -3,9 +3,8 @@
 //! An epoch never decreases. A batch of events commits only if every event has its bucket's epoch.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::str::FromStr;
 
-use seatkeeper_core::{BUCKETS, Bucket, Event};
+use seatkeeper_core::{BUCKETS, Bucket, Event, named_enum};
 
 use crate::chunks::{ChunkedStatement, sized_texts};
 use crate::database::{Row, Tx};
@@ -22,23 +21,20 @@ static SEIZE: ChunkedStatement =
 static RAISE: ChunkedStatement =
     ChunkedStatement::new(|| sized_texts(include_str!("../../sql/raise_buckets.sql"), 5, ROWS_MAX));
 
-/// The mode of a bucket: the registry serving the bucket, the same on all nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum BucketMode {
-    /// The configured registry serves.
-    Registry,
-    /// The registry is unreachable, and PostgreSQL serves in its place.
-    Ledger,
-    /// The registry is unreachable, and each node admits alone where the pool's policy allows.
-    Allow,
-    /// The registry is unreachable, and every claim is denied.
-    Deny,
+named_enum! {
+    /// The mode of a bucket: the registry serving the bucket, the same on all nodes.
+    #[derive(Hash)]
+    pub enum BucketMode else "not a mode of a bucket" {
+        /// The configured registry serves.
+        Registry = "registry",
+        /// The registry is unreachable, and PostgreSQL serves in its place.
+        Ledger = "ledger",
+        /// The registry is unreachable, and each node admits alone where the pool's policy allows.
+        Allow = "allow",
+        /// The registry is unreachable, and every claim is denied.
+        Deny = "deny",
+    }
 }
-
-/// A text that names no mode of a bucket.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a mode of a bucket")]
-pub struct NotABucketMode;
 
 /// A bucket on record in the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -170,27 +166,6 @@ pub(crate) async fn hold_current(tx: &mut Tx, events: &[Event]) -> Result<(), Er
     }
     let buckets = stale.into_iter().map(|(bucket, epoch)| StaleBucket { bucket, epoch }).collect();
     Err(Error::StaleEpoch { buckets })
-}
-
-impl BucketMode {
-    const ALL: [Self; 4] = [Self::Registry, Self::Ledger, Self::Allow, Self::Deny];
-
-    /// Returns the mode's name in records and answers.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Registry => "registry",
-            Self::Ledger => "ledger",
-            Self::Allow => "allow",
-            Self::Deny => "deny",
-        }
-    }
-}
-
-impl FromStr for BucketMode {
-    type Err = NotABucketMode;
-    fn from_str(text: &str) -> Result<Self, NotABucketMode> {
-        Self::ALL.into_iter().find(|mode| mode.as_str() == text).ok_or(NotABucketMode)
-    }
 }
 
 impl BucketRow {

@@ -6,6 +6,7 @@ use futures_util::future::{BoxFuture, TryFutureExt as _};
 use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 use sea_query::{PostgresQueryBuilder, SelectStatement, SqliteQueryBuilder};
 use sea_query_sqlx::SqlxBinder as _;
+use seatkeeper_core::PoolId;
 use seatkeeper_postgres::Connections;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::PgRow;
@@ -89,6 +90,11 @@ impl<'c> Query<'c> {
             Self::Sqlite(text, on) => Self::Sqlite(text.bind(value), on),
             Self::Postgres(text, on) => Self::Postgres(text.bind(value), on),
         }
+    }
+
+    /// Binds the tenant, the kind and the name of a pool.
+    pub(crate) fn bind_pool(self, pool: &PoolId) -> Self {
+        self.bind(pool.tenant.as_str()).bind(pool.kind.as_str()).bind(&*pool.name)
     }
 
     /// Runs the statement and returns the number of affected rows.

@@ -1,8 +1,6 @@
 //! Jobs and job runs on record.
 
-use std::str::FromStr;
-
-use seatkeeper_core::{RegistryTime, Span};
+use seatkeeper_core::{RegistryTime, Span, named_enum};
 
 use super::JobName;
 
@@ -38,15 +36,16 @@ pub struct JobLock {
     pub at: RegistryTime,
 }
 
-/// The state of a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JobState {
-    /// Waiting for the next run.
-    Scheduled,
-    /// Running.
-    Running,
-    /// Waiting for a retry after a failed run.
-    Retrying,
+named_enum! {
+    /// The state of a job.
+    pub enum JobState else "not a state of a job" {
+        /// Waiting for the next run.
+        Scheduled = "scheduled",
+        /// Running.
+        Running = "running",
+        /// Waiting for a retry after a failed run.
+        Retrying = "retrying",
+    }
 }
 
 /// A job run on record.
@@ -68,54 +67,17 @@ pub struct JobRunRecord {
     pub error: Option<String>,
 }
 
-/// The outcome of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JobOutcome {
-    /// Still running.
-    Running,
-    /// Succeeded.
-    Succeeded,
-    /// Failed with an error.
-    Failed,
-    /// Lost its lock to a later run after a long silence.
-    Lost,
-}
-
-/// A text that names no outcome.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not an outcome of a run")]
-pub struct NotAnOutcome;
-
-impl JobState {
-    /// Returns the state's name in answers.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Scheduled => "scheduled",
-            Self::Running => "running",
-            Self::Retrying => "retrying",
-        }
-    }
-}
-
-impl JobOutcome {
-    /// Returns the outcome's name in records and answers.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Running => "running",
-            Self::Succeeded => "succeeded",
-            Self::Failed => "failed",
-            Self::Lost => "lost",
-        }
-    }
-}
-
-impl FromStr for JobOutcome {
-    type Err = NotAnOutcome;
-    fn from_str(text: &str) -> Result<Self, NotAnOutcome> {
-        [Self::Running, Self::Succeeded, Self::Failed, Self::Lost]
-            .into_iter()
-            .find(|outcome| outcome.as_str() == text)
-            .ok_or(NotAnOutcome)
+named_enum! {
+    /// The outcome of a run.
+    pub enum JobOutcome else "not an outcome of a run" {
+        /// Still running.
+        Running = "running",
+        /// Succeeded.
+        Succeeded = "succeeded",
+        /// Failed with an error.
+        Failed = "failed",
+        /// Lost its lock to a later run after a long silence.
+        Lost = "lost",
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use seatkeeper_core::{PoolId, PoolKind, RegistryTime, Seats, Span, Standing, TenantId, Terms};
+use seatkeeper_core::{PoolId, PoolKind, RegistryTime, Seats, Span, Standing, TenantId, Terms, named_enum};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -29,136 +29,57 @@ impl FromStr for LicenseId {
     }
 }
 
-/// The status of a license.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Status {
-    /// Usable.
-    Active,
-    /// Suspended until reactivated.
-    Suspended,
-    /// Ended for good.
-    Revoked,
-}
-
-impl Status {
-    /// Returns the status's name in records and answers.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Suspended => "suspended",
-            Self::Revoked => "revoked",
-        }
+named_enum! {
+    /// The status of a license.
+    #[derive(PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Status else "not a status of a license" {
+        /// Usable.
+        Active = "active",
+        /// Suspended until reactivated.
+        Suspended = "suspended",
+        /// Ended for good.
+        Revoked = "revoked",
     }
 }
 
-/// The kind of holder counted as a seat.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CountPer {
-    /// A machine, with any number of programs.
-    Machine,
-    /// A user, on any number of machines.
-    User,
-    /// A running program.
-    Process,
-}
-
-impl CountPer {
-    /// Returns the name in records and answers.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Machine => "machine",
-            Self::User => "user",
-            Self::Process => "process",
-        }
+named_enum! {
+    /// The kind of holder counted as a seat.
+    #[derive(PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum CountPer else "not a way to count seats" {
+        /// A machine, with any number of programs.
+        Machine = "machine",
+        /// A user, on any number of machines.
+        User = "user",
+        /// A running program.
+        Process = "process",
     }
 }
 
-/// The tokens that clients of a license need.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Clients {
-    /// A token of the issuer: the server issues no license tokens for the license's key.
-    #[default]
-    Token,
-    /// The key alone: the server issues a license token to any program with the license's key.
-    Key,
-}
-
-impl Clients {
-    /// Returns the name in records and answers.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Token => "token",
-            Self::Key => "key",
-        }
+named_enum! {
+    /// The tokens that clients of a license need.
+    #[derive(Default, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Clients else "not a kind of clients" {
+        /// A token of the issuer: the server issues no license tokens for the license's key.
+        #[default]
+        Token = "token",
+        /// The key alone: the server issues a license token to any program with the license's key.
+        Key = "key",
     }
 }
 
-/// The policy of clients after the loss of a seat.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reacquire {
-    /// A client acquires again by itself after its session has expired, and after no other end.
-    #[default]
-    ExpiredOnly,
-    /// A client never acquires again by itself.
-    Never,
-}
-
-impl Reacquire {
-    /// Returns the name in records and answers.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::ExpiredOnly => "expired_only",
-            Self::Never => "never",
-        }
-    }
-}
-
-/// A text that names no status, no kind of holder, no kind of clients and no policy of clients.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a {0}")]
-pub struct NotNamed(&'static str);
-
-impl FromStr for Status {
-    type Err = NotNamed;
-    fn from_str(text: &str) -> Result<Self, NotNamed> {
-        [Self::Active, Self::Suspended, Self::Revoked]
-            .into_iter()
-            .find(|status| status.as_str() == text)
-            .ok_or(NotNamed("status of a license"))
-    }
-}
-
-impl FromStr for CountPer {
-    type Err = NotNamed;
-    fn from_str(text: &str) -> Result<Self, NotNamed> {
-        [Self::Machine, Self::User, Self::Process]
-            .into_iter()
-            .find(|count_per| count_per.as_str() == text)
-            .ok_or(NotNamed("way to count seats"))
-    }
-}
-
-impl FromStr for Clients {
-    type Err = NotNamed;
-    fn from_str(text: &str) -> Result<Self, NotNamed> {
-        [Self::Token, Self::Key]
-            .into_iter()
-            .find(|clients| clients.as_str() == text)
-            .ok_or(NotNamed("kind of clients"))
-    }
-}
-
-impl FromStr for Reacquire {
-    type Err = NotNamed;
-    fn from_str(text: &str) -> Result<Self, NotNamed> {
-        [Self::ExpiredOnly, Self::Never]
-            .into_iter()
-            .find(|reacquire| reacquire.as_str() == text)
-            .ok_or(NotNamed("policy to acquire again"))
+named_enum! {
+    /// The policy of clients after the loss of a seat.
+    #[derive(Default, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Reacquire else "not a policy to acquire again" {
+        /// A client acquires again by itself after its session has expired, and after no other end.
+        #[default]
+        ExpiredOnly = "expired_only",
+        /// A client never acquires again by itself.
+        Never = "never",
     }
 }
 

@@ -11,23 +11,8 @@ use crate::page::{Page, rows_for};
 use crate::row::corrupt;
 use crate::{Effect, Error, Ledger, Write, Written};
 
-const COLUMNS: [&str; 15] = [
-    "id",
-    "tenant_id",
-    "license_key",
-    "max_seats",
-    "status",
-    "expires_at",
-    "count_per",
-    "clients",
-    "ttl_seconds",
-    "grace_seconds",
-    "reacquire",
-    "contact",
-    "version",
-    "created_at",
-    "updated_at",
-];
+const COLUMNS: &str = "id, tenant_id, license_key, max_seats, status, expires_at, count_per, clients, ttl_seconds, \
+    grace_seconds, reacquire, contact, version, created_at, updated_at";
 
 impl Ledger {
     /// Returns the tenant's license of an id.
@@ -67,7 +52,7 @@ impl Ledger {
         limit: u32,
     ) -> Result<Page<License, LicenseId>, Error> {
         let statement = Query::select()
-            .columns(COLUMNS)
+            .expr(Expr::cust(COLUMNS))
             .from("licenses")
             .and_where(Expr::col("tenant_id").eq(tenant.as_str()))
             .and_where_option(status.map(|status| Expr::col("status").eq(status.as_str())))

@@ -4,10 +4,10 @@ use super::License;
 use super::license::pool_of;
 use super::state::State;
 use crate::audit::{Action, EntitlementChange, Stream};
-use crate::database::Tx;
+use crate::database::{Query, Tx};
 use crate::idempotency::{self, Entity, StoredAnswer};
 use crate::row::{stored_json, stored_whole};
-use crate::{Error, Write};
+use crate::{Error, Write, times};
 
 /// Appends the record of a license's new state.
 pub(super) async fn record(
@@ -34,27 +34,10 @@ pub(super) async fn keep(tx: &mut Tx, license: &License, write: &Write<'_>) -> R
     idempotency::keep(tx, &license.tenant, Entity::License, &answer, write).await
 }
 
-/// Inserts the license's row at version 1.
+/// Inserts the license's row.
 pub(super) async fn insert(tx: &mut Tx, license: &License) -> Result<(), Error> {
-    let created_at = crate::times::stored(license.created_at);
-    let inserted = tx
-        .query(include_str!("../../sql/create_license.sql"))
-        .bind(license.id.0)
-        .bind(license.tenant.as_str())
-        .bind(license.key.reveal())
-        .bind(i64::from(license.max_seats.0))
-        .bind(license.status.as_str())
-        .bind(license.expires_at.map(crate::times::stored))
-        .bind(license.count_per.as_str())
-        .bind(license.clients.as_str())
-        .bind(license.ttl_seconds.map(i64::from))
-        .bind(i64::from(license.grace_seconds))
-        .bind(license.reacquire.as_str())
-        .bind(license.contact.as_deref())
-        .bind(created_at)
-        .execute()
-        .await;
-    match inserted {
+    let statement = tx.query(include_str!("../../sql/create_license.sql"));
+    match bound(statement, license).execute().await {
         Ok(_) => Ok(()),
         Err(error) if crate::database::is_duplicate(&error) => Err(Error::DuplicateKey),
         Err(error) => Err(error.into()),
@@ -63,11 +46,19 @@ pub(super) async fn insert(tx: &mut Tx, license: &License) -> Result<(), Error> 
 
 /// Overwrites the license's row with the new state.
 pub(super) async fn replace(tx: &mut Tx, license: &License) -> Result<(), Error> {
-    tx.query(include_str!("../../sql/update_license.sql"))
+    bound(tx.query(include_str!("../../sql/update_license.sql")), license).execute().await?;
+    Ok(())
+}
+
+/// Binds the license's columns, in the order shared by `create_license.sql` and `update_license.sql`.
+fn bound<'c>(query: Query<'c>, license: &License) -> Query<'c> {
+    query
         .bind(license.id.0)
+        .bind(license.tenant.as_str())
+        .bind(license.key.reveal())
         .bind(i64::from(license.max_seats.0))
         .bind(license.status.as_str())
-        .bind(license.expires_at.map(crate::times::stored))
+        .bind(license.expires_at.map(times::stored))
         .bind(license.count_per.as_str())
         .bind(license.clients.as_str())
         .bind(license.ttl_seconds.map(i64::from))
@@ -75,8 +66,5 @@ pub(super) async fn replace(tx: &mut Tx, license: &License) -> Result<(), Error>
         .bind(license.reacquire.as_str())
         .bind(license.contact.as_deref())
         .bind(stored_whole(license.version))
-        .bind(crate::times::stored(license.updated_at))
-        .execute()
-        .await?;
-    Ok(())
+        .bind(times::stored(license.updated_at))
 }

@@ -1,8 +1,6 @@
 //! A plan on record.
 
-use std::str::FromStr;
-
-use seatkeeper_core::{PoolId, PoolKind, RegistryTime, Seats, TenantId, WhenFull};
+use seatkeeper_core::{PoolId, PoolKind, RegistryTime, Seats, TenantId, WhenFull, named_enum};
 use serde::{Deserialize, Serialize};
 
 use super::PlanName;
@@ -14,35 +12,15 @@ use crate::row::Fields;
 /// adds the rows, so a change of the limits must be made in both.
 pub(crate) const BUILT_IN: [(&str, u32); 3] = [("basic", 1), ("standard", 2), ("premium", 4)];
 
-/// The availability of a plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PlanStatus {
-    /// Open for new subscriptions.
-    Active,
-    /// Closed for new subscriptions. Existing subscriptions stay.
-    Retired,
-}
-
-impl PlanStatus {
-    /// Returns the status's name in records and answers.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Retired => "retired",
-        }
-    }
-}
-
-/// A text that names no status of a plan.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a status of a plan")]
-pub struct NotAPlanStatus;
-
-impl FromStr for PlanStatus {
-    type Err = NotAPlanStatus;
-    fn from_str(text: &str) -> Result<Self, NotAPlanStatus> {
-        [Self::Active, Self::Retired].into_iter().find(|status| status.as_str() == text).ok_or(NotAPlanStatus)
+named_enum! {
+    /// The availability of a plan.
+    #[derive(PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum PlanStatus else "not a status of a plan" {
+        /// Open for new subscriptions.
+        Active = "active",
+        /// Closed for new subscriptions. Existing subscriptions stay.
+        Retired = "retired",
     }
 }
 

@@ -9,18 +9,8 @@ use crate::page::{Page, rows_for};
 use crate::plans::PlanName;
 use crate::{Error, Ledger, times};
 
-const COLUMNS: [&str; 10] = [
-    "id",
-    "tenant_id",
-    "user_id",
-    "plan",
-    "status",
-    "starts_at",
-    "ends_at",
-    "version",
-    "created_at",
-    "updated_at",
-];
+const COLUMNS: &str =
+    "id, tenant_id, user_id, plan, status, starts_at, ends_at, version, created_at, updated_at";
 
 /// A filter for subscriptions. A subscription matches if every given field matches.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -61,7 +51,7 @@ impl Ledger {
         limit: u32,
     ) -> Result<Page<Subscription, SubscriptionId>, Error> {
         let statement = Query::select()
-            .columns(COLUMNS)
+            .expr(Expr::cust(COLUMNS))
             .from("subscriptions")
             .and_where(Expr::col("tenant_id").eq(tenant.as_str()))
             .and_where_option(filter.user.as_ref().map(|user| Expr::col("user_id").eq(user.as_str())))

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use seatkeeper_core::{PoolId, PoolKind, RegistryTime, TenantId, UserId};
+use seatkeeper_core::{PoolId, PoolKind, RegistryTime, TenantId, UserId, named_enum};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -30,41 +30,17 @@ impl FromStr for SubscriptionId {
     }
 }
 
-/// The status of a subscription.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SubscriptionStatus {
-    /// Active between its start and its end.
-    Active,
-    /// Cancelled before its end.
-    Cancelled,
-    /// Past its end.
-    Expired,
-}
-
-impl SubscriptionStatus {
-    /// Returns the status's name in records and answers.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Active => "active",
-            Self::Cancelled => "cancelled",
-            Self::Expired => "expired",
-        }
-    }
-}
-
-/// A text that names no status of a subscription.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a status of a subscription")]
-pub struct NotASubscriptionStatus;
-
-impl FromStr for SubscriptionStatus {
-    type Err = NotASubscriptionStatus;
-    fn from_str(text: &str) -> Result<Self, NotASubscriptionStatus> {
-        [Self::Active, Self::Cancelled, Self::Expired]
-            .into_iter()
-            .find(|status| status.as_str() == text)
-            .ok_or(NotASubscriptionStatus)
+named_enum! {
+    /// The status of a subscription.
+    #[derive(PartialOrd, Ord, Hash, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum SubscriptionStatus else "not a status of a subscription" {
+        /// Active between its start and its end.
+        Active = "active",
+        /// Cancelled before its end.
+        Cancelled = "cancelled",
+        /// Past its end.
+        Expired = "expired",
     }
 }
 

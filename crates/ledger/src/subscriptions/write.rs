@@ -5,7 +5,7 @@ use seatkeeper_core::{Span, TenantId};
 use super::state::State;
 use super::{Held, Subscriber, Subscription};
 use crate::audit::{Action, EntitlementChange, Stream, next_seq};
-use crate::database::Tx;
+use crate::database::{Query, Tx};
 use crate::idempotency::{self, Entity, StoredAnswer};
 use crate::plans::Plan;
 use crate::row::{stored_json, stored_whole};
@@ -68,7 +68,20 @@ impl Held {
 
 /// Inserts the subscription's row.
 pub(super) async fn insert(tx: &mut Tx, subscription: &Subscription) -> Result<(), Error> {
-    tx.query(include_str!("../../sql/create_subscription.sql"))
+    bound(tx.query(include_str!("../../sql/create_subscription.sql")), subscription).execute().await?;
+    Ok(())
+}
+
+/// Overwrites the subscription's row with the new state.
+pub(super) async fn replace(tx: &mut Tx, subscription: &Subscription) -> Result<(), Error> {
+    bound(tx.query(include_str!("../../sql/update_subscription.sql")), subscription).execute().await?;
+    Ok(())
+}
+
+/// Binds the subscription's columns, in the order shared by `create_subscription.sql` and
+/// `update_subscription.sql`.
+fn bound<'c>(query: Query<'c>, subscription: &Subscription) -> Query<'c> {
+    query
         .bind(subscription.id.0)
         .bind(subscription.tenant.as_str())
         .bind(subscription.user.as_str())
@@ -77,23 +90,5 @@ pub(super) async fn insert(tx: &mut Tx, subscription: &Subscription) -> Result<(
         .bind(times::stored(subscription.starts_at))
         .bind(subscription.ends_at.map(times::stored))
         .bind(stored_whole(subscription.version))
-        .bind(times::stored(subscription.created_at))
-        .execute()
-        .await?;
-    Ok(())
-}
-
-/// Overwrites the subscription's row with the new state.
-pub(super) async fn replace(tx: &mut Tx, subscription: &Subscription) -> Result<(), Error> {
-    tx.query(include_str!("../../sql/update_subscription.sql"))
-        .bind(subscription.id.0)
-        .bind(subscription.plan.as_str())
-        .bind(subscription.status.as_str())
-        .bind(times::stored(subscription.starts_at))
-        .bind(subscription.ends_at.map(times::stored))
-        .bind(stored_whole(subscription.version))
         .bind(times::stored(subscription.updated_at))
-        .execute()
-        .await?;
-    Ok(())
 }

@@ -1,9 +1,7 @@
 //! Usage windows and batches, listed for a tenant's operators.
 
-use std::str::FromStr;
-
 use sea_query::{Expr, ExprTrait as _, JoinType, Order, Query, SelectStatement};
-use seatkeeper_core::{RegistryTime, TenantId, Usage, Window};
+use seatkeeper_core::{RegistryTime, TenantId, Usage, Window, named_enum};
 use uuid::Uuid;
 
 use crate::database::Row;
@@ -33,21 +31,17 @@ pub struct UsageWindow {
     pub recorded: Recorded,
 }
 
-/// The state of a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BatchState {
-    /// Waiting for delivery, or for a retry.
-    Pending,
-    /// Delivered to the sink.
-    Delivered,
-    /// Refused by the sink for good. An operator may send the batch again.
-    Dead,
+named_enum! {
+    /// The state of a batch.
+    pub enum BatchState else "not a state of a batch" {
+        /// Waiting for delivery, or for a retry.
+        Pending = "pending",
+        /// Delivered to the sink.
+        Delivered = "delivered",
+        /// Refused by the sink for good. An operator may send the batch again.
+        Dead = "dead",
+    }
 }
-
-/// A text that names no state of a batch.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("not a state of a batch")]
-pub struct NotABatchState;
 
 /// A batch of usage records.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,26 +90,6 @@ impl Recorded {
             delivered: fields.usage("delivered")?,
             dead: fields.usage("dead")?,
         })
-    }
-}
-
-impl BatchState {
-    const ALL: [Self; 3] = [Self::Pending, Self::Delivered, Self::Dead];
-
-    /// Returns the state's name in records and answers.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Delivered => "delivered",
-            Self::Dead => "dead",
-        }
-    }
-}
-
-impl FromStr for BatchState {
-    type Err = NotABatchState;
-    fn from_str(text: &str) -> Result<Self, NotABatchState> {
-        Self::ALL.into_iter().find(|state| state.as_str() == text).ok_or(NotABatchState)
     }
 }
 
@@ -193,21 +167,10 @@ impl Ledger {
 
 /// Selects a tenant's batches with their windows on record. Staged batches have no window and are left out.
 fn batches_of(tenant: &TenantId) -> SelectStatement {
-    const COLUMNS: [&str; 11] = [
-        "id",
-        "window_starts_at",
-        "batch",
-        "records",
-        "micro_units",
-        "state",
-        "attempts",
-        "next_attempt_at",
-        "last_status",
-        "last_error",
-        "delivered_at",
-    ];
+    const COLUMNS: &str = "o.id, o.window_starts_at, o.batch, o.records, o.micro_units, o.state, o.attempts, \
+        o.next_attempt_at, o.last_status, o.last_error, o.delivered_at";
     Query::select()
-        .columns(COLUMNS.map(|column| ("o", column)))
+        .expr(Expr::cust(COLUMNS))
         .expr_as(Expr::col(("w", "ends_at")), "window_ends_at")
         .from_as("usage_outbox", "o")
         .join_as(

@@ -6,7 +6,7 @@ use seatkeeper_core::{PoolId, PoolKind, TenantId};
 use super::{Cut, Finding, PlanHistory, Proof, Replay};
 use crate::audit::{AuditRecord, Stream};
 use crate::clock_repair::ClockRepair;
-use crate::database::{Query, Row, Tx};
+use crate::database::{Row, Tx};
 use crate::row::Fields;
 use crate::sessions::SessionRecord;
 use crate::{Error, Ledger};
@@ -93,7 +93,7 @@ async fn clock_repairs(tx: &mut Tx) -> Result<Vec<u64>, Error> {
 }
 
 async fn replay(tx: &mut Tx, pool: PoolId, mut replay: Replay<'_>, live: u64) -> Result<Proof, Halt> {
-    let mut records = of_pool(tx.query(include_str!("../../sql/pool_records.sql")), &pool).fetch();
+    let mut records = tx.query(include_str!("../../sql/pool_records.sql")).bind_pool(&pool).fetch();
     while let Some(row) = records.try_next().await? {
         replay.record(&AuditRecord::read(&row)?)?;
     }
@@ -101,7 +101,7 @@ async fn replay(tx: &mut Tx, pool: PoolId, mut replay: Replay<'_>, live: u64) ->
     for (stream, head) in heads(tx, &pool).await? {
         replay.head(stream, head)?;
     }
-    let mut sessions = of_pool(tx.query(include_str!("../../sql/pool_sessions.sql")), &pool).fetch();
+    let mut sessions = tx.query(include_str!("../../sql/pool_sessions.sql")).bind_pool(&pool).fetch();
     while let Some(row) = sessions.try_next().await? {
         replay.session(&SessionRecord::read(&row)?, Fields(&row).value("is_live")?)?;
     }
@@ -111,7 +111,7 @@ async fn replay(tx: &mut Tx, pool: PoolId, mut replay: Replay<'_>, live: u64) ->
 /// Returns the head of each stream with heads; 0 without a known head.
 async fn heads(tx: &mut Tx, pool: &PoolId) -> Result<[(Stream, u64); 3], Error> {
     let mut heads = [(Stream::Entitlement, 0), (Stream::Plan, 0), (Stream::Session, 0)];
-    for row in of_pool(tx.query(include_str!("../../sql/pool_heads.sql")), pool).fetch_all().await? {
+    for row in tx.query(include_str!("../../sql/pool_heads.sql")).bind_pool(pool).fetch_all().await? {
         let fields = Fields(&row);
         let (stream, seq) = (fields.named("stream")?, fields.whole("seq")?);
         if let Some((_, head)) = heads.iter_mut().find(|(its, _)| *its == stream) {
@@ -119,10 +119,6 @@ async fn heads(tx: &mut Tx, pool: &PoolId) -> Result<[(Stream, u64); 3], Error> 
         }
     }
     Ok(heads)
-}
-
-fn of_pool<'c>(query: Query<'c>, pool: &PoolId) -> Query<'c> {
-    query.bind(pool.tenant.as_str()).bind(pool.kind.as_str()).bind(&*pool.name)
 }
 
 async fn next_pool(tx: &mut Tx, after: &(String, String, String)) -> Result<Option<Row>, Error> {

@@ -21,7 +21,7 @@ async fn no_statement_of_a_request_walks_a_whole_table() {
     let flush = flush.replace("/* rows */", &["(?, ?)"; 1_024].join(", "));
     for (name, statement) in [
         ("flush_heartbeats", flush.as_str()),
-        ("session", include_str!("../../sql/session.sql")),
+        ("find_session", include_str!("../../sql/find_session.sql")),
         ("live_sessions_of", include_str!("../../sql/live_sessions_of.sql")),
         ("admission_after_end", include_str!("../../sql/admission_after_end.sql")),
         ("license", include_str!("../../sql/license.sql")),

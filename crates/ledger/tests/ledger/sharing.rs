@@ -7,6 +7,7 @@ use seatkeeper_core::{Change, EndReason, Event, RegistryTime, Seats, SessionId, 
 use seatkeeper_ledger::licenses::LicenseChange;
 use seatkeeper_ledger::verify::Verdict;
 use seatkeeper_ledger::{Effect, Error, Idempotency, Write};
+use sqlx::Executor as _;
 
 use crate::story::{START, Story, admin, by, ledger, licensed, named, new_license, new_plan, tenant};
 
@@ -200,4 +201,19 @@ async fn changes_of_many_nodes_have_a_version_each() {
     let verdict = ledger.verify(|_| ()).await.unwrap();
     let Verdict::Proven(proof) = verdict else { panic!("{verdict:?}") };
     assert_eq!(proof.records, 2 * 41);
+}
+
+#[tokio::test]
+async fn a_node_older_than_a_column_of_the_audit_log_still_records_events() {
+    let (place, ledger) = ledger().await;
+    let mut story = Story::new(&licensed(&ledger, 3).await);
+    let (first, began) = story.admit("one");
+    assert_eq!(ledger.apply(&[began]).await.unwrap(), [true]);
+
+    place.connect().await.execute("ALTER TABLE audit_log ADD COLUMN of_a_newer_program TEXT").await.unwrap();
+    let (second, began) = story.admit("two");
+    let ended = story.end(first, EndReason::Released);
+    assert_eq!(ledger.apply(&[began, ended]).await.unwrap(), [true, true]);
+    assert_eq!(ledger.session(second).await.unwrap().unwrap().ended, None);
+    assert!(ledger.session(first).await.unwrap().unwrap().ended.is_some());
 }

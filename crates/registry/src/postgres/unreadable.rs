@@ -1,6 +1,6 @@
 //! Errors of stored values that this program did not write.
 
-use seatkeeper_core::{NoUsers, NotAPoolKind, NotASessionId};
+use seatkeeper_core::{NoUsers, NotASessionId, NotNamed};
 
 /// A stored value that cannot be decoded.
 #[derive(Debug, thiserror::Error)]
@@ -8,7 +8,7 @@ pub(super) enum Unreadable {
     #[error("the stored event is invalid")]
     Event(#[from] serde_json::Error),
     #[error(transparent)]
-    PoolKind(#[from] NotAPoolKind),
+    PoolKind(#[from] NotNamed),
     #[error(transparent)]
     SessionId(#[from] NotASessionId),
     #[error(transparent)]

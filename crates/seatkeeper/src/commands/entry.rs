@@ -1,8 +1,9 @@
 //! Shared commands on an entry of the admin API: a license, a plan or a subscription. A new kind of entry
 //! implements [`Entry`].
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Error;
 use crate::admin;
@@ -19,10 +20,19 @@ pub(super) trait Entry: DeserializeOwned {
     fn pairs(self) -> Vec<(&'static str, String)>;
 }
 
-/// Creates an entry, and prints it.
-pub(super) async fn create<E: Entry>(server: &ServerArgs, new: Value) -> Result<(), Error> {
+/// Returns the arguments as the fields of a request. An argument that is not given has no field.
+pub(super) fn given(args: &impl Serialize) -> Value {
+    let mut fields = json!(args);
+    if let Value::Object(fields) = &mut fields {
+        fields.retain(|_, value| !value.is_null());
+    }
+    fields
+}
+
+/// Creates an entry from arguments, and prints the entry.
+pub(super) async fn create<E: Entry>(server: &ServerArgs, args: &impl Serialize) -> Result<(), Error> {
     let api = admin::connect(server)?;
-    let answer = api.post(E::PATH, new).await?;
+    let answer = api.post(E::PATH, given(args)).await?;
     print::<E>(&api, answer, server.json)
 }
 

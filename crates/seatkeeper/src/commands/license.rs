@@ -31,34 +31,43 @@ pub(crate) enum LicenseCommand {
     Revoke(OneArgs),
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct CreateArgs {
     /// The number of seats
     #[arg(long, value_name = "SEATS")]
+    #[serde(rename = "max_seats")]
     seats: u32,
     /// The license key [default: a random key]
     #[arg(long, value_name = "KEY")]
+    #[serde(rename = "license_key")]
     key: Option<String>,
     #[command(flatten)]
+    #[serde(flatten)]
     terms: TermsArgs,
     #[command(flatten)]
+    #[serde(skip)]
     server: ServerArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct UpdateArgs {
     /// The license
     #[arg(value_name = "LICENSE_ID")]
+    #[serde(skip)]
     id: Uuid,
     /// The number of seats; a lower number ends no session
     #[arg(long, value_name = "SEATS")]
+    #[serde(rename = "max_seats")]
     seats: Option<u32>,
     #[command(flatten)]
+    #[serde(flatten)]
     terms: TermsArgs,
     /// Remove a value: the license then never ends, has the server's TTL, or names no contact
     #[arg(long, value_name = "WHAT")]
+    #[serde(skip)]
     unset: Vec<Unset>,
     #[command(flatten)]
+    #[serde(skip)]
     server: ServerArgs,
 }
 
@@ -80,7 +89,7 @@ impl Unset {
 }
 
 /// Optional terms of a license, besides its seats.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 struct TermsArgs {
     /// The end of the license: 2030-01-31T00:00:00Z
     #[arg(long, value_name = "TIME")]
@@ -148,61 +157,17 @@ pub(crate) struct OneArgs {
     server: ServerArgs,
 }
 
-/// The fields of a change for the API. An absent field stays as it is.
-#[derive(Debug, Default, Serialize)]
-struct Change {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    license_key: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_seats: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    expires_at: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    count_per: Option<CountPer>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    clients: Option<Clients>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ttl_seconds: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    grace_seconds: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reacquire: Option<Reacquire>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    contact: Option<String>,
-}
-
-impl TermsArgs {
-    fn change(self, license_key: Option<String>, max_seats: Option<u32>) -> Value {
-        let Self { expires_at, count_per, clients, ttl_seconds, grace_seconds, reacquire, contact } = self;
-        json!(Change {
-            license_key,
-            max_seats,
-            expires_at,
-            count_per,
-            clients,
-            ttl_seconds,
-            grace_seconds,
-            reacquire,
-            contact,
-        })
-    }
-}
-
 pub(crate) async fn run(command: LicenseCommand) -> Result<ExitCode, Error> {
     match command {
-        LicenseCommand::Create(args) => create(args).await?,
+        LicenseCommand::Create(args) => entry::create::<License>(&args.server, &args).await?,
         LicenseCommand::List(args) => list(&args).await?,
         LicenseCommand::Show(args) => entry::show::<License>(&args.server, &args.id.to_string()).await?,
-        LicenseCommand::Update(args) => update(args).await?,
+        LicenseCommand::Update(args) => update(&args).await?,
         LicenseCommand::Suspend(args) => set_status(&args, "suspended").await?,
         LicenseCommand::Resume(args) => set_status(&args, "active").await?,
         LicenseCommand::Revoke(args) => entry::end::<License>(&args.server, &args.id.to_string()).await?,
     }
     Ok(ExitCode::SUCCESS)
-}
-
-async fn create(args: CreateArgs) -> Result<(), Error> {
-    entry::create::<License>(&args.server, args.terms.change(args.key, Some(args.seats))).await
 }
 
 async fn list(args: &ListArgs) -> Result<(), Error> {
@@ -227,9 +192,9 @@ fn row(license: License) -> [String; 7] {
     ]
 }
 
-async fn update(args: UpdateArgs) -> Result<(), Error> {
-    let mut change = args.terms.change(None, args.seats);
-    for unset in args.unset {
+async fn update(args: &UpdateArgs) -> Result<(), Error> {
+    let mut change = entry::given(args);
+    for unset in &args.unset {
         change[unset.field()] = Value::Null;
     }
     entry::update::<License>(&args.server, &args.id.to_string(), change).await

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand, ValueEnum};
 use seatkeeper_ledger::plans::PlanName;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::Error;
 use super::entry::{self, Entry};
@@ -39,37 +39,45 @@ pub(crate) struct ListArgs {
     server: ServerArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct CreateArgs {
     /// The name: a-z, 0-9, _ and -
     #[arg(value_name = "PLAN")]
     name: PlanName,
     /// The number of devices of a subscriber that may watch at once
     #[arg(long, value_name = "DEVICES")]
+    #[serde(rename = "device_limit")]
     devices: u32,
     #[command(flatten)]
+    #[serde(flatten)]
     terms: TermsArgs,
     #[command(flatten)]
+    #[serde(skip)]
     server: ServerArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct UpdateArgs {
     /// The plan
     #[arg(value_name = "PLAN")]
+    #[serde(skip)]
     name: PlanName,
     /// The number of devices of a subscriber that may watch at once; a lower number ends no session
     #[arg(long, value_name = "DEVICES")]
+    #[serde(rename = "device_limit")]
     devices: Option<u32>,
     #[command(flatten)]
+    #[serde(flatten)]
     terms: TermsArgs,
     /// Offer the plan, or retire it
     #[arg(long, value_parser = ["active", "retired"])]
     status: Option<String>,
     /// Remove the plan's own TTL: the server's TTL then applies
     #[arg(long, conflicts_with = "ttl_seconds")]
+    #[serde(skip)]
     unset_ttl: bool,
     #[command(flatten)]
+    #[serde(skip)]
     server: ServerArgs,
 }
 
@@ -83,7 +91,7 @@ pub(crate) struct OneArgs {
 }
 
 /// Optional terms of a plan, besides its devices.
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 struct TermsArgs {
     /// The price, in cents
     #[arg(long, value_name = "CENTS")]
@@ -105,30 +113,6 @@ enum WhenFull {
     Deny,
 }
 
-/// The fields of a change for the API. An absent field stays as it is.
-#[derive(Debug, Default, Serialize)]
-struct Change {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    name: Option<PlanName>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    device_limit: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    price_cents: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    when_full: Option<WhenFull>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ttl_seconds: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<String>,
-}
-
-impl TermsArgs {
-    fn change(self, device_limit: Option<u32>) -> Change {
-        let Self { price_cents, when_full, ttl_seconds } = self;
-        Change { device_limit, price_cents, when_full, ttl_seconds, ..Change::default() }
-    }
-}
-
 /// A plan, with the fields for tables.
 #[derive(Debug, Deserialize)]
 struct Plan {
@@ -146,9 +130,9 @@ struct Plan {
 pub(crate) async fn run(command: PlanCommand) -> Result<ExitCode, Error> {
     match command {
         PlanCommand::List(args) => list(&args).await?,
-        PlanCommand::Create(args) => create(args).await?,
+        PlanCommand::Create(args) => entry::create::<Plan>(&args.server, &args).await?,
         PlanCommand::Show(args) => entry::show::<Plan>(&args.server, &args.name.to_string()).await?,
-        PlanCommand::Update(args) => update(args).await?,
+        PlanCommand::Update(args) => update(&args).await?,
         PlanCommand::Retire(args) => entry::end::<Plan>(&args.server, &args.name.to_string()).await?,
     }
     Ok(ExitCode::SUCCESS)
@@ -175,13 +159,8 @@ fn row(plan: Plan) -> [String; 6] {
     ]
 }
 
-async fn create(args: CreateArgs) -> Result<(), Error> {
-    let new = Change { name: Some(args.name), ..args.terms.change(Some(args.devices)) };
-    entry::create::<Plan>(&args.server, json!(new)).await
-}
-
-async fn update(args: UpdateArgs) -> Result<(), Error> {
-    let mut change = json!(Change { status: args.status, ..args.terms.change(args.devices) });
+async fn update(args: &UpdateArgs) -> Result<(), Error> {
+    let mut change = entry::given(args);
     if args.unset_ttl {
         change["ttl_seconds"] = Value::Null;
     }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use uuid::Uuid;
 
 use super::Error;
@@ -45,7 +45,7 @@ pub(crate) struct ListArgs {
     server: ServerArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct CreateArgs {
     /// The subscriber, by the user name in tokens
     #[arg(long)]
@@ -54,25 +54,31 @@ pub(crate) struct CreateArgs {
     #[arg(long)]
     plan: String,
     #[command(flatten)]
+    #[serde(flatten)]
     dates: DatesArgs,
     #[command(flatten)]
+    #[serde(skip)]
     server: ServerArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 pub(crate) struct UpdateArgs {
     /// The subscription
     #[arg(value_name = "SUBSCRIPTION_ID")]
+    #[serde(skip)]
     id: Uuid,
     /// The new plan
     #[arg(long)]
     plan: Option<String>,
     #[command(flatten)]
+    #[serde(flatten)]
     dates: DatesArgs,
     /// Remove the end: the subscription then never ends
     #[arg(long, conflicts_with = "ends_at")]
+    #[serde(skip)]
     unset_end: bool,
     #[command(flatten)]
+    #[serde(skip)]
     server: ServerArgs,
 }
 
@@ -85,7 +91,7 @@ pub(crate) struct OneArgs {
     server: ServerArgs,
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Args, Serialize)]
 struct DatesArgs {
     /// The start of the subscription: 2030-01-31T00:00:00Z
     #[arg(long, value_name = "TIME")]
@@ -93,26 +99,6 @@ struct DatesArgs {
     /// The end of the subscription
     #[arg(long, value_name = "TIME")]
     ends_at: Option<String>,
-}
-
-/// The fields of a change for the API. An absent field stays as it is.
-#[derive(Debug, Serialize)]
-struct Change {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    user: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    plan: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    starts_at: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ends_at: Option<String>,
-}
-
-impl DatesArgs {
-    fn change(self, user: Option<String>, plan: Option<String>) -> Value {
-        let Self { starts_at, ends_at } = self;
-        json!(Change { user, plan, starts_at, ends_at })
-    }
 }
 
 /// A subscription, with the fields for tables.
@@ -132,11 +118,11 @@ struct Subscription {
 pub(crate) async fn run(command: SubscriptionCommand) -> Result<ExitCode, Error> {
     match command {
         SubscriptionCommand::List(args) => list(&args).await?,
-        SubscriptionCommand::Create(args) => create(args).await?,
+        SubscriptionCommand::Create(args) => entry::create::<Subscription>(&args.server, &args).await?,
         SubscriptionCommand::Show(args) => {
             entry::show::<Subscription>(&args.server, &args.id.to_string()).await?
         }
-        SubscriptionCommand::Update(args) => update(args).await?,
+        SubscriptionCommand::Update(args) => update(&args).await?,
         SubscriptionCommand::Cancel(args) => {
             entry::end::<Subscription>(&args.server, &args.id.to_string()).await?
         }
@@ -166,12 +152,8 @@ fn row(subscription: Subscription) -> [String; 6] {
     ]
 }
 
-async fn create(args: CreateArgs) -> Result<(), Error> {
-    entry::create::<Subscription>(&args.server, args.dates.change(Some(args.user), Some(args.plan))).await
-}
-
-async fn update(args: UpdateArgs) -> Result<(), Error> {
-    let mut change = args.dates.change(None, args.plan);
+async fn update(args: &UpdateArgs) -> Result<(), Error> {
+    let mut change = entry::given(args);
     if args.unset_end {
         change["ends_at"] = Value::Null;
     }

@@ -5,7 +5,9 @@ use axum::http::StatusCode;
 use axum::http::header::{HeaderMap, USER_AGENT};
 use axum::response::{IntoResponse, Response};
 use garde::Validate;
-use seatkeeper_core::{Claim, Denial, Device, EndReason, Particulars, PoolKind, SessionId, Tier};
+use seatkeeper_core::{
+    Claim, Denial, Device, EndReason, NotNamed, Particulars, PoolKind, SessionId, Tier, named_enum,
+};
 use seatkeeper_registry::{Answer, Claimed, Granted, Live, Request};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -48,22 +50,22 @@ pub(super) struct Admit {
     replace_session_id: Option<Uuid>,
 }
 
-/// The type of a device.
-#[derive(Clone, Copy, Deserialize, ToSchema)]
-#[serde(rename_all = "lowercase", try_from = "String")]
-pub(super) enum DeviceType {
-    Mobile,
-    Tv,
-    Browser,
-    Tablet,
+named_enum! {
+    /// The type of a device.
+    #[derive(Deserialize, ToSchema)]
+    #[serde(rename_all = "lowercase", try_from = "String")]
+    pub(super) enum DeviceType else "must be `mobile`, `tv`, `browser` or `tablet`" {
+        Mobile = "mobile",
+        Tv = "tv",
+        Browser = "browser",
+        Tablet = "tablet",
+    }
 }
 
 impl TryFrom<String> for DeviceType {
-    type Error = &'static str;
-    fn try_from(name: String) -> Result<Self, &'static str> {
-        let all = [Self::Mobile, Self::Tv, Self::Browser, Self::Tablet];
-        let named = all.into_iter().find(|kind| kind.as_str() == name);
-        named.ok_or("must be `mobile`, `tv`, `browser` or `tablet`")
+    type Error = NotNamed;
+    fn try_from(name: String) -> Result<Self, NotNamed> {
+        name.parse()
     }
 }
 
@@ -183,17 +185,6 @@ impl Admit {
                 kind: self.device_type.as_str().into(),
                 name: self.device_name.as_deref().map(Into::into),
             }),
-        }
-    }
-}
-
-impl DeviceType {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Mobile => "mobile",
-            Self::Tv => "tv",
-            Self::Browser => "browser",
-            Self::Tablet => "tablet",
         }
     }
 }

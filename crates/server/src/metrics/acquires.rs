@@ -4,6 +4,7 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
+use seatkeeper_core::named_enum;
 
 use crate::error::Error;
 
@@ -19,32 +20,19 @@ struct Failed {
     reason: &'static str,
 }
 
-/// The reason why a request for a seat of a license failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AcquireFailure {
-    /// Every seat is in use.
-    Full,
-    /// The license is past its date.
-    Expired,
-    /// The license does not exist or is not active.
-    NotFound,
-    /// The license needs a field that the request lacks.
-    Invalid,
-    /// The request could not be decided, or the decision could not be recorded.
-    Unavailable,
-}
-
-impl AcquireFailure {
-    const ALL: [Self; 5] = [Self::Full, Self::Expired, Self::NotFound, Self::Invalid, Self::Unavailable];
-
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::Expired => "expired",
-            Self::NotFound => "not_found",
-            Self::Invalid => "invalid",
-            Self::Unavailable => "unavailable",
-        }
+named_enum! {
+    /// The reason why a request for a seat of a license failed.
+    pub(crate) enum AcquireFailure {
+        /// Every seat is in use.
+        Full = "full",
+        /// The license is past its date.
+        Expired = "expired",
+        /// The license does not exist or is not active.
+        NotFound = "not_found",
+        /// The license needs a field that the request lacks.
+        Invalid = "invalid",
+        /// The request could not be decided, or the decision could not be recorded.
+        Unavailable = "unavailable",
     }
 }
 

@@ -1,5 +1,6 @@
 //! Metrics of job runs: durations, outcomes and reclaimed locks.
 
+use seatkeeper_core::named_enum;
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -30,29 +31,17 @@ struct Ran {
     outcome: &'static str,
 }
 
-/// The outcome of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RunOutcome {
-    /// The work is done.
-    Succeeded,
-    /// The work failed. The job is retried.
-    Failed,
-    /// The server stopped before the work was done.
-    Stopped,
-    /// Another run has the lock.
-    Lost,
-}
-
-impl RunOutcome {
-    const ALL: [Self; 4] = [Self::Succeeded, Self::Failed, Self::Stopped, Self::Lost];
-
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Succeeded => "succeeded",
-            Self::Failed => "failed",
-            Self::Stopped => "stopped",
-            Self::Lost => "lost",
-        }
+named_enum! {
+    /// The outcome of a run.
+    pub(crate) enum RunOutcome {
+        /// The work is done.
+        Succeeded = "succeeded",
+        /// The work failed. The job is retried.
+        Failed = "failed",
+        /// The server stopped before the work was done.
+        Stopped = "stopped",
+        /// Another run has the lock.
+        Lost = "lost",
     }
 }
 

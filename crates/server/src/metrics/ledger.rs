@@ -10,7 +10,7 @@ use seatkeeper_core::PoolKind;
 use seatkeeper_ledger::{Ledger, LicenseSeats};
 
 use super::gauges::{gauge, gauges};
-use super::{CachedProbe, KINDS, OfKind, Source};
+use super::{CachedProbe, OfKind, Source};
 use crate::error::Error;
 
 /// The ledger as the source of figures.
@@ -56,7 +56,7 @@ impl Collector for CachedProbe<Books> {
             encoder,
             "sessions_active",
             "Sessions that are live on record.",
-            KINDS.map(|kind| (OfKind::from(kind), live.get(&kind).copied().unwrap_or_default())),
+            PoolKind::ALL.map(|kind| (OfKind::from(kind), live.get(&kind).copied().unwrap_or_default())),
         )?;
         gauge(
             encoder,

@@ -14,7 +14,7 @@ use seatkeeper_registry::{ClockSteps, Store};
 use tokio::time::timeout;
 
 use super::gauges::{gauge, gauges};
-use super::{CachedProbe, KINDS, OfKind, Source};
+use super::{CachedProbe, OfKind, Source};
 use crate::error::Error;
 use seatkeeper_engine::{Backend, Engine};
 
@@ -144,7 +144,7 @@ impl Collector for CachedProbe<Node> {
             encoder,
             "registry_mode",
             "What serves pools of this kind, the worst over all buckets: 0 the registry, 1 the ledger, 2 each node alone, 3 nothing.",
-            KINDS.map(|kind| (OfKind::from(kind), node.mode(kind))),
+            PoolKind::ALL.map(|kind| (OfKind::from(kind), node.mode(kind))),
         )?;
         gauge(
             encoder,

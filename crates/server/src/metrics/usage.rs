@@ -4,6 +4,7 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
+use seatkeeper_core::named_enum;
 use seatkeeper_ledger::usage::Settlement;
 
 /// Counters of usage windows and batches handled by this node.
@@ -15,32 +16,19 @@ struct Came {
     outcome: &'static str,
 }
 
-/// An outcome of an emission: first of the window, then of each attempt to deliver a batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Emitted {
-    /// A window is on record.
-    Recorded,
-    /// A window could not be recorded.
-    Failed,
-    /// The sink accepted a batch.
-    Delivered,
-    /// The sink did not accept a batch. The delivery is retried.
-    Retried,
-    /// The sink rejected a batch for good.
-    Dead,
-}
-
-impl Emitted {
-    const ALL: [Self; 5] = [Self::Recorded, Self::Failed, Self::Delivered, Self::Retried, Self::Dead];
-
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Recorded => "recorded",
-            Self::Failed => "failed",
-            Self::Delivered => "delivered",
-            Self::Retried => "retried",
-            Self::Dead => "dead",
-        }
+named_enum! {
+    /// An outcome of an emission: first of the window, then of each attempt to deliver a batch.
+    pub(crate) enum Emitted {
+        /// A window is on record.
+        Recorded = "recorded",
+        /// A window could not be recorded.
+        Failed = "failed",
+        /// The sink accepted a batch.
+        Delivered = "delivered",
+        /// The sink did not accept a batch. The delivery is retried.
+        Retried = "retried",
+        /// The sink rejected a batch for good.
+        Dead = "dead",
     }
 }
 

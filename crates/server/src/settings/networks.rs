@@ -4,11 +4,12 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Serialize, Serializer};
+
+use super::comma_list::CommaList;
 
 /// A set of networks: a list of texts in a file, a text with commas in an environment variable.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Networks(Vec<Network>);
+pub type Networks = CommaList<Network>;
 
 /// A network: `10.0.0.0/8`, `2001:db8::/32` or a single address. An IPv4-mapped IPv6 address counts as the
 /// IPv4 address.
@@ -26,15 +27,10 @@ pub struct NoNetwork(String);
 /// Bits before the IPv4 address in an IPv4-mapped IPv6 address.
 const MAPPED_PREFIX: u32 = 96;
 
-impl Networks {
+impl CommaList<Network> {
     /// Returns whether a network of the set contains `address`.
     pub fn contain(&self, address: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(address))
-    }
-
-    /// Returns whether the set is empty.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 }
 
@@ -79,30 +75,6 @@ impl fmt::Display for Network {
 impl Serialize for Network {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
-    }
-}
-
-impl FromStr for Networks {
-    type Err = NoNetwork;
-    fn from_str(text: &str) -> Result<Self, NoNetwork> {
-        let named = text.split(',').map(str::trim).filter(|name| !name.is_empty());
-        named.map(Network::from_str).collect::<Result<_, _>>().map(Self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Networks {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Written {
-            Text(String),
-            List(Vec<String>),
-        }
-        let text = match Written::deserialize(deserializer)? {
-            Written::Text(text) => text,
-            Written::List(names) => names.join(","),
-        };
-        text.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -4,11 +4,12 @@ use std::fmt;
 use std::str::FromStr;
 
 use axum::http::uri::Authority;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Serialize, Serializer};
+
+use super::comma_list::CommaList;
 
 /// Origins of web pages: in a file a list of texts, in a variable one text with commas.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Origins(Vec<Origin>);
+pub type Origins = CommaList<Origin>;
 
 /// An origin as browsers write it in the header `Origin`, or `*` for every origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,15 +28,10 @@ const ANY: &str = "*";
 /// Ports that browsers leave out of an origin.
 const DEFAULT_PORTS: [(&str, u16); 2] = [("http", 80), ("https", 443)];
 
-impl Origins {
+impl CommaList<Origin> {
     /// Returns `true` if the list names `origin` or has `*`.
     pub fn allow(&self, origin: &str) -> bool {
         self.0.iter().any(|allowed| allowed.0 == origin || allowed.0 == ANY)
-    }
-
-    /// Returns `true` if the list is empty.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 }
 
@@ -87,30 +83,6 @@ impl fmt::Display for Origin {
 impl Serialize for Origin {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
-    }
-}
-
-impl FromStr for Origins {
-    type Err = InvalidOrigin;
-    fn from_str(text: &str) -> Result<Self, InvalidOrigin> {
-        let named = text.split(',').map(str::trim).filter(|name| !name.is_empty());
-        named.map(Origin::from_str).collect::<Result<_, _>>().map(Self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Origins {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Written {
-            Text(String),
-            List(Vec<String>),
-        }
-        let text = match Written::deserialize(deserializer)? {
-            Written::Text(text) => text,
-            Written::List(names) => names.join(","),
-        };
-        text.parse().map_err(serde::de::Error::custom)
     }
 }
 

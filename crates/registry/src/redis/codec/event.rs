@@ -137,16 +137,10 @@ pub(in crate::redis) fn denial_of(why: i64, value: u64) -> Result<Denial, Garble
 
 /// Returns the end reason of a number.
 pub(in crate::redis) fn end_reason_of(number: i64) -> Result<EndReason, Garbled> {
-    let reasons = [
-        EndReason::Released,
-        EndReason::Expired,
-        EndReason::Evicted,
-        EndReason::Superseded,
-        EndReason::Upgraded,
-        EndReason::Revoked,
-        EndReason::EntitlementEnded,
-    ];
-    reasons.into_iter().find(|&reason| scripts::reason_number(reason) == number).ok_or(Garbled("a reason"))
+    EndReason::ALL
+        .into_iter()
+        .find(|reason| scripts::reason_number(*reason) == number)
+        .ok_or(Garbled("a reason"))
 }
 
 fn time(reader: &mut Reader<'_>) -> Result<RegistryTime, Garbled> {

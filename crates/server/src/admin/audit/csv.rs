@@ -10,34 +10,9 @@ use crate::http::Page;
 
 const X_NEXT_CURSOR: HeaderName = HeaderName::from_static("x-next-cursor");
 
-const HEADER: [&str; 26] = [
-    "id",
-    "at",
-    "pool_kind",
-    "pool",
-    "stream",
-    "seq",
-    "epoch",
-    "action",
-    "session_id",
-    "holder",
-    "instance_id",
-    "actor",
-    "actor_tenant",
-    "request_id",
-    "reason",
-    "limit",
-    "version",
-    "live",
-    "count",
-    "user",
-    "tier",
-    "device_type",
-    "device_name",
-    "ip",
-    "last_heartbeat_at",
-    "expires_at",
-];
+/// The names of the columns, in the order of [`row`].
+const HEADER: &str = "id,at,pool_kind,pool,stream,seq,epoch,action,session_id,holder,instance_id,actor,actor_tenant,\
+    request_id,reason,limit,version,live,count,user,tier,device_type,device_name,ip,last_heartbeat_at,expires_at";
 
 /// Builds the response with a page of records. The cursor of the next page is in the header `x-next-cursor`.
 pub(super) fn answer(page: &Page<RecordAnswer>) -> Result<Response, Error> {
@@ -51,14 +26,14 @@ pub(super) fn answer(page: &Page<RecordAnswer>) -> Result<Response, Error> {
 
 fn text(records: &[RecordAnswer]) -> Result<Vec<u8>, csv::Error> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(HEADER)?;
+    writer.write_record(HEADER.split(','))?;
     for record in records {
         writer.write_record(row(record))?;
     }
     writer.into_inner().map_err(|error| error.into_error().into())
 }
 
-fn row(record: &RecordAnswer) -> [String; HEADER.len()] {
+fn row(record: &RecordAnswer) -> [String; 26] {
     let number = |number: Option<u32>| number.map(|number| number.to_string()).unwrap_or_default();
     [
         record.id.to_string(),

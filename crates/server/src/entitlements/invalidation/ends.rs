@@ -35,7 +35,7 @@ impl EndedAbroad {
     pub(crate) fn new(others: &Others) -> Self {
         let kinds: &[_] = match others {
             Others::ByRedis(_) => &[PoolKind::Capacity],
-            Others::ByPostgres(_) => &[PoolKind::License, PoolKind::Subscriber, PoolKind::Capacity],
+            Others::ByPostgres(_) => &PoolKind::ALL,
         };
         Self { kinds, buckets: Mutex::default(), noted: Notify::new() }
     }
