@@ -3,13 +3,19 @@
 //!
 //! Two storms run meanwhile. In the first, each machine is pinned to a node and has short sessions: if both
 //! sides served, two machines would hold one seat (split brain). In the second, machines try every node, and
-//! no machine may lose its seat.
+//! no machine may lose its seat. The nodes of a side that cannot serve are unready within 5 s of the partition,
+//! and stay unready.
 
+use std::ops::Range;
+use std::time::Instant;
+
+use futures_util::future::join_all;
 use seatkeeper_testbed::proxy::Network;
 use seatkeeper_testbed::redis::Redis;
 
 use super::catalogue::Watch;
 use super::steady::{Manner, Steady, storm_permit};
+use super::support::is_out_until;
 use super::trial::{NODES, Network3, outage, ttl_seconds};
 use crate::support::knobs;
 
@@ -24,6 +30,15 @@ pub(super) const SHORT_TTL_SECONDS: u64 = 4;
 pub(super) struct Split {
     pub(super) nodes_with_postgres: usize,
     pub(super) redis_with_postgres: bool,
+}
+
+impl Split {
+    /// Returns the nodes of the side that must not serve: the side without PostgreSQL, unless every node is on
+    /// that side together with Redis.
+    pub(super) fn losing_side(self) -> Range<usize> {
+        let serves_without_postgres = self.nodes_with_postgres == 0 && !self.redis_with_postgres;
+        if serves_without_postgres { NODES..NODES } else { self.nodes_with_postgres..NODES }
+    }
 }
 
 pub(super) fn split_up(network: &Network3, split: Split) {
@@ -43,15 +58,20 @@ pub(super) fn heal(network: &Network3) {
 async fn survives(test: &'static str, split: Split) {
     let (permit, redis, seed) = (storm_permit().await, Redis::start(), knobs::seed());
     let mut network = Network3::start(&redis, seed).await;
+    let lasts = outage();
     let manner = |ttl_seconds, pinned| Manner { ttl_seconds, pinned, seed };
     let mut pinned = Steady::begin(&network.nodes, manner(SHORT_TTL_SECONDS, true)).await;
     let mut roaming = Steady::begin(&network.nodes, manner(ttl_seconds(), false)).await;
     pinned.goes_on(WELL).await;
     roaming.goes_on(WELL).await;
+    let clients = network.nodes.clients();
     for _ in 0..knobs::fault_cycles() {
         let mut watch = Watch::begin(test, &network.nodes).await;
         split_up(&network, split);
-        tokio::time::sleep(outage()).await;
+        let (began, losing) = (Instant::now(), &clients[split.losing_side()]);
+        let are_out = losing.iter().map(|node| is_out_until(node, began, || began.elapsed() >= lasts));
+        join_all(are_out).await;
+        tokio::time::sleep(lasts.saturating_sub(began.elapsed())).await;
         heal(&network);
         watch.is_over();
         watch.judge(&mut network.nodes, &mut roaming).await;

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::Fault;
 use crate::failover::steady::{KINDS, Steady};
-use crate::failover::support::{Nodes, epochs_per_bucket};
+use crate::failover::support::{Nodes, busyness, epochs_per_bucket};
 use crate::support::knobs;
 
 /// The number of admissions and heartbeats after which a kind of pool counts as served.
@@ -64,13 +64,4 @@ impl Watch {
         };
         nodes.raised_at_most(most, &self.epochs).await;
     }
-}
-
-/// Returns the load average of the last minute for each processor, but at least 1. A busy machine is slower
-/// by this factor.
-fn busyness() -> f64 {
-    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load: f64 = load.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or(1.0);
-    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    (load / f64::from(u32::try_from(processors).unwrap_or(1))).max(1.0)
 }
