@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use super::Fault;
-use crate::failover::steady::{KINDS, Steady};
+use crate::failover::steady::{KINDS, LateSessions, Latecomers, Steady};
 use crate::failover::support::{Nodes, busyness, epochs_per_bucket};
 use crate::support::knobs;
 
@@ -11,19 +11,19 @@ use crate::support::knobs;
 const WELL: u64 = 5;
 
 /// A fault in progress.
-#[derive(Debug)]
 pub(crate) struct Watch {
     fault: &'static Fault,
     epochs: Vec<u64>,
     began: Instant,
     ended: Option<Instant>,
+    latecomers: Latecomers,
 }
 
 impl Watch {
     /// Begins to measure the fault of `test`.
     pub(crate) async fn begin(test: &str, nodes: &Nodes) -> Self {
-        let epochs = epochs_per_bucket(nodes).await;
-        Self { fault: Fault::tried_by(test), epochs, began: Instant::now(), ended: None }
+        let (epochs, latecomers) = (epochs_per_bucket(nodes).await, Latecomers::begin(nodes).await);
+        Self { fault: Fault::tried_by(test), epochs, began: Instant::now(), ended: None, latecomers }
     }
 
     /// Notes the end of the fault, the first time it is called.
@@ -33,13 +33,22 @@ impl Watch {
 
     /// Waits until every kind of pool is served and every bucket is back in Redis. Fails the test if a
     /// promise was broken.
-    pub(crate) async fn judge(self, nodes: &mut Nodes, steady: &mut Steady) {
+    pub(crate) async fn judge(mut self, nodes: &mut Nodes, steady: &mut Steady) {
         let ended = self.ended.unwrap_or_else(Instant::now);
+        let may_forget = steady.may_have_forgotten();
+        self.latecomers.stop(may_forget).await;
+        let renewed = self.latecomers.are_renewed(may_forget);
         // A fallback may begin just as the fault ends. Two rounds also wait for its return.
-        for _ in 0..2 {
-            nodes.redis_serves_again().await;
-            steady.all_kinds_go_on(WELL).await;
-        }
+        let served = async {
+            for _ in 0..2 {
+                nodes.redis_serves_again().await;
+                steady.all_kinds_go_on(WELL).await;
+            }
+        };
+        let (longest, ()) = tokio::join!(renewed, served);
+        // By now every session has been handed back to Redis.
+        let longest = longest.max(self.latecomers.are_renewed(may_forget).await);
+        let late = self.latecomers.into_sessions();
         steady.kept_its_promises();
         let (during, after) = (steady.gaps(self.began, ended), steady.gaps(ended, Instant::now()));
         let raised = nodes.raised(&self.epochs).await;
@@ -55,6 +64,9 @@ impl Watch {
                     .map(|broken| format!("{name}: {broken}")),
             );
         }
+        println!("{} sessions began during the fault; the last was renewed after {longest:?}", count(&late));
+        broken.extend(self.fault.effects[0].late_sessions_wait_too_long(longest, stretch));
+        steady.keeps(late);
         assert!(broken.is_empty() || !knobs::lapses_are_bounded(), "{}: {broken:#?}", self.fault.title);
         let most = match self.fault.epochs_max {
             0 => 0,
@@ -64,4 +76,8 @@ impl Watch {
         };
         nodes.raised_at_most(most, &self.epochs).await;
     }
+}
+
+fn count(late: &[LateSessions]) -> usize {
+    late.iter().map(LateSessions::len).sum()
 }
