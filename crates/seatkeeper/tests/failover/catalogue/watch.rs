@@ -68,13 +68,7 @@ impl Watch {
         broken.extend(self.fault.effects[0].late_sessions_wait_too_long(longest, stretch));
         steady.keeps(late);
         assert!(broken.is_empty() || !knobs::lapses_are_bounded(), "{}: {broken:#?}", self.fault.title);
-        let most = match self.fault.epochs_max {
-            0 => 0,
-            most if knobs::lapses_are_bounded() => most,
-            // On a busy machine a rebuild may outlast its locks, and a second node begins anew.
-            most => most + 2,
-        };
-        nodes.raised_at_most(most, &self.epochs).await;
+        nodes.raised_at_most(self.fault.epochs_max, &self.epochs).await;
     }
 }
 
