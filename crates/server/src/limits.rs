@@ -67,7 +67,8 @@ impl Limits {
     ///
     /// An acquire that finds its rate unused at this node is counted in Redis while `acquire` runs, so that
     /// counting adds no latency. Over several nodes, a caller may thus get one more acquire for each further node
-    /// than the rate allows. Afterwards the node knows the caller's standing in Redis, and later acquires wait for the count.
+    /// than the rate allows. Afterwards the node knows the caller's standing in Redis, and later acquires wait for the
+    /// count.
     pub(crate) async fn acquire<T>(
         &self,
         kind: PoolKind,

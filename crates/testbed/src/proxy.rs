@@ -43,6 +43,8 @@ pub enum Network {
     AnswersWait,
     /// A cut in the opposite direction: answers pass, and requests wait.
     RequestsWait,
+    /// Requests arrive, and every answer arrives late by this time. The order is kept.
+    AnswersLate(Duration),
     /// Every byte passes 200 ms late, each way. TCP loses three of ten segments and retransmits: a lost
     /// segment, and the segments behind it, are late by a retransmission time-out as well. The order is kept.
     Lossy,
@@ -104,7 +106,7 @@ impl Network {
             Self::Silent => true,
             Self::AnswersWait => direction == Direction::Answers,
             Self::RequestsWait => direction == Direction::Requests,
-            Self::Well | Self::Cut | Self::SwallowsAnswers(_) | Self::Lossy => false,
+            Self::Well | Self::Cut | Self::SwallowsAnswers(_) | Self::AnswersLate(_) | Self::Lossy => false,
         }
     }
 }
@@ -167,10 +169,14 @@ async fn carry(
             Network::SwallowsAnswers(part) if direction == Direction::Answers && dice.random_bool(part) => {
                 return Ok(());
             }
+            Network::AnswersLate(time) if direction == Direction::Answers => {
+                late.push(bytes, Instant::now() + time);
+            }
             Network::Lossy => late.push(bytes, Instant::now() + lossy_delay(&mut dice)),
             Network::Well
             | Network::Silent
             | Network::SwallowsAnswers(_)
+            | Network::AnswersLate(_)
             | Network::AnswersWait
             | Network::RequestsWait => {
                 // Bytes sent earlier may still be in flight, so later bytes queue behind.

@@ -1,6 +1,7 @@
 //! Redis servers owned by a test, in temporary directories, on ports of 127.0.0.1.
 
 mod cluster;
+mod loading;
 mod process;
 mod replay;
 mod sentinel;
@@ -17,6 +18,7 @@ use crate::clock::Clock;
 use crate::disk::Disk;
 use crate::port;
 pub use cluster::RedisCluster;
+pub use loading::Loading;
 use process::Process;
 pub use replay::{Call, Replay};
 pub use sentinel::Sentinel;

@@ -131,7 +131,7 @@ impl Worker for Probe {
     }
 
     async fn activate(&self) -> Result<Progress, Error> {
-        let modes = self.lease.rows();
+        let (began, modes) = (Instant::now(), self.lease.rows());
         let conditions = self.targets.conditions(modes.iter().map(|row| row.mode)).await;
         let now = Instant::now();
         let reached = if self.targets.is_ledgers { BucketSet::ALL } else { self.reached(&conditions.main) };
@@ -148,7 +148,8 @@ impl Worker for Probe {
         let unserved = modes.iter().zip(&conditions.main).filter(|(row, condition)| {
             !is_in_service(row, condition, conditions.standby_of(condition.bucket))
         });
-        self.reach.note_unserved(unserved.count(), now);
+        // A silent registry takes a second to be noticed, and the buckets were not served from the start.
+        self.reach.note_unserved(unserved.count(), began);
         if let Some(queue) = self.queue(&conditions, now) {
             self.queue.set(queue);
         }

@@ -2,21 +2,22 @@
 //! entry in the catalogue.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use seatkeeper_testbed::disk::Disk;
 use seatkeeper_testbed::postgres::Postgres;
 use seatkeeper_testbed::redis::{Redis, RedisSetup};
 
 use super::support::Nodes;
-use super::trial::{NODES, Trial, outage, permit};
+use super::trial::{NODES, Trial, outage, permit, short_outage};
 use crate::support::knobs;
 
 /// Fills the disk for a while, repeatedly.
-async fn fills(mut trial: Trial, disk: &Disk) {
+async fn fills(mut trial: Trial, disk: &Disk, lasts: Duration) {
     for _ in 0..knobs::fault_cycles() {
         trial.breaks().await;
         disk.fill();
-        tokio::time::sleep(outage()).await;
+        tokio::time::sleep(lasts).await;
         disk.make_room();
         trial.heals().await;
     }
@@ -28,7 +29,7 @@ async fn fills(mut trial: Trial, disk: &Disk) {
 async fn the_disk_of_redis_is_full() {
     let (permit, disk) = (permit().await, Arc::new(Disk::new()));
     let redis = RedisSetup::default().setting("appendonly yes").disk(&disk).start();
-    fills(Trial::over("the_disk_of_redis_is_full", &redis.url(), permit).await, &disk).await;
+    fills(Trial::over("the_disk_of_redis_is_full", &redis.url(), permit).await, &disk, outage()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -37,13 +38,29 @@ async fn the_disk_of_postgres_is_full() {
     let server = tokio::task::block_in_place(|| Postgres::start_on(&disk));
     let mut nodes = Nodes::on(server.url("postgres"));
     tokio::task::block_in_place(|| (0..NODES).for_each(|_| nodes.add(&redis.url())));
-    fills(Trial::begin("the_disk_of_postgres_is_full", nodes, knobs::seed(), permit).await, &disk).await;
+    fills(Trial::begin("the_disk_of_postgres_is_full", nodes, knobs::seed(), permit).await, &disk, outage())
+        .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_disk_of_postgres_alone_is_full() {
+    let (permit, disk) = (permit().await, Disk::new());
+    let server = tokio::task::block_in_place(|| Postgres::start_on(&disk));
+    let ledger = server.url("postgres");
+    let mut nodes = Nodes::on(ledger.clone());
+    tokio::task::block_in_place(|| (0..NODES).for_each(|_| nodes.add(&ledger)));
+    let test = "the_disk_of_postgres_alone_is_full";
+    fills(Trial::begin(test, nodes, knobs::seed(), permit).await, &disk, short_outage()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_disk_of_an_embedded_server_is_full() {
     let (permit, disk) = (permit().await, Disk::new());
     let nodes = tokio::task::block_in_place(|| Nodes::embedded(&disk.environment()));
-    fills(Trial::begin("the_disk_of_an_embedded_server_is_full", nodes, knobs::seed(), permit).await, &disk)
-        .await;
+    fills(
+        Trial::begin("the_disk_of_an_embedded_server_is_full", nodes, knobs::seed(), permit).await,
+        &disk,
+        outage(),
+    )
+    .await;
 }

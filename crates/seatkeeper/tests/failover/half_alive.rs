@@ -1,5 +1,5 @@
-//! A Redis that is neither healthy nor down: it refuses writes, is a replica of another server for a while,
-//! changes its replication id, or has a clock that jumps. Two nodes serve a storm meanwhile. No machine may
+//! A Redis that is neither healthy nor down: it refuses writes, loads its data, is a replica of another server for a
+//! while, changes its replication id, or has a clock that jumps. Two nodes serve a storm meanwhile. No machine may
 //! lose its seat, and no bucket may be raised more often than to the fallback and back.
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tokio::sync::SemaphorePermit;
 use super::catalogue::Watch;
 use super::steady::{Manner, Steady, storm_permit};
 use super::support::Nodes;
-use super::trial::{outage, ttl_seconds};
+use super::trial::{outage, short_outage, ttl_seconds};
 use crate::support::knobs;
 use crate::until::until;
 
@@ -159,6 +159,20 @@ async fn a_snapshot_fails() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn redis_loads_its_data() {
+    let mut stage = Stage::over("redis_loads_its_data", RedisSetup::default().loads_slowly().start()).await;
+    for _ in 0..knobs::fault_cycles() {
+        stage.breaks().await;
+        let loading = tokio::task::block_in_place(|| stage.redis.begin_to_load());
+        tokio::time::sleep(short_outage()).await;
+        stage.is_well().await;
+        tokio::task::block_in_place(|| stage.redis.end_loading(loading));
+        stage.heals().await;
+    }
+    stage.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_primary_is_demoted_where_it_is_and_promoted_again() {
     let mut stage = Stage::over("a_primary_is_demoted_where_it_is_and_promoted_again", Redis::start()).await;
     for _ in 0..knobs::fault_cycles() {
@@ -257,6 +271,25 @@ async fn the_clock_is_stepped_back() {
         clock.set_back(STEP);
         stage.heals().await;
     }
+    stage.end().await;
+}
+
+/// The clock of Redis stands still for the nodes while it is behind. Once right again, the clock has jumped for
+/// them by more than the leases of the buckets.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_clock_is_stepped_back_and_forward_again() {
+    const TEN_MINUTES: Duration = Duration::from_secs(600);
+    let (mut stage, clock) = with_clock("the_clock_is_stepped_back_and_forward_again").await;
+    for _ in 0..knobs::fault_cycles() {
+        stage.breaks().await;
+        clock.set_back(TEN_MINUTES);
+        tokio::time::sleep(short_outage()).await;
+        stage.is_well().await;
+        clock.advance(TEN_MINUTES);
+        stage.heals().await;
+    }
+    let ahead = stage.nodes.last_recorded().await.saturating_sub(stage.redis.time());
+    assert_eq!(ahead, Duration::ZERO, "the record is ahead of the clock");
     stage.end().await;
 }
 

@@ -1,11 +1,12 @@
 //! The network between nodes and a store passes traffic one way only, or loses and delays it.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use seatkeeper_testbed::proxy::Network;
 use seatkeeper_testbed::redis::Redis;
 
-use super::trial::{NODES, Network3, Trial, outage, permit};
+use super::trial::{NODES, Network3, Trial, outage, permit, short_outage};
 use crate::support::knobs;
 
 #[derive(Clone, Copy, Debug)]
@@ -54,4 +55,24 @@ suffers! {
     all_nodes_are_not_heard_by_postgres: 0..NODES, Postgres, RequestsWait;
     the_network_to_redis_loses_and_delays: 0..NODES, Redis, Lossy;
     the_network_to_postgres_loses_and_delays: 0..NODES, Postgres, Lossy;
+}
+
+/// The delays of Redis's answers, one after another. Each is longer than a circuit breaker waits for a write.
+const DELAYS: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(8), Duration::from_secs(3)];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_answers_of_redis_take_seconds() {
+    let (permit, redis, seed) = (permit().await, Redis::start(), knobs::seed());
+    let Network3 { nodes, to_redis, to_postgres: _to_postgres } = Network3::start(&redis, seed).await;
+    let mut trial = Trial::begin("the_answers_of_redis_take_seconds", nodes, seed, permit).await;
+    for _ in 0..knobs::fault_cycles() {
+        trial.breaks().await;
+        for delay in DELAYS {
+            to_redis.iter().for_each(|proxy| proxy.set(Network::AnswersLate(delay)));
+            tokio::time::sleep(short_outage() / 2).await;
+        }
+        to_redis.iter().for_each(|proxy| proxy.set(Network::Well));
+        trial.heals().await;
+    }
+    trial.end().await;
 }

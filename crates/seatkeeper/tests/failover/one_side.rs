@@ -4,11 +4,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use seatkeeper_testbed::redis::Redis;
 
 use super::partitions::{SHORT_TTL_SECONDS, Split, heal, split_up};
 use super::steady::storm_permit;
-use super::support::answered;
+use super::support::{answered, is_out_until};
 use super::trial::{NODES, Network3, outage, ttl_seconds};
 use crate::support::knobs;
 use crate::support::scene::License;
@@ -19,7 +20,8 @@ const GIVEN_AWAY_MAX: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// A machine on the side without PostgreSQL renews its seat for as long as it is answered. Another machine
-/// gets the seat on the other side, but not before the TTL told to the first machine is over.
+/// gets the seat on the other side, but not before the TTL told to the first machine is over. The nodes of the
+/// first side are unready in time, measured from the partition, and stay unready.
 async fn one_seat_has_one_holder(split: Split) {
     const TTL: Duration = Duration::from_secs(SHORT_TTL_SECONDS);
     let (_permit, redis) = (storm_permit().await, Redis::start());
@@ -28,6 +30,7 @@ async fn one_seat_has_one_holder(split: Split) {
     let license = License::make(&network.nodes.harnesses[0].admin(), 1, Some(TTL.as_secs())).await;
     let ann = last.acquire(&license.key, "ann").await.expect(201)["session_id"].clone();
     split_up(&network, split);
+    let began = Instant::now();
     let (told_until, is_over) = (Mutex::new(Instant::now() + TTL), AtomicBool::new(false));
     let renew = async {
         while !is_over.load(Relaxed) {
@@ -39,7 +42,6 @@ async fn one_seat_has_one_holder(split: Split) {
         }
     };
     let take = async {
-        let began = Instant::now();
         while ![200, 201].contains(&first.acquire(&license.key, "bob").await.status) {
             assert!(
                 began.elapsed() < GIVEN_AWAY_MAX,
@@ -53,7 +55,9 @@ async fn one_seat_has_one_holder(split: Split) {
         is_over.store(true, Relaxed);
         taken
     };
-    let ((), taken) = tokio::join!(renew, take);
+    let losing = network.nodes.clients().split_off(split.losing_side().start);
+    let are_out = losing.iter().map(|node| is_out_until(node, began, || is_over.load(Relaxed)));
+    let ((), taken, _) = tokio::join!(renew, take, join_all(are_out));
     let told_until = *told_until.lock().expect("nobody panics");
     assert!(taken >= told_until, "two holders of one seat for {:?}", told_until - taken);
     heal(&network);

@@ -2,12 +2,13 @@
 //! the catalogue.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use seatkeeper_testbed::postgres::{Postgres, Stop};
 use seatkeeper_testbed::proxy::{Network, Proxy};
 
 use super::support::Nodes;
-use super::trial::{NODES, Trial, kills_nodes, outage, permit};
+use super::trial::{NODES, Trial, alone_behind_proxies, kills_nodes, outage, permit, short_outage};
 use crate::support::knobs;
 
 /// Starts three nodes over a PostgreSQL.
@@ -58,40 +59,47 @@ async fn a_node_over_postgres_alone_is_killed_and_started_again() {
 }
 
 /// Disturbs the network between some nodes and PostgreSQL for a while.
-async fn suffers(test: &'static str, disturbed: Range<usize>, network: Network) {
+async fn is_disturbed(test: &'static str, disturbed: Range<usize>, network: Network, lasts: Duration) {
     let (permit, seed) = (permit().await, knobs::seed());
-    let mut nodes = tokio::task::block_in_place(|| Nodes::over(&[]));
-    let mut proxies = Vec::new();
-    for number in 0..NODES {
-        let proxy = Proxy::start(nodes.ledger_address(), seed ^ number as u64).await;
-        tokio::task::block_in_place(|| nodes.add_alone_behind(&proxy));
-        proxies.push(proxy);
-    }
-    let proxies = &proxies[disturbed];
+    let (nodes, proxies) = alone_behind_proxies(tokio::task::block_in_place(|| Nodes::over(&[])), seed).await;
     let mut trial = Trial::begin(test, nodes, seed, permit).await;
-    for _ in 0..knobs::fault_cycles() {
-        trial.breaks().await;
-        proxies.iter().for_each(|proxy| proxy.set(network));
-        tokio::time::sleep(outage()).await;
-        proxies.iter().for_each(|proxy| proxy.set(Network::Well));
-        trial.heals().await;
-    }
+    suffers(&mut trial, &proxies[disturbed], network, lasts).await;
     trial.end().await;
 }
 
-macro_rules! suffers {
-    ($($name:ident: $nodes:expr, $network:ident;)+) => {
+/// Changes the network behind `proxies` for a while, repeatedly.
+async fn suffers(trial: &mut Trial, proxies: &[Proxy], network: Network, lasts: Duration) {
+    for _ in 0..knobs::fault_cycles() {
+        trial.breaks().await;
+        proxies.iter().for_each(|proxy| proxy.set(network));
+        tokio::time::sleep(lasts).await;
+        proxies.iter().for_each(|proxy| proxy.set(Network::Well));
+        trial.heals().await;
+    }
+}
+
+macro_rules! disturbs {
+    ($($(#[$attribute:meta])* $name:ident: $nodes:expr, $network:ident for $lasts:ident;)+) => {
         $(
+            $(#[$attribute])*
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $name() {
-                suffers(stringify!($name), $nodes, Network::$network).await;
+                is_disturbed(stringify!($name), $nodes, Network::$network, $lasts()).await;
             }
         )+
     };
 }
 
-suffers! {
-    one_node_is_cut_off_from_postgres_alone: 0..1, Silent;
-    all_nodes_are_cut_off_from_postgres_alone: 0..NODES, Silent;
-    the_network_to_postgres_alone_loses_and_delays: 0..NODES, Lossy;
+disturbs! {
+    one_node_is_cut_off_from_postgres_alone: 0..1, Silent for outage;
+    #[ignore = "tried by scripts/faults"]
+    one_node_hears_nothing_of_postgres_alone: 0..1, AnswersWait for short_outage;
+    #[ignore = "tried by scripts/faults"]
+    one_node_is_not_heard_by_postgres_alone: 0..1, RequestsWait for short_outage;
+    all_nodes_are_cut_off_from_postgres_alone: 0..NODES, Silent for outage;
+    #[ignore = "tried by scripts/faults"]
+    all_nodes_hear_nothing_of_postgres_alone: 0..NODES, AnswersWait for short_outage;
+    #[ignore = "tried by scripts/faults"]
+    all_nodes_are_not_heard_by_postgres_alone: 0..NODES, RequestsWait for short_outage;
+    the_network_to_postgres_alone_loses_and_delays: 0..NODES, Lossy for outage;
 }

@@ -1,11 +1,11 @@
-//! Under load, Sentinels or a Cluster promote a replica, and a Cluster moves slots.
+//! Under load, Sentinels or a Cluster promote a replica, a Cluster moves slots, and a Sentinel or a master freezes.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use seatkeeper_testbed::redis::{Memory, Redis, RedisCluster, RedisSetup, Sentinel};
 
-use super::trial::{Trial, permit};
+use super::trial::{Trial, permit, short_outage};
 use crate::support::knobs;
 use crate::until::until;
 
@@ -77,6 +77,46 @@ async fn a_cluster_moves_its_slots() {
         moved.await.expect("all slots can be moved");
         trial.heals().await;
         (from, to) = (to, from);
+    }
+    trial.end().await;
+}
+
+/// The frozen master wakes as a second master of its slots, until the Cluster demotes it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_master_of_a_cluster_is_frozen_and_wakes() {
+    let permit = permit().await;
+    let mut cluster = tokio::task::block_in_place(|| RedisCluster::start(MASTERS, &RedisSetup::default()));
+    let mut shard = tokio::task::block_in_place(|| [0, cluster.add_replica(0)]);
+    let mut trial = Trial::over("a_master_of_a_cluster_is_frozen_and_wakes", &cluster.url(), permit).await;
+    for _ in 0..knobs::fault_cycles() {
+        let [master, replica] = shard;
+        trial.breaks().await;
+        cluster.nodes()[master].pause();
+        tokio::time::sleep(short_outage()).await;
+        tokio::task::block_in_place(|| cluster.wait_until_master(replica));
+        trial.is_well().await;
+        cluster.nodes()[master].resume();
+        trial.heals().await;
+        tokio::task::block_in_place(|| cluster.wait_until_replica(master));
+        shard = [replica, master];
+    }
+    trial.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_sentinel_is_frozen_and_wakes() {
+    let permit = permit().await;
+    let primary = Redis::start();
+    let _replica = Redis::replica_of(&primary);
+    let sentinel = Sentinel::watch(&primary, "seats");
+    let mut trial = Trial::over("a_sentinel_is_frozen_and_wakes", &sentinel.url(), permit).await;
+    for _ in 0..knobs::fault_cycles() {
+        trial.breaks().await;
+        sentinel.pause();
+        tokio::time::sleep(short_outage()).await;
+        trial.is_well().await;
+        sentinel.resume();
+        trial.heals().await;
     }
     trial.end().await;
 }

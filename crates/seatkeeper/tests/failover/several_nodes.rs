@@ -1,5 +1,7 @@
 //! Nodes with different views of Redis: two primaries, no primary, or a temporary loss.
 
+use std::time::Instant;
+
 use rustix::process::Signal;
 use seatkeeper_testbed::proxy::{Network, Proxy};
 use seatkeeper_testbed::redis::Redis;
@@ -31,8 +33,9 @@ async fn an_old_primary_that_lives_on_gives_no_seat_that_the_new_one_gives() {
     // then.
     nodes.redis_serves_again().await;
     // A node at the old primary answers 503, and no load balancer sends requests to it.
+    let began = Instant::now();
     for stray in &clients[..2] {
-        taken_out(stray).await;
+        taken_out(stray, began).await;
     }
     renewed(&clients[4], &bob["session_id"]).await;
     renewed(&clients[4], &ann).await;
@@ -74,7 +77,7 @@ async fn a_node_that_alone_is_cut_off_takes_itself_out_and_comes_back() {
     let ann = seat(&clients[0], &license, "ann").await;
 
     proxy.set(Network::Cut);
-    taken_out(&clients[0]).await;
+    taken_out(&clients[0], Instant::now()).await;
     stays_out(&clients[0], &ann).await;
     clients[1].get("/readyz").await.expect(200);
     clients[1].heartbeat(&ann).await.expect(200);

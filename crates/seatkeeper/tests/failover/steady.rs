@@ -8,6 +8,7 @@ mod calm;
 mod capacities;
 mod deeds;
 mod devices;
+mod latecomers;
 mod licenses;
 mod pulse;
 
@@ -26,7 +27,7 @@ use crate::support::capacity::{self, Capacity};
 use crate::support::dice::Dice;
 use crate::support::knobs;
 use crate::support::scene::{License, text};
-use caller::{Caller, Habit, Storm};
+use caller::{AGAIN, Caller, Habit, Storm};
 use calm::{Calm, Record, fill_background};
 use capacities::{User, Work};
 use deeds::Deeds;
@@ -34,6 +35,7 @@ use devices::{Device, Screens};
 use licenses::{Machine, Pool, make_license};
 use pulse::Pulse;
 
+pub(crate) use latecomers::{LateSessions, Latecomers};
 pub(crate) use pulse::{Gap, Gaps};
 
 /// The seats of each license. Twice as many machines compete for the seats.
@@ -94,6 +96,7 @@ pub(crate) struct Steady {
     pulses: [Arc<Pulse>; 3],
     clients: JoinSet<Deeds>,
     background: Vec<License>,
+    late: Vec<LateSessions>,
 }
 
 /// The pools used by the clients.
@@ -143,6 +146,7 @@ impl Steady {
             pulses: Default::default(),
             clients: JoinSet::new(),
             background: Vec::new(),
+            late: Vec::new(),
         };
         let mut callers = Callers { storm, manner, http: patient(), doors: nodes.doors(), number: 0 };
         if !manner.pinned {
@@ -247,6 +251,16 @@ impl Steady {
         self.pools.capacities.iter().for_each(|work| work.forget());
     }
 
+    /// Returns `true` if the ledger may have lost confirmed records so far.
+    pub(crate) fn may_have_forgotten(&self) -> bool {
+        self.storm.forgotten().is_some()
+    }
+
+    /// Compares these sessions with the record when the storm ends: each must be live.
+    pub(crate) fn keeps(&mut self, late: Vec<LateSessions>) {
+        self.late.extend(late);
+    }
+
     /// Fails the test if a client has seen a broken promise so far.
     pub(crate) fn kept_its_promises(&self) {
         self.pools.licenses.iter().for_each(|pool| pool.kept_its_promises());
@@ -290,8 +304,8 @@ impl Steady {
         for screens in &self.pools.devices {
             every_screen_is_there(screens).await;
         }
-        let Self { manner, storm, pools, background, .. } = self;
-        Calm { storm, may_expire: manner.pinned, pools, deeds, background }
+        let Self { manner, storm, pools, background, late, .. } = self;
+        Calm { storm, may_expire: manner.pinned, pools, deeds, background, late }
     }
 }
 

@@ -28,6 +28,13 @@ const DEVICES_ON_RECORD: (&str, &str) = ("DEVICES_DURABILITY", "ledger");
 /// The time for which a node answers by an epoch after a raise: see `docs/failover.md`.
 const EPOCH_LEASE: Duration = Duration::from_secs(2);
 
+/// Time limit of `docs/operations.md` for a node to be unready, from a fault after which more than half of its
+/// buckets are not served.
+const UNREADY_WITHIN: Duration = Duration::from_secs(5);
+
+/// The most by which [`UNREADY_WITHIN`] is stretched on a busy machine: a node waits for timers, not for processors.
+const UNREADY_STRETCH_MAX: f64 = 2.0;
+
 /// Longer than any lease, and longer than a dead node counts as live.
 const BEYOND_ANY_LEASE: Duration = Duration::from_secs(8);
 
@@ -306,13 +313,38 @@ pub(crate) async fn answered(ask: impl AsyncFn() -> Answer) -> Answer {
     }
 }
 
-/// Waits until a node is unready.
-pub(crate) async fn taken_out(node: &Client) {
-    let started = Instant::now();
-    while node.get("/readyz").await.status != 503 {
-        assert!(started.elapsed() < SERVED_WAIT_MAX, "the node takes traffic still");
+/// Waits until a node is unready. Fails the test if the node answers 200 to a request sent later than
+/// [`UNREADY_WITHIN`] after `fault`. On a busy machine the limit is longer by the factor [`busyness`], at most by
+/// [`UNREADY_STRETCH_MAX`].
+pub(crate) async fn taken_out(node: &Client, fault: Instant) {
+    loop {
+        let waited = fault.elapsed();
+        if node.get("/readyz").await.status == 503 {
+            println!("unready {waited:?} after the fault");
+            return;
+        }
+        let limit = UNREADY_WITHIN.mul_f64(busyness().min(UNREADY_STRETCH_MAX));
+        assert!(waited < limit, "the node takes traffic {waited:?} after the fault; the limit is {limit:?}");
         tokio::time::sleep(PAUSE).await;
     }
+}
+
+/// Checks that a node is unready in time after `fault`, and stays unready until `is_over`.
+pub(crate) async fn is_out_until(node: &Client, fault: Instant, is_over: impl Fn() -> bool) {
+    taken_out(node, fault).await;
+    while !is_over() {
+        node.get("/readyz").await.expect(503);
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Returns the load average of the last minute for each processor, but at least 1. A busy machine is slower
+/// by this factor.
+pub(crate) fn busyness() -> f64 {
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load: f64 = load.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or(1.0);
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    (load / f64::from(u32::try_from(processors).unwrap_or(1))).max(1.0)
 }
 
 /// Checks that a node stays unready for longer than any lease lasts.

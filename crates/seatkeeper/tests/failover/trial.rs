@@ -56,6 +56,17 @@ impl Network3 {
     }
 }
 
+/// Adds three nodes without Redis to `nodes`, which must be empty. Each has its own proxy to PostgreSQL.
+pub(crate) async fn alone_behind_proxies(mut nodes: Nodes, seed: u64) -> (Nodes, Vec<Proxy>) {
+    let mut proxies = Vec::new();
+    for number in 0..NODES {
+        let proxy = Proxy::start(nodes.ledger_address(), seed ^ number as u64).await;
+        tokio::task::block_in_place(|| nodes.add_alone_behind(&proxy));
+        proxies.push(proxy);
+    }
+    (nodes, proxies)
+}
+
 impl Trial {
     /// Begins the storm of `test`. Callers wait for the permit before starting servers.
     pub(crate) async fn begin(
@@ -65,6 +76,16 @@ impl Trial {
         permit: SemaphorePermit<'static>,
     ) -> Self {
         let manner = Manner { ttl_seconds: ttl_seconds(), pinned: false, seed };
+        Self::begin_as(test, nodes, manner, permit).await
+    }
+
+    /// Begins the storm of `test`, with clients that behave by `manner`.
+    pub(crate) async fn begin_as(
+        test: &'static str,
+        nodes: Nodes,
+        manner: Manner,
+        permit: SemaphorePermit<'static>,
+    ) -> Self {
         let mut steady = Steady::begin(&nodes, manner).await;
         steady.goes_on(WELL).await;
         Self { nodes, steady, test, watch: None, _permit: permit }
@@ -113,6 +134,13 @@ pub(crate) async fn permit() -> SemaphorePermit<'static> {
 /// The duration of an outage of a node or a store, or of the network between them.
 pub(crate) fn outage() -> Duration {
     Duration::from_secs(knobs::freeze_seconds())
+}
+
+/// The duration of an outage that need not outlast a session. By default longer than any lease, and than a
+/// circuit breaker takes to open; in `scripts/faults` as long as [`outage`].
+pub(crate) fn short_outage() -> Duration {
+    const SHORT: Duration = Duration::from_secs(12);
+    if knobs::lapses_are_bounded() { outage() } else { SHORT.min(outage()) }
 }
 
 /// The TTL of the sessions of a trial: three quarters of an outage. A session whose heartbeats all fail would

@@ -7,6 +7,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use seatkeeper_testbed::clock::Clock;
 use seatkeeper_testbed::postgres::Postgres;
+use seatkeeper_testbed::redis::RedisSetup;
 use serde_json::Value;
 
 use super::support::{answered, renewed};
@@ -147,6 +148,40 @@ async fn a_wrong_time_on_record_in_postgresql_is_set_right() {
     assert!(refused.stderr.contains("nodes are live"), "{}{}", refused.stdout, refused.stderr);
     tokio::task::block_in_place(|| harness.stop());
 
+    record.is_repaired();
+    record.states_the_repair();
+    tokio::task::block_in_place(|| harness.start());
+    expires_in_time(&harness, &license, &ann["session_id"]).await;
+    tokio::task::block_in_place(|| harness.stop());
+    record.states_the_repair();
+}
+
+/// Redis remembers the wrong time in its buckets. The page on operations tells the operator to empty Redis.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_time_on_record_over_redis_is_set_right() {
+    let clock = Arc::new(Clock::new());
+    clock.advance(DECADE);
+    let postgres = tokio::task::block_in_place(|| Postgres::start_by(&clock));
+    let redis = RedisSetup::default().clock(&clock).start();
+    let (ledger, registry) = (postgres.url("postgres"), redis.url());
+    let settings = [("REGISTRY_URL", registry.as_str()), ("LEDGER_URL", ledger.as_str())];
+    let mut harness = tokio::task::block_in_place(|| Harness::open_in(&clock.environment(), &settings));
+    let record = Record(vec!["--ledger".into(), ledger.clone()]);
+    let license = License::make(&harness.admin(), 1, Some(TTL.as_secs())).await;
+    let ann = taken(&harness, &license, "ann").await;
+    assert!(ahead(&ann["expires_at"]) > DECADE / 2, "{ann:#}");
+    tokio::task::block_in_place(|| harness.stop());
+    clock.set_back(DECADE);
+
+    tokio::task::block_in_place(|| harness.start());
+    tokio::time::sleep(TTL + Duration::from_secs(2)).await;
+    let client = harness.client("crowd");
+    answered(async || client.acquire(&license.key, "bob").await).await.expect(403);
+    let refused = record.repair(&["--apply"]);
+    assert!(refused.stderr.contains("nodes are live"), "{}{}", refused.stdout, refused.stderr);
+    tokio::task::block_in_place(|| harness.stop());
+
+    redis.ask::<()>(redis::cmd("FLUSHDB"));
     record.is_repaired();
     record.states_the_repair();
     tokio::task::block_in_place(|| harness.start());

@@ -46,6 +46,16 @@ impl Sentinel {
         format!("redis+sentinel://127.0.0.1:{}/{}", self.process.port(), self.name)
     }
 
+    /// Freezes the Sentinel with its connections open.
+    pub fn pause(&self) {
+        self.process.pause();
+    }
+
+    /// Lets a frozen Sentinel run on.
+    pub fn resume(&self) {
+        self.process.resume();
+    }
+
     /// Restricts the Sentinel to the user `user` with `password`.
     pub fn answers_only(&self, user: &str, password: &str) {
         let acl = |user: &str, rules: &[&str]| {

@@ -15,6 +15,12 @@ const FALLBACK_LICENSES: Effect = Effect { admissions: UpTo(6), heartbeats: UpTo
 /// The effect of a fallback on devices: no store admits devices in place of Redis, but live sessions go on.
 const FALLBACK_DEVICES: Effect = Effect { admissions: WhileItLasts, heartbeats: UpTo(6), afterwards: 5 };
 
+/// The effects of a fallback decided by nodes that have just started: their circuit breakers start closed.
+const LATE_FALLBACK_LICENSES: Effect = Effect { admissions: UpTo(12), heartbeats: UpTo(12), afterwards: 5 };
+
+const LATE_FALLBACK_DEVICES: Effect =
+    Effect { admissions: WhileItLasts, heartbeats: UpTo(12), afterwards: 5 };
+
 /// The effect of a ledger that cannot commit.
 const WITHOUT_LEDGER: Effect = Effect { admissions: WhileItLasts, heartbeats: Nothing, afterwards: 5 };
 
@@ -34,10 +40,14 @@ const PROMOTED_LEDGER: Effect = Effect { admissions: UpTo(2), heartbeats: UpTo(2
 /// The effect of a clock that is doubted for a second, and then right again.
 const DOUBTED: Effect = Effect { admissions: UpTo(2), heartbeats: UpTo(2), afterwards: 3 };
 
-const DOWN: Effect = Effect { admissions: WhileItLasts, heartbeats: WhileItLasts, afterwards: 5 };
+/// The effect of a clock that was behind and is right again: a jump forward, which has to settle before a rebuild.
+const SETTLES: Effect = Effect { admissions: Nothing, heartbeats: Nothing, afterwards: 6 };
 
-/// The effect of a network to the only store that loses and delays: hardly a request is answered in time.
-const LOSSY: Effect = Effect { admissions: UpTo(30), heartbeats: UpTo(30), afterwards: 5 };
+/// The effect of a bad network to the only store: some requests are answered in time, and the rest once the network
+/// is well.
+const HARDLY_SERVED: Effect = Effect { admissions: UpTo(30), heartbeats: UpTo(30), afterwards: 5 };
+
+const DOWN: Effect = Effect { admissions: WhileItLasts, heartbeats: WhileItLasts, afterwards: 5 };
 
 const ALL: &str = "all";
 
@@ -121,8 +131,24 @@ pub(super) const FAULTS: &[Fault] = &[
         remedy: NOTHING_TO_DO,
     },
     Fault {
+        title: "a Sentinel is frozen (`SIGSTOP`)",
+        test: "a_sentinel_is_frozen_and_wakes",
+        effects: [NOTHING, NOTHING, NOTHING],
+        epochs_max: 0,
+        heals: ALL,
+        remedy: "start another",
+    },
+    Fault {
         title: "a Cluster promotes a replica",
         test: "a_cluster_promotes_a_replica",
+        effects: [FALLBACK_LICENSES, FALLBACK_DEVICES, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
+        remedy: NOTHING_TO_DO,
+    },
+    Fault {
+        title: "a master of a Cluster is frozen (`SIGSTOP`)",
+        test: "a_master_of_a_cluster_is_frozen_and_wakes",
         effects: [FALLBACK_LICENSES, FALLBACK_DEVICES, NOTHING],
         epochs_max: 2,
         heals: ALL,
@@ -161,6 +187,14 @@ pub(super) const FAULTS: &[Fault] = &[
         remedy: "make room for snapshots",
     },
     Fault {
+        title: "Redis loads a large dump (`LOADING`)",
+        test: "redis_loads_its_data",
+        effects: [FALLBACK_LICENSES, FALLBACK_DEVICES, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
+        remedy: NOTHING_TO_DO,
+    },
+    Fault {
         title: "the disk of Redis is full (append-only file)",
         test: "the_disk_of_redis_is_full",
         effects: [FALLBACK_LICENSES, FALLBACK_DEVICES, NOTHING],
@@ -182,6 +216,14 @@ pub(super) const FAULTS: &[Fault] = &[
         effects: [NOTHING, NOTHING, NOTHING],
         epochs_max: 0,
         heals: "all but the seats of silent holders, which are free 400 s later",
+        remedy: SET_CLOCK,
+    },
+    Fault {
+        title: "… ten minutes behind, then right again",
+        test: "the_clock_is_stepped_back_and_forward_again",
+        effects: [SETTLES, SETTLES, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
         remedy: SET_CLOCK,
     },
     Fault {
@@ -345,6 +387,14 @@ pub(super) const FAULTS: &[Fault] = &[
         remedy: LOOK_AT_NETWORK,
     },
     Fault {
+        title: "each answer of Redis takes 1 s to 8 s",
+        test: "the_answers_of_redis_take_seconds",
+        effects: [FALLBACK_LICENSES, FALLBACK_DEVICES, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
+        remedy: LOOK_AT_NETWORK,
+    },
+    Fault {
         title: "all is 200 ms late each way on the way to Redis, and 30 % of it is lost",
         test: "the_network_to_redis_loses_and_delays",
         effects: [SLOW, SLOW, NOTHING],
@@ -364,6 +414,14 @@ pub(super) const FAULTS: &[Fault] = &[
         title: "one node with Redis, two with PostgreSQL",
         test: "one_node_alone_with_redis",
         effects: [FALLBACK_LICENSES, FALLBACK_DEVICES, ONE_NODE],
+        epochs_max: 2,
+        heals: ALL,
+        remedy: LOOK_AT_NETWORK,
+    },
+    Fault {
+        title: "… while a node restarts, and another starts",
+        test: "nodes_start_while_one_node_is_alone_with_redis",
+        effects: [LATE_FALLBACK_LICENSES, LATE_FALLBACK_DEVICES, TWO_NODES],
         epochs_max: 2,
         heals: ALL,
         remedy: LOOK_AT_NETWORK,
@@ -396,6 +454,14 @@ pub(super) const FAULTS: &[Fault] = &[
         title: "one node without either",
         test: "one_node_without_anything",
         effects: [ONE_NODE, ONE_NODE, ONE_NODE],
+        epochs_max: 2,
+        heals: ALL,
+        remedy: LOOK_AT_NETWORK,
+    },
+    Fault {
+        title: "… while a node restarts, and another starts",
+        test: "nodes_start_while_one_node_is_without_anything",
+        effects: [TWO_NODES, TWO_NODES, TWO_NODES],
         epochs_max: 2,
         heals: ALL,
         remedy: LOOK_AT_NETWORK,
@@ -489,6 +555,22 @@ pub(super) const FAULTS: &[Fault] = &[
         remedy: LOOK_AT_NETWORK,
     },
     Fault {
+        title: "… all nodes hear nothing of PostgreSQL",
+        test: "all_nodes_hear_nothing_of_postgres_alone",
+        effects: [DOWN, DOWN, DOWN],
+        epochs_max: 0,
+        heals: ALL,
+        remedy: LOOK_AT_NETWORK,
+    },
+    Fault {
+        title: "… all nodes are not heard by PostgreSQL",
+        test: "all_nodes_are_not_heard_by_postgres_alone",
+        effects: [DOWN, DOWN, DOWN],
+        epochs_max: 0,
+        heals: ALL,
+        remedy: LOOK_AT_NETWORK,
+    },
+    Fault {
         title: "… one node is cut off from PostgreSQL",
         test: "one_node_is_cut_off_from_postgres_alone",
         effects: [ONE_NODE, ONE_NODE, ONE_NODE],
@@ -497,12 +579,44 @@ pub(super) const FAULTS: &[Fault] = &[
         remedy: LOOK_AT_NETWORK,
     },
     Fault {
-        title: "… all is 200 ms late each way on the way to PostgreSQL, and 30 % of it is lost",
-        test: "the_network_to_postgres_alone_loses_and_delays",
-        effects: [LOSSY, LOSSY, LOSSY],
+        title: "… one node hears nothing of PostgreSQL",
+        test: "one_node_hears_nothing_of_postgres_alone",
+        effects: [ONE_NODE, ONE_NODE, ONE_NODE],
         epochs_max: 0,
         heals: ALL,
         remedy: LOOK_AT_NETWORK,
+    },
+    Fault {
+        title: "… one node is not heard by PostgreSQL",
+        test: "one_node_is_not_heard_by_postgres_alone",
+        effects: [ONE_NODE, ONE_NODE, ONE_NODE],
+        epochs_max: 0,
+        heals: ALL,
+        remedy: LOOK_AT_NETWORK,
+    },
+    Fault {
+        title: "… all is 200 ms late each way on the way to PostgreSQL, and 30 % of it is lost",
+        test: "the_network_to_postgres_alone_loses_and_delays",
+        effects: [HARDLY_SERVED, HARDLY_SERVED, HARDLY_SERVED],
+        epochs_max: 0,
+        heals: ALL,
+        remedy: LOOK_AT_NETWORK,
+    },
+    Fault {
+        title: "… the disk of PostgreSQL is full",
+        test: "the_disk_of_postgres_alone_is_full",
+        effects: [WITHOUT_LEDGER, WITHOUT_LEDGER, WITHOUT_LEDGER],
+        epochs_max: 0,
+        heals: ALL,
+        remedy: "make room",
+    },
+    Fault {
+        title: "… a standby is promoted that lacks the ledger's tail",
+        test: "a_standby_without_the_tail_is_promoted_without_redis",
+        effects: [PROMOTED_LEDGER, PROMOTED_LEDGER, PROMOTED_LEDGER],
+        epochs_max: 2,
+        heals: "all but the sessions of the tail: they are 404, and their clients ask anew",
+        remedy: "replicate synchronously",
     },
     Fault {
         title: "… a node is killed (`kill -9`)",

@@ -3,27 +3,27 @@
 use std::time::Instant;
 
 use super::Fault;
-use crate::failover::steady::{KINDS, Steady};
-use crate::failover::support::{Nodes, epochs_per_bucket};
+use crate::failover::steady::{KINDS, LateSessions, Latecomers, Steady};
+use crate::failover::support::{Nodes, busyness, epochs_per_bucket};
 use crate::support::knobs;
 
 /// The number of admissions and heartbeats after which a kind of pool counts as served.
 const WELL: u64 = 5;
 
 /// A fault in progress.
-#[derive(Debug)]
 pub(crate) struct Watch {
     fault: &'static Fault,
     epochs: Vec<u64>,
     began: Instant,
     ended: Option<Instant>,
+    latecomers: Latecomers,
 }
 
 impl Watch {
     /// Begins to measure the fault of `test`.
     pub(crate) async fn begin(test: &str, nodes: &Nodes) -> Self {
-        let epochs = epochs_per_bucket(nodes).await;
-        Self { fault: Fault::tried_by(test), epochs, began: Instant::now(), ended: None }
+        let (epochs, latecomers) = (epochs_per_bucket(nodes).await, Latecomers::begin(nodes).await);
+        Self { fault: Fault::tried_by(test), epochs, began: Instant::now(), ended: None, latecomers }
     }
 
     /// Notes the end of the fault, the first time it is called.
@@ -33,13 +33,22 @@ impl Watch {
 
     /// Waits until every kind of pool is served and every bucket is back in Redis. Fails the test if a
     /// promise was broken.
-    pub(crate) async fn judge(self, nodes: &mut Nodes, steady: &mut Steady) {
+    pub(crate) async fn judge(mut self, nodes: &mut Nodes, steady: &mut Steady) {
         let ended = self.ended.unwrap_or_else(Instant::now);
+        let may_forget = steady.may_have_forgotten();
+        self.latecomers.stop(may_forget).await;
+        let renewed = self.latecomers.are_renewed(may_forget);
         // A fallback may begin just as the fault ends. Two rounds also wait for its return.
-        for _ in 0..2 {
-            nodes.redis_serves_again().await;
-            steady.all_kinds_go_on(WELL).await;
-        }
+        let served = async {
+            for _ in 0..2 {
+                nodes.redis_serves_again().await;
+                steady.all_kinds_go_on(WELL).await;
+            }
+        };
+        let (longest, ()) = tokio::join!(renewed, served);
+        // By now every session has been handed back to Redis.
+        let longest = longest.max(self.latecomers.are_renewed(may_forget).await);
+        let late = self.latecomers.into_sessions();
         steady.kept_its_promises();
         let (during, after) = (steady.gaps(self.began, ended), steady.gaps(ended, Instant::now()));
         let raised = nodes.raised(&self.epochs).await;
@@ -55,22 +64,14 @@ impl Watch {
                     .map(|broken| format!("{name}: {broken}")),
             );
         }
+        println!("{} sessions began during the fault; the last was renewed after {longest:?}", count(&late));
+        broken.extend(self.fault.effects[0].late_sessions_wait_too_long(longest, stretch));
+        steady.keeps(late);
         assert!(broken.is_empty() || !knobs::lapses_are_bounded(), "{}: {broken:#?}", self.fault.title);
-        let most = match self.fault.epochs_max {
-            0 => 0,
-            most if knobs::lapses_are_bounded() => most,
-            // On a busy machine a rebuild may outlast its locks, and a second node begins anew.
-            most => most + 2,
-        };
-        nodes.raised_at_most(most, &self.epochs).await;
+        nodes.raised_at_most(self.fault.epochs_max, &self.epochs).await;
     }
 }
 
-/// Returns the load average of the last minute for each processor, but at least 1. A busy machine is slower
-/// by this factor.
-fn busyness() -> f64 {
-    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    let load: f64 = load.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or(1.0);
-    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    (load / f64::from(u32::try_from(processors).unwrap_or(1))).max(1.0)
+fn count(late: &[LateSessions]) -> usize {
+    late.iter().map(LateSessions::len).sum()
 }

@@ -24,7 +24,7 @@ const NOTICE_MAX: Duration = Duration::from_millis(100);
 
 /// The pause before a retry, after a 503 or no answer. Tests beside the storm share the machine with the
 /// retries.
-const AGAIN: Duration = Duration::from_millis(200);
+pub(super) const AGAIN: Duration = Duration::from_millis(200);
 
 /// The state shared by all clients of a storm.
 #[derive(Debug)]

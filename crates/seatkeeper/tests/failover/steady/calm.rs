@@ -8,7 +8,7 @@ use seatkeeper_load::Moment;
 use super::caller::Storm;
 use super::deeds::Deeds;
 use super::licenses::make_license;
-use super::{Pools, SESSIONS_EACH};
+use super::{LateSessions, Pools, SESSIONS_EACH};
 use crate::failover::support::answered;
 use crate::harness::Client;
 use crate::support::books::{Books, Story};
@@ -22,6 +22,7 @@ pub(super) struct Calm {
     pub(super) pools: Pools,
     pub(super) deeds: Vec<Deeds>,
     pub(super) background: Vec<License>,
+    pub(super) late: Vec<LateSessions>,
 }
 
 /// The records of the tenant of licenses and devices, and of the tenant of capacities.
@@ -49,6 +50,9 @@ impl Calm {
         println!("{told} answered admissions are on record");
         if !self.may_expire {
             self.nobody_was_sent_away(record);
+        }
+        if self.storm.forgotten().is_none() {
+            self.late.iter().for_each(|late| late.are_on_record(&record.seats));
         }
         for license in &self.background {
             let live = record.seats.live(&license.id).len();
