@@ -76,16 +76,6 @@ impl Trial {
         permit: SemaphorePermit<'static>,
     ) -> Self {
         let manner = Manner { ttl_seconds: ttl_seconds(), pinned: false, seed };
-        Self::begin_as(test, nodes, manner, permit).await
-    }
-
-    /// Begins the storm of `test`, with clients that behave by `manner`.
-    pub(crate) async fn begin_as(
-        test: &'static str,
-        nodes: Nodes,
-        manner: Manner,
-        permit: SemaphorePermit<'static>,
-    ) -> Self {
         let mut steady = Steady::begin(&nodes, manner).await;
         steady.goes_on(WELL).await;
         Self { nodes, steady, test, watch: None, _permit: permit }
