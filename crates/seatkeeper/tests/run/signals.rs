@@ -1,5 +1,6 @@
 //! Signals reach every process of the command, and the seat is released.
 
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta};
@@ -20,8 +21,7 @@ async fn a_signal_ends_the_whole_group_and_frees_the_seat() {
         // A background process of a shell ignores SIGINT.
         let script =
             format!("sh -c 'echo $$ > {0}.new; mv {0}.new {0}; exec sleep 600' & wait", file.display());
-        let mut run = run(&harness, &key, &[]);
-        let run = run.args(["sh", "-c", &script]).spawn().unwrap();
+        let run = hearing_hangups(&run(&harness, &key, &[])).args(["sh", "-c", &script]).spawn().unwrap();
         let grandchild = pid_in(&file);
         let began = Instant::now();
         send(run.id(), signal);
@@ -33,6 +33,13 @@ async fn a_signal_ends_the_whole_group_and_frees_the_seat() {
         // Half of the time limit before SIGKILL: the group ended without being killed.
         assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     }
+}
+
+/// Returns the command with the default action of SIGHUP, which the tests themselves may ignore under `nohup`.
+fn hearing_hangups(run: &Command) -> Command {
+    let mut env = Command::new("env");
+    env.arg("--default-signal=HUP").arg(run.get_program()).args(run.get_args()).stdin(Stdio::null());
+    env
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -147,8 +154,8 @@ async fn a_run_under_nohup_outlives_the_hangup_of_its_terminal() {
         flag.display()
     );
     let run = run(&harness, &key, &[]);
-    let mut nohup = std::process::Command::new("nohup");
-    nohup.arg(run.get_program()).args(run.get_args()).stdin(std::process::Stdio::null());
+    let mut nohup = Command::new("nohup");
+    nohup.arg(run.get_program()).args(run.get_args()).stdin(Stdio::null());
     let run = nohup.args(["sh", "-c", &script]).spawn().unwrap();
     pid_in(&file);
     send(run.id(), Signal::HUP);
