@@ -23,7 +23,7 @@ const HOLDERS_SHOWN_MAX: usize = 20;
 /// after a denial costs one needless read.
 const FULL_FOR: Duration = Duration::from_secs(2);
 
-/// Number of places for pools that were full. Pools that share a place displace each other.
+/// Number of places for pools that were full. A denial replaces an earlier pool in the same place.
 const FULL_PLACES: usize = 4_096;
 
 /// The pools whose holders are being read, and the pools that were full a moment ago.

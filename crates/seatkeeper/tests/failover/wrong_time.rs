@@ -125,15 +125,12 @@ async fn a_wrong_time_on_the_record_of_an_embedded_server_is_set_right() {
     assert!(log.contains("more than 30 days after the ledger's latest record"), "{log}");
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_wrong_time_on_record_in_postgresql_is_set_right() {
-    let clock = Arc::new(Clock::new());
-    clock.advance(DECADE);
-    let postgres = tokio::task::block_in_place(|| Postgres::start_by(&clock));
-    let database = postgres.url("postgres");
-    let settings = [("REGISTRY_URL", database.as_str()), ("LEDGER_URL", database.as_str())];
-    let mut harness = tokio::task::block_in_place(|| Harness::open_in(&clock.environment(), &settings));
-    let record = Record(vec!["--ledger".into(), database.clone()]);
+/// Puts a wrong time on record over PostgreSQL, and repairs the record. `stores` holds the settings of the stores.
+/// `before_repair` runs once the nodes have stopped.
+async fn is_set_right(clock: &Clock, stores: [(&str, &str); 2], before_repair: impl FnOnce()) {
+    let [_, (_, ledger)] = stores;
+    let mut harness = tokio::task::block_in_place(|| Harness::open_in(&clock.environment(), &stores));
+    let record = Record(vec!["--ledger".into(), ledger.to_owned()]);
     let license = License::make(&harness.admin(), 1, Some(TTL.as_secs())).await;
     let ann = taken(&harness, &license, "ann").await;
     assert!(ahead(&ann["expires_at"]) > DECADE / 2, "{ann:#}");
@@ -148,12 +145,22 @@ async fn a_wrong_time_on_record_in_postgresql_is_set_right() {
     assert!(refused.stderr.contains("nodes are live"), "{}{}", refused.stdout, refused.stderr);
     tokio::task::block_in_place(|| harness.stop());
 
+    before_repair();
     record.is_repaired();
     record.states_the_repair();
     tokio::task::block_in_place(|| harness.start());
     expires_in_time(&harness, &license, &ann["session_id"]).await;
     tokio::task::block_in_place(|| harness.stop());
     record.states_the_repair();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_time_on_record_in_postgresql_is_set_right() {
+    let clock = Arc::new(Clock::new());
+    clock.advance(DECADE);
+    let postgres = tokio::task::block_in_place(|| Postgres::start_by(&clock));
+    let database = postgres.url("postgres");
+    is_set_right(&clock, [("REGISTRY_URL", &database), ("LEDGER_URL", &database)], || {}).await;
 }
 
 /// Redis remembers the wrong time in its buckets. The page on operations tells the operator to empty Redis.
@@ -164,28 +171,6 @@ async fn a_wrong_time_on_record_over_redis_is_set_right() {
     let postgres = tokio::task::block_in_place(|| Postgres::start_by(&clock));
     let redis = RedisSetup::default().clock(&clock).start();
     let (ledger, registry) = (postgres.url("postgres"), redis.url());
-    let settings = [("REGISTRY_URL", registry.as_str()), ("LEDGER_URL", ledger.as_str())];
-    let mut harness = tokio::task::block_in_place(|| Harness::open_in(&clock.environment(), &settings));
-    let record = Record(vec!["--ledger".into(), ledger.clone()]);
-    let license = License::make(&harness.admin(), 1, Some(TTL.as_secs())).await;
-    let ann = taken(&harness, &license, "ann").await;
-    assert!(ahead(&ann["expires_at"]) > DECADE / 2, "{ann:#}");
-    tokio::task::block_in_place(|| harness.stop());
-    clock.set_back(DECADE);
-
-    tokio::task::block_in_place(|| harness.start());
-    tokio::time::sleep(TTL + Duration::from_secs(2)).await;
-    let client = harness.client("crowd");
-    answered(async || client.acquire(&license.key, "bob").await).await.expect(403);
-    let refused = record.repair(&["--apply"]);
-    assert!(refused.stderr.contains("nodes are live"), "{}{}", refused.stdout, refused.stderr);
-    tokio::task::block_in_place(|| harness.stop());
-
-    redis.ask::<()>(redis::cmd("FLUSHDB"));
-    record.is_repaired();
-    record.states_the_repair();
-    tokio::task::block_in_place(|| harness.start());
-    expires_in_time(&harness, &license, &ann["session_id"]).await;
-    tokio::task::block_in_place(|| harness.stop());
-    record.states_the_repair();
+    let empty_redis = || redis.ask::<()>(redis::cmd("FLUSHDB"));
+    is_set_right(&clock, [("REGISTRY_URL", &registry), ("LEDGER_URL", &ledger)], empty_redis).await;
 }
