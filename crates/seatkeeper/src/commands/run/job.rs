@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::io;
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpid, getppid, getsid, kill_process, waitid};
+use nix::unistd::{getppid, getsid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getpid, kill_process, waitid};
 use tokio::signal::unix::{self, SignalKind};
 
 use super::group::{Group, reap_orphans};
@@ -115,9 +116,10 @@ fn has_stopped(pid: Pid) -> bool {
     stopped.is_ok_and(|status| status.is_some())
 }
 
-/// Returns `true` if a shell waits for `run`, and continues a stopped `run`. Only a shell on a terminal does.
+/// Returns `true` if a shell waits for `run`, and continues a stopped `run`. Only a shell on a terminal does, and the
+/// shell shares the session of `run`.
 fn is_job_of_a_shell() -> bool {
-    let session = |pid| getsid(pid).ok();
-    let has_parent = getppid().is_some_and(|parent| session(Some(parent)) == session(None));
-    has_parent && File::open("/dev/tty").is_ok()
+    // In a container the leader of the session may be outside, and its id is then 0: `getsid` of `rustix` has no such id.
+    let shares_session = getsid(Some(getppid())).is_ok_and(|session| getsid(None) == Ok(session));
+    shares_session && File::open("/dev/tty").is_ok()
 }
