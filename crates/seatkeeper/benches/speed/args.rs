@@ -1,10 +1,10 @@
 //! The command line, and the measuring effort that it selects. A new role is a variant of `Role`.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Parser, Subcommand};
 
+use crate::effort::{Effort, FULL, QUICK};
 use crate::hostile::attack::Attack;
 use crate::memory::Shape;
 
@@ -92,41 +92,6 @@ pub(crate) enum Role {
         sessions: u32,
     },
 }
-
-/// The length and the size of the measurements.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Effort {
-    /// Rounds of each comparison.
-    pub(crate) rounds: usize,
-    /// Measuring time of each side in a round. For devices, the journal absorbs a burst of this length.
-    pub(crate) measured: Duration,
-    /// Duration of evictions without a pause.
-    pub(crate) sustained: Duration,
-    /// Acquires of each side in a round, in measurements that count acquires.
-    pub(crate) acquires: u64,
-    /// Seats of the large license.
-    pub(crate) seats_many: u32,
-    /// Live sessions in the memory measurement.
-    pub(crate) sessions: u32,
-}
-
-const FULL: Effort = Effort {
-    rounds: 11,
-    measured: Duration::from_secs(2),
-    sustained: Duration::from_secs(30),
-    acquires: 4_000,
-    seats_many: 100_000,
-    sessions: 1_000_000,
-};
-
-const QUICK: Effort = Effort {
-    rounds: 3,
-    measured: Duration::from_secs(1),
-    sustained: Duration::from_secs(10),
-    acquires: 1_000,
-    seats_many: 100_000,
-    sessions: 1_000_000,
-};
 
 impl Args {
     pub(crate) fn effort(&self) -> Effort {

@@ -10,8 +10,8 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions as _, Executor as _, PgConnection};
 use uuid::Uuid;
 
-use crate::args::Effort;
 use crate::child::Child;
+use crate::effort::Effort;
 use crate::error::Error;
 use crate::faultless::answered;
 use crate::process::cpu_time;

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use seatkeeper_load::{Bounds, FixedRequest, Plan, Report, Scenario, Target};
 
-use crate::args::Effort;
 use crate::bare;
 use crate::child::Child;
+use crate::effort::Effort;
 use crate::error::Error;
 use crate::process::cpu_time;
 use crate::product::{Product, directory};

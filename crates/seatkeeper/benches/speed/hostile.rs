@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::ValueEnum as _;
 use seatkeeper_load::{Bounds, Plan, Scenario};
 
-use crate::args::Effort;
+use crate::effort::Effort;
 use crate::error::Error;
 use crate::faultless::answered;
 use crate::product::Product;

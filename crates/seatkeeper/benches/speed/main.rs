@@ -21,6 +21,7 @@ mod beside_thin;
 mod child;
 mod contest;
 mod crowd;
+mod effort;
 mod error;
 mod faultless;
 mod hostile;
@@ -40,7 +41,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Args, Effort, Role};
+use args::{Args, Role};
+use effort::Effort;
 use error::Error;
 use tokio::runtime::Runtime;
 use verdict::Line;

@@ -15,7 +15,7 @@ use seatkeeper_testbed::postgres::Postgres;
 use seatkeeper_testbed::redis::{Memory, Redis};
 use uuid::Uuid;
 
-use crate::args::Effort;
+use crate::effort::Effort;
 use crate::error::Error;
 use crate::product::Product;
 use crate::records::Records;

@@ -2,9 +2,9 @@
 
 use clap::ValueEnum;
 
-use crate::args::Effort;
 use crate::child::Child;
 use crate::crowd::Crowd;
+use crate::effort::Effort;
 use crate::error::Error;
 use crate::process::resident_bytes;
 use crate::verdict::{Bound, Line};

@@ -9,8 +9,8 @@ use seatkeeper_load::{Bounds, Plan, Scenario};
 use seatkeeper_testbed::postgres::Postgres;
 use seatkeeper_testbed::redis::{Call, Redis, Replay};
 
-use crate::args::Effort;
 use crate::child::Child;
+use crate::effort::Effort;
 use crate::error::Error;
 use crate::faultless::answered;
 use crate::naive;

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use seatkeeper_load::{Bounds, Operation, Plan, Scenario};
 
-use crate::args::Effort;
 use crate::crowd::{Crowd, License};
+use crate::effort::Effort;
 use crate::error::Error;
 use crate::product::Product;
 use crate::verdict::{Bound, Line, median};

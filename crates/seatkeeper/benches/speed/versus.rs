@@ -6,7 +6,7 @@ use seatkeeper_load::{Bounds, Plan, Report, Scenario};
 use seatkeeper_testbed::postgres::Postgres;
 use seatkeeper_testbed::redis::Redis;
 
-use crate::args::Effort;
+use crate::effort::Effort;
 use crate::error::Error;
 use crate::product::Product;
 use crate::verdict::{Bound, Line, median};

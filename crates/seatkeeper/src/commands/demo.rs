@@ -2,6 +2,7 @@
 
 mod capacity;
 mod child;
+mod error;
 mod license_api;
 mod screens;
 mod story;
@@ -11,7 +12,7 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::Error;
-pub(crate) use story::DemoError;
+pub(crate) use error::DemoError;
 
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {}

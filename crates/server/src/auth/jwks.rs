@@ -13,7 +13,7 @@ use parking_lot::RwLock;
 use reqwest::{Client, StatusCode};
 use tokio::sync::Mutex;
 
-use super::keys::KeyMatch;
+use super::key_match::KeyMatch;
 use super::{Error, KeyError, Refusal};
 use crate::outbound::{self, ANSWER_BYTES_MAX};
 use crate::settings::{Algorithm, AuthSettings};

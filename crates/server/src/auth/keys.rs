@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use jsonwebtoken::DecodingKey;
-
 use super::jwks::{Jwks, Refresh};
+use super::key_match::KeyMatch;
 use super::own_keys::OwnKeys;
 use super::{Error, KeyError, Refusal};
 use crate::reload::Reload;
@@ -15,12 +14,6 @@ use seatkeeper_engine::WorkerSet;
 pub(super) enum Keys {
     Own(OwnKeys),
     Published(Arc<Jwks>),
-}
-
-/// Candidate keys for a token, with their edition.
-pub(super) struct KeyMatch {
-    pub(super) keys: Arc<[DecodingKey]>,
-    pub(super) edition: u64,
 }
 
 impl Keys {

@@ -8,7 +8,7 @@ use parking_lot::RwLock;
 
 use super::KeyError;
 use super::key::Source;
-use super::keys::KeyMatch;
+use super::key_match::KeyMatch;
 use crate::reload::InFiles;
 use crate::settings::Settings;
 

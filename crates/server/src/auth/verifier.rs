@@ -8,7 +8,8 @@ use seatkeeper_core::{TenantId, UserId};
 use uuid::Uuid;
 
 use super::claims::signed_by_any;
-use super::keys::{KeyMatch, Keys};
+use super::key_match::KeyMatch;
+use super::keys::Keys;
 use super::license_tokens::{LicenseTokens, is_license_type};
 use super::refusal::{Error, NAME_CHARS_MAX, Refusal, TOKEN_BYTES_MAX};
 use super::{Caller, KeyError, Scopes};

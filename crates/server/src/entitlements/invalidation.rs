@@ -29,9 +29,17 @@ pub(crate) use ends::{EndTeller, EndedAbroad};
 use message::Message;
 use seatkeeper_engine::{Endings, Progress, Worker};
 
-/// The Redis channels of changed entitlements, and of ends of sessions.
-const CHANNEL: &str = "sk:entitlements";
-const ENDINGS_CHANNEL: &str = "sk:endings";
+/// A channel of messages between nodes, by its name in each transport.
+struct Channel {
+    redis: &'static str,
+    postgres: &'static str,
+}
+
+/// The channel of changed entitlements.
+const ENTITLEMENTS: Channel = Channel { redis: "sk:entitlements", postgres: "seatkeeper_entitlements" };
+
+/// The channel of ends of sessions.
+const ENDINGS: Channel = Channel { redis: "sk:endings", postgres: "seatkeeper_endings" };
 
 /// Timeout of connecting, subscribing and pinging.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -52,22 +60,18 @@ pub(crate) enum Others {
 /// Publishes a change to the other nodes. Returns `Err(TimedOut)` after [`TELLING_MAX`].
 pub(super) async fn tell(others: &Others, changed: &Changed) -> Result<(), Error> {
     let text = Message::from_change(changed).to_text();
-    let told = publish(others, (CHANNEL, by_postgres::ENTITLEMENTS), &text);
+    let told = publish(others, &ENTITLEMENTS, &text);
     tokio::time::timeout(TELLING_MAX, told).await.map_err(|_| Error::TimedOut)?
 }
 
-/// Publishes a message on the channel of the transport: the first of Redis, the second of PostgreSQL.
-async fn publish(
-    others: &Others,
-    (of_redis, of_postgres): (&'static str, &'static str),
-    text: &str,
-) -> Result<(), Error> {
+/// Publishes a message on a channel.
+async fn publish(others: &Others, channel: &Channel, text: &str) -> Result<(), Error> {
     match others {
         Others::ByRedis(servers) => {
-            let publish = redis::cmd("PUBLISH").arg(of_redis).arg(text).take();
-            Ok(servers.query::<()>(of_redis, &publish).await?)
+            let publish = redis::cmd("PUBLISH").arg(channel.redis).arg(text).take();
+            Ok(servers.query::<()>(channel.redis, &publish).await?)
         }
-        Others::ByPostgres(notices) => notices.tell(of_postgres, text).await.map_err(Error::Ledger),
+        Others::ByPostgres(notices) => notices.tell(channel.postgres, text).await.map_err(Error::Ledger),
     }
 }
 
@@ -92,7 +96,7 @@ impl Listener {
 
     async fn subscribed(&self) -> redis::RedisResult<PubSub> {
         let mut connection = self.others.pubsub().await?;
-        connection.subscribe(&[CHANNEL, ENDINGS_CHANNEL]).await?;
+        connection.subscribe(&[ENTITLEMENTS.redis, ENDINGS.redis]).await?;
         Ok(connection)
     }
 
@@ -112,7 +116,7 @@ impl Listener {
                     None => return Ok(()),
                 },
                 _ = still_there.tick() => {
-                    let subscribed = tokio::time::timeout(ANSWER_TIMEOUT, speaking.subscribe(CHANNEL)).await;
+                    let subscribed = tokio::time::timeout(ANSWER_TIMEOUT, speaking.subscribe(ENTITLEMENTS.redis)).await;
                     subscribed.map_err(|_| Error::TimedOut)??;
                 }
             }
@@ -122,12 +126,11 @@ impl Listener {
 
 impl Listener {
     fn hear(&self, message: &Msg) {
-        match message.get_channel_name() {
-            ENDINGS_CHANNEL => {
-                let text = String::from_utf8_lossy(message.get_payload_bytes());
-                self.endings.tell_of_buckets(&buckets_of(&text));
-            }
-            _ => self.entitlements.forget(Message::read(message.get_payload_bytes())),
+        if message.get_channel_name() == ENDINGS.redis {
+            let text = String::from_utf8_lossy(message.get_payload_bytes());
+            self.endings.tell_of_buckets(&buckets_of(&text));
+        } else {
+            self.entitlements.forget(Message::read(message.get_payload_bytes()));
         }
     }
 }

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::story::{DemoError, StoryResult};
+use super::error::{DemoError, StoryResult};
 use crate::admin::SUBSCRIPTIONS;
 use crate::api_client::{ApiClient, Events};
 use crate::output::line;

@@ -4,16 +4,17 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use seatkeeper_server::Settings;
-use seatkeeper_server::auth::{MintError, TokenRequest, mint};
+use seatkeeper_server::auth::{TokenRequest, mint};
 use serde_json::json;
 use tempfile::TempDir;
 
 use super::capacity::{Analyst, Taken};
-use super::child::{ChildError, ChildServer};
+use super::child::ChildServer;
+use super::error::{DemoError, StoryResult};
 use super::license_api::{LicenseApi, Seat};
 use super::screens;
 use crate::admin::{LICENSES, License};
-use crate::api_client::{self, ApiClient};
+use crate::api_client::ApiClient;
 use crate::commands::audit;
 use crate::output::line;
 
@@ -31,34 +32,6 @@ const TENANT: &str = "d3300000-0000-4000-8000-000000000000";
 
 /// The user in the tokens.
 const NARRATOR: &str = "narrator";
-
-/// The reason why the story broke off.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum DemoError {
-    /// No directory for the demo's data can be made.
-    #[error("cannot work with a directory for the demonstration's data")]
-    Directory(#[source] std::io::Error),
-    /// The demo's server failed.
-    #[error(transparent)]
-    Child(#[from] ChildError),
-    /// No token can be signed.
-    #[error("no token could be signed")]
-    Mint(#[from] MintError),
-    /// A call of the API failed.
-    #[error(transparent)]
-    Api(#[from] api_client::Error),
-    /// The audit log cannot be read.
-    #[error(transparent)]
-    Ledger(#[from] seatkeeper_ledger::Error),
-    /// The result cannot be printed.
-    #[error("cannot write to the standard output")]
-    Output(#[from] std::io::Error),
-    /// The server contradicted the story.
-    #[error("the story went wrong: {0}")]
-    Unexpected(String),
-}
-
-pub(super) type StoryResult<T> = Result<T, DemoError>;
 
 /// Tells the story, from an empty directory to the proof.
 pub(super) async fn tell() -> StoryResult<ExitCode> {

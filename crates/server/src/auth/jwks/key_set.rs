@@ -8,7 +8,7 @@ use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyAlgorithm, K
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::auth::keys::KeyMatch;
+use crate::auth::key_match::KeyMatch;
 use crate::settings::Algorithm;
 
 /// An edition of the issuer's usable keys. The default is the empty set before the first fetch.

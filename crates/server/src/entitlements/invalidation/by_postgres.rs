@@ -15,14 +15,11 @@ use tokio_util::sync::CancellationToken;
 
 use super::ends::buckets_of;
 use super::message::Message;
-use super::{ANSWER_TIMEOUT, STILL_THERE};
+use super::{ANSWER_TIMEOUT, ENDINGS, ENTITLEMENTS, STILL_THERE};
 use crate::entitlements::{Changed, Entitlements};
 use crate::error::Error;
 use seatkeeper_engine::Endings;
 use seatkeeper_engine::{Progress, Worker};
-
-pub(super) const ENTITLEMENTS: &str = "seatkeeper_entitlements";
-pub(super) const ENDINGS: &str = "seatkeeper_endings";
 
 /// A worker that applies the notices of other nodes: changes of entitlements, and buckets with ended
 /// sessions.
@@ -36,7 +33,8 @@ pub(crate) struct NoticeReader {
 impl NoticeReader {
     /// Applies notices until the connection is lost, and returns an error: the worker retries with a backoff.
     async fn read(&self) -> Result<(), Error> {
-        let listening = timeout(ANSWER_TIMEOUT, self.notices.listen(&[ENTITLEMENTS, ENDINGS])).await;
+        let listening =
+            timeout(ANSWER_TIMEOUT, self.notices.listen(&[ENTITLEMENTS.postgres, ENDINGS.postgres])).await;
         let mut listening: NoticeListener = listening.map_err(|_| Error::TimedOut)?.map_err(Error::Ledger)?;
         // Notices sent before `LISTEN` are lost. Every cached entry may be stale, and any awaited session may
         // have ended.
@@ -48,7 +46,7 @@ impl NoticeReader {
                 Ok(Ok(None)) => return Err(Error::NoticesLost),
                 Ok(Err(error)) => return Err(Error::Ledger(error)),
                 Err(_) => {
-                    let pinged = timeout(ANSWER_TIMEOUT, listening.ping(ENDINGS)).await;
+                    let pinged = timeout(ANSWER_TIMEOUT, listening.ping(ENDINGS.postgres)).await;
                     pinged.map_err(|_| Error::TimedOut)?.map_err(Error::Ledger)?;
                 }
             }
@@ -56,9 +54,10 @@ impl NoticeReader {
     }
 
     fn hear(&self, notice: &Notice) {
-        match &*notice.channel {
-            ENTITLEMENTS => self.entitlements.forget(Message::read(notice.payload.as_bytes())),
-            _ => self.endings.tell_of_buckets(&buckets_of(&notice.payload)),
+        if *notice.channel == *ENDINGS.postgres {
+            self.endings.tell_of_buckets(&buckets_of(&notice.payload));
+        } else {
+            self.entitlements.forget(Message::read(notice.payload.as_bytes()));
         }
     }
 }

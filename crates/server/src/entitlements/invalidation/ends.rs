@@ -11,7 +11,7 @@ use seatkeeper_core::{Bucket, BucketSet, Change, Event, PoolKind};
 use seatkeeper_engine::{Progress, Worker};
 use tokio::sync::Notify;
 
-use super::{ENDINGS_CHANNEL, Others, by_postgres, publish};
+use super::{ENDINGS, Others, publish};
 use crate::error::Error;
 
 /// Pause between two messages, in which further ends are collected. PostgreSQL serializes commits that carry a
@@ -77,8 +77,7 @@ impl Worker for EndTeller {
         if buckets.is_empty() {
             return Ok(Progress::Idle);
         }
-        let channels = (ENDINGS_CHANNEL, by_postgres::ENDINGS);
-        if let Err(error) = publish(&self.others, channels, &text_of(&buckets)).await {
+        if let Err(error) = publish(&self.others, &ENDINGS, &text_of(&buckets)).await {
             let mut untold = self.ended.buckets.lock();
             buckets.iter().for_each(|bucket| untold.insert(bucket));
             return match self.others {

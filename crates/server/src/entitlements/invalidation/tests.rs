@@ -114,7 +114,7 @@ async fn whoever_was_cut_off_forgets_everything_when_it_is_back() {
     let proxy = Proxy::start(([127, 0, 0, 1], redis.port()).into(), 1).await;
     let node = Node::start(&ledger, &format!("redis://{}", proxy.address()));
     assert_eq!(node.limit().await, Seats(1));
-    let listeners = redis::cmd("PUBSUB").arg("NUMSUB").arg(CHANNEL).take();
+    let listeners = redis::cmd("PUBSUB").arg("NUMSUB").arg(ENTITLEMENTS.redis).take();
     let deadline = Instant::now() + DEADLINE;
     while redis.ask::<(String, u32)>(listeners.clone()).1 == 0 {
         assert!(Instant::now() < deadline, "nobody listens");
