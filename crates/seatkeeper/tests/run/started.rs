@@ -56,6 +56,20 @@ pub(crate) async fn recorded(harness: &Harness, action: &str) -> usize {
     records(harness).await.iter().filter(|record| record["action"] == json!(action)).count()
 }
 
+/// Waits until the ends on record have exactly these reasons. An expired session leaves the list of live sessions before
+/// its end is on record.
+pub(crate) async fn until_ended(harness: &Harness, reasons: &[&str]) {
+    let began = Instant::now();
+    loop {
+        let ended = end_reasons(harness).await;
+        if ended == reasons {
+            return;
+        }
+        assert!(began.elapsed() < END_DEADLINE, "want the ends {reasons:?}, not {ended:?}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
 /// Returns the reasons of all ended sessions.
 pub(crate) async fn end_reasons(harness: &Harness) -> Vec<String> {
     let records = records(harness).await;
