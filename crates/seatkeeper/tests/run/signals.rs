@@ -1,5 +1,7 @@
 //! Signals reach every process of the command, and the seat is released.
 
+use std::fs::File;
+use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -48,18 +50,21 @@ async fn a_stopped_command_keeps_its_seat_and_continues() {
     let ttl = Duration::from_secs(2);
     let license = harness.license_with(json!({ "max_seats": 1, "ttl_seconds": ttl.as_secs() })).await;
     let key = license["license_key"].as_str().unwrap();
-    let (file, flag) = (harness.path("stopped"), harness.path("flag"));
+    let (file, pipe) = (harness.path("stopped"), harness.path("pipe"));
+    // The command starts no process while it waits: a shell in `vfork` does not stop before its child has started.
     let script = format!(
-        "echo $$ > {0}.new; mv {0}.new {0}; until test -e {1}; do sleep 0.05; done; exit 5",
+        "mkfifo {1}; echo $$ > {0}.new; mv {0}.new {0}; read line < {1}; exit 5",
         file.display(),
-        flag.display()
+        pipe.display()
     );
     let run = run(&harness, key, &[]).args(["sh", "-c", &script]).spawn().unwrap();
     let pid = pid_in(&file);
     let session = live(&harness).await[0]["session_id"].clone();
     send(run.id(), Signal::TSTP);
     until_stopped(pid);
-    std::fs::write(&flag, "").unwrap();
+    // Opened for both ways, a pipe needs no reader yet.
+    let mut writer = File::options().read(true).write(true).open(&pipe).unwrap();
+    writer.write_all(b"\n").unwrap();
     tokio::time::sleep(ttl * 3).await;
     assert_eq!(live(&harness).await[0]["session_id"], session, "the seat outlives the TTL");
     until_stopped(pid);
