@@ -157,9 +157,12 @@ fn newest(migrations: &Migrator) -> i64 {
 /// Checks that a later retry may succeed: the database was unreachable, busy or out of resources.
 pub(crate) fn is_unavailable(error: &sqlx::Error) -> bool {
     let Some(refused) = error.as_database_error() else {
+        // A connection that ends while it begins is an error of the protocol, or of TLS.
         return matches!(
             error,
             sqlx::Error::Io(_)
+                | sqlx::Error::Protocol(_)
+                | sqlx::Error::Tls(_)
                 | sqlx::Error::PoolTimedOut
                 | sqlx::Error::PoolClosed
                 | sqlx::Error::WorkerCrashed

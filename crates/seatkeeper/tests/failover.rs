@@ -29,11 +29,13 @@ mod failover {
     mod disk_full;
     mod fallback;
     mod faults;
+    mod flapping;
     mod frozen_stores;
     mod frozen_time;
     mod half_alive;
     mod health;
     mod idle;
+    mod interference;
     mod invented_ids;
     mod lease;
     mod ledger_crashes;

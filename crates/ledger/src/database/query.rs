@@ -202,10 +202,11 @@ impl<'c, DB: Pooled> On<'c, DB> {
 }
 
 impl<DB: Database> Connection<'_, DB> {
-    /// Passes a statement's result on. After an I/O error the pooled connection is closed, because its state
-    /// is unknown.
+    /// Passes a statement's result on. After an error of the connection the pooled connection is closed, because
+    /// its state is unknown.
     fn settled<T>(&mut self, done: Result<T, sqlx::Error>) -> Result<T, sqlx::Error> {
-        if let (Self::Pooled(connection), Err(sqlx::Error::Io(_))) = (self, &done) {
+        if let (Self::Pooled(connection), Err(sqlx::Error::Io(_) | sqlx::Error::Protocol(_))) = (self, &done)
+        {
             connection.close_on_drop();
         }
         done
