@@ -72,7 +72,7 @@ impl<F: InFiles> Reload<F> {
                     tracing::error!(
                         what,
                         error,
-                        "a file was replaced by what cannot be; what it said before goes on"
+                        "reload failed: the file is invalid or cannot be read; its previous contents stay in use; correct the file"
                     );
                 }
             }

@@ -22,7 +22,7 @@ const CLIENTS: usize = 4;
 const SEEN: Duration = Duration::from_secs(7);
 
 /// The log text about an invalid file.
-const TOLD: &str = "a file was replaced by what cannot be";
+const TOLD: &str = "reload failed: the file is invalid or cannot be read";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn secrets_of_tokens_are_rotated_under_load() {

@@ -95,7 +95,7 @@ async fn a_certificate_is_replaced_under_load_and_no_request_fails() {
     assert!(answered.into_inner() > CLIENTS);
     let (status, log) = harness.stop();
     assert_eq!(status.code(), Some(0), "{log}");
-    assert!(log.contains("a file was replaced by what cannot be"), "{log}");
+    assert!(log.contains("reload failed: the file is invalid or cannot be read"), "{log}");
 }
 
 #[tokio::test]
