@@ -30,6 +30,13 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
+    /// A connection pooler before PostgreSQL drops the settings of connections, such as time limits of locks, or
+    /// refuses them.
+    #[error(
+        "a connection pooler before PostgreSQL takes away the settings of connections: name PostgreSQL itself in \
+         ledger.url"
+    )]
+    BehindPooler,
     /// The tables cannot be migrated to the program's version.
     #[error("the ledger's tables cannot be migrated")]
     Migrate(#[source] sqlx::migrate::MigrateError),

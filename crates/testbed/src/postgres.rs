@@ -1,6 +1,7 @@
 //! PostgreSQL clusters owned by a test, in temporary directories, on ports of 127.0.0.1.
 
 mod frozen;
+mod pooler;
 mod standby;
 
 use std::env;
@@ -18,6 +19,7 @@ use tempfile::TempDir;
 use crate::clock::Clock;
 use crate::disk::Disk;
 use crate::port;
+pub use pooler::Pooler;
 
 /// The superuser of every cluster. Logs in without a password; every other user needs a password.
 const USER: &str = "seatkeeper";

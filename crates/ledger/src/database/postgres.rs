@@ -5,9 +5,9 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use seatkeeper_postgres::{Connections, PostgresUrl, Transaction, migration_files, migrator};
-use sqlx::PgConnection;
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgDatabaseError, PgPoolOptions, PgSeverity};
+use sqlx::{PgConnection, Row as _};
 use tokio::time::timeout;
 
 use super::{Access, Pool};
@@ -67,8 +67,15 @@ const READING: [(&str, &str); 1] = [("default_transaction_read_only", "on")];
 const DURABLE: &str = "SELECT set_config('synchronous_commit', 'on', false) \
     WHERE current_setting('synchronous_commit') = 'off'";
 
+/// Tells whether the settings of a connection have reached the server, by a setting in [`SESSION`].
+const HAS_SETTINGS: &str = "SELECT current_setting('idle_in_transaction_session_timeout') = '3s'";
+
+/// The error code of a pooler that refuses the settings of a connection.
+const PROTOCOL_VIOLATION: &str = "08P01";
+
 /// Opens at most `connections_max` connections to a database.
 pub(crate) async fn open(url: &PostgresUrl, connections_max: u32, access: Access) -> Result<Pool, Error> {
+    check_settings(url).await?;
     let of_access = match access {
         Access::Read => &READING[..],
         Access::Write => &WRITING[..],
@@ -83,9 +90,24 @@ pub(crate) async fn open(url: &PostgresUrl, connections_max: u32, access: Access
     Ok(Pool::Postgres(connections))
 }
 
+/// Checks that the settings of a connection reach PostgreSQL. The check prepares no statement, which a pooler could
+/// mistake for a statement of another client.
+async fn check_settings(url: &PostgresUrl) -> Result<(), Error> {
+    let alone = Connections::lazy(url, PgPoolOptions::new().max_connections(1), NAME, &SESSION)?;
+    let mut connection = alone.acquire().await.map_err(|error| {
+        let code = error.as_database_error().and_then(|refused| refused.code());
+        if code.is_some_and(|code| code == PROTOCOL_VIOLATION) { Error::BehindPooler } else { error.into() }
+    })?;
+    let row = sqlx::raw_sql(HAS_SETTINGS).fetch_one(&mut *connection).await?;
+    drop(connection);
+    alone.close().await;
+    if row.try_get(0)? { Ok(()) } else { Err(Error::BehindPooler) }
+}
+
 /// Migrates the tables and replaces `apply_events`, without a time limit. Of several processes migrating at
 /// once, one does the work and the rest wait.
 pub(crate) async fn migrate(url: &PostgresUrl) -> Result<(), Error> {
+    check_settings(url).await?;
     // After a wait for a lock, a statement must see the changes made by the lock's previous holder.
     let settings = [("default_transaction_isolation", "read committed")];
     let alone = Connections::lazy(url, PgPoolOptions::new().max_connections(1), NAME, &settings)?;

@@ -18,6 +18,7 @@ mod nodes;
 mod opening;
 mod planning;
 mod plans;
+mod pooler;
 mod proving;
 mod refusing;
 mod release_keys;
