@@ -6,8 +6,8 @@ import { build } from "esbuild";
 
 /** Programs, and the bound of each. The goal is 8 KiB; the bounds keep the package from growing further away. */
 const PROGRAMS = [
-  { name: "a page with a user's token", code: 'export { Client } from "./src/index.ts";', bytesMax: 13_000 },
-  { name: "the whole package", code: 'export * from "./src/index.ts";', bytesMax: 13_824 },
+  { name: "a page with a user's token", code: 'export { Client } from "./src/index.ts";', bytesMax: 9_150 },
+  { name: "the whole package", code: 'export * from "./src/index.ts";', bytesMax: 10_100 },
 ];
 
 for (const { name, code, bytesMax } of PROGRAMS) {

@@ -1,9 +1,9 @@
 import type { Seats } from "./core/answer.js";
 import { SECOND } from "./core/clocks.js";
-import type { Loss, State } from "./core/state.js";
+import type { State } from "./core/state.js";
 import type { Driver } from "./driver.js";
 import { SeatkeeperError, SeatLostError } from "./errors.js";
-import type { Shared } from "./shared.js";
+import type { Hold } from "./hold.js";
 
 /**
  * A seat of a license.
@@ -13,32 +13,37 @@ import type { Shared } from "./shared.js";
  */
 export class Seat {
   readonly #abort = new AbortController();
+  readonly #hold: Hold;
+  readonly #driver: Driver;
+
+  /**
+   * The reason for which a seat of `perProcess` got a random instance id; `undefined` if all is well. The text begins with
+   * `no-home`, `unusable`, `not-a-directory`, `foreign-owner`, `writable-by-others` or `no-free-slot`, and names the place.
+   */
+  declare readonly warning?: string | undefined;
 
   /** Made by `License.acquire` alone. */
-  constructor(
-    private readonly key: number,
-    private readonly shared: Shared,
-    private readonly driver: Driver,
-  ) {
-    shared.listen((state) => {
-      if (state.kind === "lost") this.#abort.abort(this.#lost(state));
-      if (state.kind === "released") this.#abort.abort(RELEASED());
+  constructor(hold: Hold, driver: Driver) {
+    this.#hold = hold;
+    this.#driver = driver;
+    hold.listen((state) => {
+      if (state.kind === "lost" || state.kind === "released") this.#abort.abort(this.#errorOf(state));
     });
   }
 
   /** The state of this instant. */
   get state(): State {
-    return this.shared.state(this.driver.clock().boot);
+    return this.#hold.state;
   }
 
   /** True while the program may go on: see `check`. */
   get isValid(): boolean {
-    return this.driver.clock().boot < this.shared.validUntil;
+    return this.remaining > 0;
   }
 
   /** Seconds until the deadline of this instant, with the sleep of the host counted; 0 without a valid seat. */
   get remaining(): number {
-    return Math.max(0, this.shared.validUntil - this.driver.clock().boot) / SECOND;
+    return Math.max(0, this.#hold.validUntil - this.#driver.clock().boot) / SECOND;
   }
 
   /**
@@ -48,11 +53,7 @@ export class Seat {
    * states without a seat.
    */
   check(): void {
-    if (this.isValid) return;
-    const { state } = this;
-    if (state.kind === "lost") throw this.#lost(state);
-    if (state.kind === "released") throw RELEASED();
-    throw new SeatkeeperError("unconfirmed", "the seat is not confirmed: wait until its state is active again");
+    if (!this.isValid) throw this.#errorOf(this.state);
   }
 
   /** Aborts at the first loss, with a `SeatLostError` as its reason, and at the release. */
@@ -65,30 +66,22 @@ export class Seat {
    * nothing. A call sends nothing by itself, and is cheap.
    */
   activity(): void {
-    this.driver.activity(this.key);
+    this.#hold.activity();
   }
 
   /** The id of the session, which changes when the seat is acquired again. */
   get sessionId(): string | undefined {
-    return this.shared.session?.id;
+    return this.#hold.grant?.session;
   }
 
   /** The id of the license. */
   get licenseId(): string | undefined {
-    return this.shared.session?.licenseId;
+    return this.#hold.grant?.licenseId;
   }
 
   /** The seats in use and in total, at the time of the grant. */
   get seats(): Seats | undefined {
-    return this.shared.session?.seats;
-  }
-
-  /**
-   * The reason for which a seat of `perProcess` got a random instance id; `undefined` if all is well. The text begins with
-   * `no-home`, `unusable`, `not-a-directory`, `foreign-owner`, `writable-by-others` or `no-free-slot`, and names the place.
-   */
-  get warning(): string | undefined {
-    return this.shared.slot?.warning;
+    return this.#hold.grant?.seats;
   }
 
   /**
@@ -97,14 +90,8 @@ export class Seat {
    * An error of the callback is reported as a warning, and costs no seat. A deadline that merely moves is no change.
    */
   onChange(callback: (state: State) => unknown): () => void {
-    return this.shared.listen((state) => {
-      queueMicrotask(() => {
-        try {
-          void Promise.resolve(callback(state)).catch(this.driver.report);
-        } catch (error) {
-          this.driver.report(error);
-        }
-      });
+    return this.#hold.listen((state) => {
+      Promise.resolve(state).then(callback).catch(this.#driver.platform.report);
     });
   }
 
@@ -112,7 +99,7 @@ export class Seat {
   async *states(): AsyncGenerator<State, void, undefined> {
     const told: State[] = [];
     let wake: () => void = () => undefined;
-    const stop = this.shared.listen((state) => {
+    const stop = this.#hold.listen((state) => {
       told.push(state);
       wake();
     });
@@ -120,7 +107,7 @@ export class Seat {
       for (;;) {
         const state = told.shift();
         if (state === undefined) {
-          await this.driver.wait(new Promise<void>((resolve) => (wake = resolve)));
+          await this.#driver.platform.wait(new Promise<void>((resolve) => (wake = resolve)));
           continue;
         }
         yield state;
@@ -136,20 +123,18 @@ export class Seat {
    * Otherwise the seat is free one TTL after the last heartbeat at the latest. A second call has no effect.
    */
   async release(): Promise<boolean> {
-    this.driver.release(this.key);
-    return (await this.driver.wait(this.shared.finished)) === "given-back";
-  }
-
-  #lost(loss: Loss): SeatLostError {
-    return new SeatLostError(loss, this.driver.remedies[loss.reason]);
+    this.#hold.release();
+    return (await this.#driver.platform.wait(this.#hold.finished)) === "given-back";
   }
 
   /** Gives the seat back at the end of an `await using` block. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release();
   }
-}
 
-function RELEASED(): SeatkeeperError {
-  return new SeatkeeperError("released", "the seat is released: acquire another one");
+  #errorOf(state: State): SeatkeeperError {
+    if (state.kind === "lost") return this.#driver.platform.explain(new SeatLostError(state));
+    if (state.kind === "released") return new SeatkeeperError("released", "the seat is released: acquire another one");
+    return new SeatkeeperError("unconfirmed", "the seat is not confirmed: wait until its state is active again");
+  }
 }

@@ -6,7 +6,7 @@ import { setImmediate as turn } from "node:timers/promises";
 
 import { SECOND } from "../src/core/clocks.js";
 import { EventStream } from "../src/event-stream.js";
-import type { Opened } from "../src/stream-opener.js";
+import type { Opened } from "../src/server.js";
 
 const SESSION = "0198a0aa-0000-7000-8000-000000000001";
 const END = `id: 4-ended\nevent: evicted\ndata: {"session_id":"${SESSION}","reason":"evicted","by":{"session_id":"x","device_type":"tv","device_name":"Sofa"}}\n\n`;
@@ -65,7 +65,6 @@ class Desk {
   readonly ends: [string, string | undefined][] = [];
   readonly stream = new EventStream(SESSION, {
     now: () => this.now,
-    random: () => this.random,
     token: () => Promise.resolve(this.token),
     open: (token, lastEventId, signal) =>
       new Promise((resolve, reject) => {
@@ -74,6 +73,10 @@ class Desk {
     ended: (reason, by) => this.ends.push([reason, by]),
     heard: () => (this.heard += 1),
   });
+
+  constructor() {
+    Math.random = () => this.random;
+  }
 
   async advance(seconds: number): Promise<void> {
     this.now += seconds * SECOND;
@@ -114,7 +117,7 @@ test("event stream: characters of several bytes arrive in any pieces", async () 
   };
   const ends: (string | undefined)[] = [];
   const stream = new EventStream(SESSION, {
-    ...{ now: () => desk.now, random: () => 0.5, token: async () => "t", heard: () => undefined },
+    ...{ now: () => desk.now, token: async () => "t", heard: () => undefined },
     open: async () => opened,
     ended: (_, by) => ends.push(by),
   });

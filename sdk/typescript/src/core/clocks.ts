@@ -6,7 +6,7 @@ export type Micros = number;
 export const MILLISECOND: Micros = 1_000;
 export const SECOND: Micros = 1_000_000;
 /** The end of time: a deadline that never passes. */
-export const NEVER: Micros = Number.POSITIVE_INFINITY;
+export const NEVER: Micros = Infinity;
 
 /** One reading of the three clocks; each clock has an origin of its own. */
 export interface Now {
@@ -28,18 +28,7 @@ export function sleptSince(now: Now, earlier: Now): boolean {
   return boot - mono > SLEEP_GAP;
 }
 
-/** Returns the part of `span` that `factor` stands for, to the nearest microsecond. */
-export function part(span: Micros, factor: number): Micros {
-  return Math.round(span * factor);
-}
-
-/** Returns the point of `low..high` that the random number `jitter` stands for. */
-export function between(low: number, high: number, jitter: number): number {
-  return low + (high - low) * jitter;
-}
-
-/** Returns the earliest of the points that are given; `undefined` if none is. */
-export function earliest(...points: (Micros | undefined)[]): Micros | undefined {
-  const given = points.filter((point) => point !== undefined);
-  return given.length === 0 ? undefined : Math.min(...given);
+/** Returns the part of `span` between `low` and `high` that the random number `jitter` stands for. */
+export function jittered(span: Micros, low: number, high: number, jitter: number): Micros {
+  return Math.round(span * (low + (high - low) * jitter));
 }

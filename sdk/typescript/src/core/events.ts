@@ -1,5 +1,4 @@
 import type { Failure, Request, Response } from "./request.js";
-import type { State } from "./state.js";
 
 /** An event that moves the machine. */
 export type Event =
@@ -36,15 +35,12 @@ export interface SessionEnd {
  */
 export type Finish = "given-back" | "unconfirmed";
 
-/** An action for the driver, to be carried out in the order of the list. */
-export type Action =
-  /** Send the request, and report its outcome. */
-  | { readonly kind: "send"; readonly request: Request }
-  /** Abort the request. The machine ignores a late outcome. */
-  | { readonly kind: "cancel"; readonly request: number }
-  /** Replace the rejected token, then report `token-ready` or `token-failed`. */
-  | { readonly kind: "refresh-token" }
-  /** Tell the program its new state. A deadline that merely moved is not told. */
-  | { readonly kind: "tell"; readonly state: State }
-  /** The release is over; the machine sends nothing more. */
-  | { readonly kind: "finish"; readonly finish: Finish };
+/** The driver of a machine. The machine calls these functions within a step, so they must not step it. */
+export interface Host {
+  /** Sends the request, and reports its outcome as an event. */
+  send(request: Request): void;
+  /** Aborts the request. The machine ignores a late outcome. */
+  cancel(request: number): void;
+  /** Replaces the rejected token, then reports `token-ready` or `token-failed`. */
+  refreshToken(): void;
+}

@@ -1,0 +1,44 @@
+import type { Call, Failure, Response } from "./core/request.js";
+
+/** The begin of an answer whose body is read piece by piece. */
+export interface Opened {
+  readonly status: number;
+  readonly type: string;
+  readonly pieces: AsyncIterable<Uint8Array>;
+}
+
+/** The server of a client, and the way to it. */
+export interface Server {
+  /** Sends one request and returns its response, or rejects. `keepalive` lets the request outlive a page. */
+  send(call: Call, token: string | undefined, signal: AbortSignal, keepalive: boolean): Promise<Response>;
+  /** Opens an event stream after the event `lastEventId`. */
+  open(path: string, token: string, lastEventId: string | undefined, signal: AbortSignal): Promise<Opened>;
+  /** Hands a call without a token to the browser, which sends the call even if the page closes. Returns false if not. */
+  beacon(call: Call): boolean;
+  /** The number of the node in use. */
+  readonly inUse: number;
+  /** True if streams may use up the connections that requests need: browsers open six to a host over HTTP/1.1. */
+  readonly isSharing: boolean;
+}
+
+/** A request got no response, or had no token. */
+export class TransportError extends Error {
+  constructor(
+    readonly failure: Failure,
+    cause?: unknown,
+    /** An answer that stands for the answer to the request. */
+    readonly response?: Response,
+  ) {
+    super(failure, { cause });
+  }
+}
+
+/** The reason of a signal that ends a request for lack of an answer. */
+export const TIMED_OUT = new Error("no answer in time");
+
+/** Returns a promise that is rejected when the signal aborts. */
+export function rejectedBy(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason as Error));
+  });
+}
