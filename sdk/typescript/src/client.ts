@@ -6,7 +6,7 @@ import {
   type Door,
   licenseDoor,
   type LicenseHolder,
-  PATIENCE,
+  PATIENCE_SECONDS,
   type Plan,
 } from "./core/door.js";
 import type { State } from "./core/state.js";
@@ -14,7 +14,7 @@ import { Driver } from "./driver.js";
 import { DeniedError, OfflineError, SeatkeeperError } from "./errors.js";
 import type { Hold } from "./hold.js";
 import type { Platform } from "./platform.js";
-import { Seat } from "./seat.js";
+import type { Seat } from "./seat.js";
 import type { Server } from "./server.js";
 import { TokenCache, type TokenSource } from "./tokens.js";
 import { SDK } from "./version.js";
@@ -95,7 +95,7 @@ export class PlatformClient {
   readonly #driver: Driver;
   /** The program, for the audit log. */
   protected readonly program: ClientProgram | undefined;
-  #detach: (() => void) | undefined;
+  readonly #detach: () => void;
   #isClosed = false;
 
   constructor(server: Server, { token, application, eventStreams = true }: ClientOptions, platform: Platform) {
@@ -103,17 +103,18 @@ export class PlatformClient {
     const tokens = typeof token === "object" ? token.tokens(server, () => clock().boot) : new TokenCache(token);
     this.program = application && { ...application, sdk: SDK };
     this.#driver = new Driver(platform, clock, server, tokens, eventStreams);
+    this.#detach = platform.attach(this.#driver);
   }
 
   /** Returns the license with this key. No request is sent. */
   license(key: string): License {
-    return { acquire: (options) => this.acquire(planOf(licenseDoor(key, options, this.program), options), options) };
+    return { acquire: async (options) => this.acquire(planOf(licenseDoor(key, options, this.program), options), options) };
   }
 
   /** Returns the device with this identity. No request is sent. */
   device(identity: DeviceIdentity): Device {
     return {
-      admit: (options = {}) => {
+      admit: async (options = {}) => {
         const door = deviceDoor(identity, options.session, options.replace);
         return this.acquire(planOf(door, options), options);
       },
@@ -129,8 +130,7 @@ export class PlatformClient {
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#driver.releaseAll();
-    this.#detach?.();
-    this.#detach = undefined;
+    this.#detach();
   }
 
   /** Closes the client at the end of an `await using` block. */
@@ -144,25 +144,23 @@ export class PlatformClient {
     const { platform } = driver;
     signal?.throwIfAborted();
     if (this.#isClosed) throw closed();
-    this.#detach ??= platform.attach(driver);
     const hold = driver.start(plan);
     started?.(hold);
     const state = await platform.wait(outcome(hold, signal));
     if (state.kind === "released") throw signal?.aborted ? signal.reason : closed();
     if (state.kind === "refused") {
-      hold.release();
-      const isDenied = "problem" in state;
-      throw platform.explain(isDenied ? new DeniedError(state.problem) : new OfflineError(state.failure, state.requestId));
+      void hold.release();
+      const error = "problem" in state ? new DeniedError(state.problem) : new OfflineError(state.failure, state.requestId);
+      throw platform.explain(error);
     }
-    const seat = new Seat(hold, driver);
-    if (onChange !== undefined) seat.onChange(onChange);
-    return seat;
+    if (onChange !== undefined) hold.onChange(onChange);
+    return hold;
   }
 }
 
 /** Waits for the first state after `acquiring`; `signal` releases the seat meanwhile. */
 async function outcome(hold: Hold, signal: AbortSignal | undefined): Promise<State> {
-  const release = () => hold.release();
+  const release = () => hold.step({ kind: "release" });
   signal?.addEventListener("abort", release);
   const state = await new Promise<State>((resolve) => {
     hold.listen((state) => state.kind !== "acquiring" && resolve(state));
@@ -172,17 +170,13 @@ async function outcome(hold: Hold, signal: AbortSignal | undefined): Promise<Sta
 }
 
 /** Returns the plan of a wait. Throws a `SeatkeeperError` with the code `misuse` if a span of it is none. */
-export function planOf(door: Door, { wait = 0, patience }: WaitOptions): Plan {
-  return {
-    door,
-    wait: wait === "forever" ? NEVER : micros("wait", wait),
-    patience: patience === undefined ? PATIENCE : micros("patience", patience),
-  };
+export function planOf(door: Door, { wait = 0, patience = PATIENCE_SECONDS }: WaitOptions): Plan {
+  return { door, wait: wait === "forever" ? NEVER : micros(wait), patience: micros(patience) };
 }
 
-function micros(name: string, seconds: number): Micros {
-  if (!(seconds >= 0)) throw new SeatkeeperError("misuse", `${name} is ${seconds}: want seconds from zero up`);
-  return Math.round(seconds * SECOND);
+function micros(seconds: number): Micros {
+  if (seconds >= 0) return Math.round(seconds * SECOND);
+  throw new SeatkeeperError("misuse", `${seconds} is no number of seconds`);
 }
 
 function closed(): SeatkeeperError {

@@ -14,8 +14,6 @@ export class Driver {
   readonly seats = new Set<Hold>();
   /** Seats may have event streams: a page in the back/forward cache may not, for an open connection would end it there. */
   mayStream: boolean;
-  /** The page goes away: requests are to outlive it. */
-  isLeaving = false;
   readonly #hasStreams: boolean;
   #isStepping = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -42,18 +40,12 @@ export class Driver {
 
   /** Starts the release of every seat, and settles when all are over. */
   async releaseAll(): Promise<void> {
-    const finished = [...this.seats].map((hold) => {
-      hold.release();
-      return hold.finished;
-    });
-    await this.platform.wait(Promise.all(finished));
+    await Promise.all([...this.seats].map((hold) => hold.release()));
   }
 
   /** Gives back every seat of a page that goes away. */
   leave(): void {
-    this.isLeaving = true;
-    for (const hold of [...this.seats]) hold.leave();
-    this.isLeaving = false;
+    for (const hold of this.seats) hold.leave();
   }
 
   /** Closes the event streams of a page that enters the back/forward cache, until `wake`. */
@@ -65,7 +57,7 @@ export class Driver {
   /** Makes every seat ask the server at once. */
   wake(): void {
     this.mayStream = this.#hasStreams;
-    for (const hold of [...this.seats]) hold.step({ kind: "wake" });
+    for (const hold of this.seats) hold.step({ kind: "wake" });
   }
 
   /** Closes streams for a while: over HTTP/1.1 the streams of a browser's tabs may leave a request no connection. */
@@ -78,7 +70,7 @@ export class Driver {
     const now = this.clock();
     const slept = sleptSince(now, this.#last);
     this.#last = now;
-    for (const hold of [...this.seats]) hold.tick(slept);
+    for (const hold of this.seats) hold.tick(slept);
     this.setTimer();
   };
 

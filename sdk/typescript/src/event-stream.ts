@@ -8,6 +8,8 @@ const SILENCE_MAX = 45 * SECOND;
 /** The longest backoff before the second try; each later backoff doubles, up to a limit. */
 const BACKOFF_FIRST = SECOND;
 const BACKOFF_MAX = 60 * SECOND;
+/** The number of doublings to the longest backoff. */
+const DOUBLINGS_MAX = 6;
 /** A stream that lived this long starts the backoff anew. */
 const LIFE_MIN = 60 * SECOND;
 
@@ -38,7 +40,7 @@ export class EventStream {
   #failures = 0;
   /** The time at which the answer of the connection began. */
   #openSince = NEVER;
-  #lastEventId: string | undefined;
+  #parser = new EventParser();
   /** The token that the server rejected: no try before there is another. */
   #rejected: string | undefined;
 
@@ -67,7 +69,7 @@ export class EventStream {
   /** Drops the connection for one long backoff, so that requests get the connection. */
   yieldConnection(): void {
     if (this.#connection === undefined) return;
-    this.#failures = Math.log2(BACKOFF_MAX / BACKOFF_FIRST);
+    this.#failures = DOUBLINGS_MAX;
     this.#openSince = NEVER;
     this.#retry();
   }
@@ -103,21 +105,19 @@ export class EventStream {
   async #read(signal: AbortSignal): Promise<void> {
     const token = await this.#host.token();
     if (signal.aborted || token === this.#rejected) return;
-    const { status, type, pieces } = await this.#host.open(token, this.#lastEventId, signal);
+    const answer = await this.#host.open(token, this.#parser.lastEventId, signal);
+    const { status, type } = answer;
     if (signal.aborted) return;
     if (status === 401) this.#rejected = token;
     // 204: the end of the session was told. 404: the session is none of the caller's.
     if (status === 204 || status === 404) this.close();
     if (status !== 200 || !type.startsWith("text/event-stream")) return;
     this.#openSince = this.#host.now();
-    const parser = new EventParser(this.#lastEventId);
+    this.#parser = new EventParser(this.#parser.lastEventId);
     const decoder = new TextDecoder();
-    for await (const piece of pieces) {
-      if (signal.aborted) return;
+    for (let piece; (piece = await answer.read()) && !signal.aborted; ) {
       this.wakeAt = this.#host.now() + SILENCE_MAX;
-      const events = parser.push(decoder.decode(piece, { stream: true }));
-      this.#lastEventId = parser.lastEventId;
-      for (const event of events) this.#take(event);
+      for (const event of this.#parser.push(decoder.decode(piece, { stream: true }))) this.#take(event);
       if (!signal.aborted) this.#host.heard();
     }
   }

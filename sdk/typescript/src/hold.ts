@@ -1,4 +1,4 @@
-import type { Terms } from "./core/answer.js";
+import type { Seats, Terms } from "./core/answer.js";
 import { type Micros, SECOND } from "./core/clocks.js";
 import type { Plan } from "./core/door.js";
 import type { Event, Finish, Host } from "./core/events.js";
@@ -6,31 +6,34 @@ import { Machine } from "./core/machine.js";
 import { eventsPath, releaseByCode, type Request } from "./core/request.js";
 import { type State, stateAt } from "./core/state.js";
 import type { Driver } from "./driver.js";
+import { SeatkeeperError, SeatLostError } from "./errors.js";
 import { EventStream } from "./event-stream.js";
+import type { Seat } from "./seat.js";
 import { rejectedBy, TIMED_OUT, TransportError } from "./server.js";
 import type { Bearer } from "./tokens.js";
 
-/** One seat of a driver: steps the machine, sends its requests, keeps the event stream, and tells the listeners. */
-export class Hold implements Host {
-  /** The terms of the latest session. */
-  grant: Terms | undefined;
-  /** The end of validity on the clock that counts sleep; 0 is invalid. */
-  validUntil: Micros = 0;
+/**
+ * One seat of a driver: steps the machine, sends its requests, keeps the event stream, and tells the listeners.
+ *
+ * Programs see a `Seat`. Further members are for the driver alone.
+ */
+export class Hold implements Seat, Host {
   /** Settles with the result of the release. */
   readonly finished: Promise<Finish>;
   #finish!: (finish: Finish) => void;
+  readonly #abort = new AbortController();
   readonly #driver: Driver;
   readonly #plan: Plan;
   readonly #bearer: Bearer;
   readonly #machine: Machine;
   readonly #listeners = new Set<(state: State) => void>();
   #state: State = { kind: "acquiring" };
+  /** The terms of the latest session. */
+  #grant: Terms = {};
   /** The request in flight, and the generation of its token. */
   #flight: AbortController | undefined;
   #generation = 0;
   #stream: EventStream | undefined;
-  /** The node of the stream. */
-  #node = 0;
 
   /** Starts an acquire. */
   constructor(driver: Driver, plan: Plan) {
@@ -41,9 +44,84 @@ export class Hold implements Host {
     this.#machine = new Machine(plan, this, driver.clock());
   }
 
-  /** The state of this instant. */
   get state(): State {
-    return stateAt(this.#state, this.#driver.clock().boot);
+    return stateAt(this.#state, this.#now);
+  }
+
+  get isValid(): boolean {
+    return this.remaining > 0;
+  }
+
+  get remaining(): number {
+    return "until" in this.#state ? Math.max(0, this.#state.until - this.#now) / SECOND : 0;
+  }
+
+  check(): void {
+    if (!this.isValid) throw this.#error;
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  get sessionId(): string | undefined {
+    return this.#grant.session;
+  }
+
+  get licenseId(): string | undefined {
+    return this.#grant.licenseId;
+  }
+
+  get seats(): Seats | undefined {
+    return this.#grant.seats;
+  }
+
+  activity(): void {
+    this.#machine.activity(this.#now);
+  }
+
+  onChange(callback: (state: State) => unknown): () => void {
+    return this.listen((state) => {
+      Promise.resolve(state).then(callback).catch(this.#driver.platform.report);
+    });
+  }
+
+  async *states(): AsyncGenerator<State, void, undefined> {
+    const told: State[] = [];
+    let wake: () => void = () => undefined;
+    const stop = this.listen((state) => {
+      told.push(state);
+      wake();
+    });
+    try {
+      for (;;) {
+        const state = told.shift();
+        if (state === undefined) {
+          await this.#driver.platform.wait(new Promise<void>((resolve) => (wake = resolve)));
+          continue;
+        }
+        yield state;
+        if (state.kind === "released" || (state.kind === "lost" && !state.retry)) return;
+      }
+    } finally {
+      stop();
+    }
+  }
+
+  async release(): Promise<boolean> {
+    this.step({ kind: "release" });
+    return (await this.#driver.platform.wait(this.finished)) === "given-back";
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release();
+  }
+
+  /** Tells `listener` the present state and every change at once; returns a function that ends this. */
+  listen(listener: (state: State) => void): () => void {
+    this.#listeners.add(listener);
+    listener(this.#state);
+    return () => this.#listeners.delete(listener);
   }
 
   /** The time at which the machine wants a tick. */
@@ -51,50 +129,30 @@ export class Hold implements Host {
     return this.#machine.wakeAt;
   }
 
-  /** Tells `listener` the present state and every change; returns a function that ends this. */
-  listen(listener: (state: State) => void): () => void {
-    this.#listeners.add(listener);
-    listener(this.#state);
-    return () => this.#listeners.delete(listener);
-  }
-
-  /** Notes that the user of the seat is active. */
-  activity(): void {
-    this.#machine.activity(this.#driver.clock().boot);
-  }
-
-  /** Starts the release of the seat. */
-  release(): void {
-    this.step({ kind: "release" });
-  }
-
   /** Fires the timers that are due; after a sleep of the host, steps the machine anyhow. */
-  tick(slept = false): void {
-    if (slept || this.#machine.wakeAt <= this.#driver.clock().boot) this.step({ kind: "tick" });
+  tick(slept: boolean): void {
+    if (slept || this.wakeAt <= this.#now) this.step({ kind: "tick" });
     this.#stream?.tick();
   }
 
   /** Steps the machine. A seat that is released takes no event. */
   step(event: Event): void {
-    if (!this.#driver.seats.has(this)) return;
-    const { clock } = this.#driver;
+    const { seats, clock } = this.#driver;
+    if (!seats.has(this)) return;
     const isTold = this.#machine.step(event, clock(), Math.random());
     const { lease, finish } = this.#machine;
-    this.grant = lease?.grant ?? this.grant;
-    this.#publish(this.#machine.state(clock().boot), isTold);
-    if (finish !== undefined) this.#end(finish);
+    this.#grant = lease?.grant ?? this.#grant;
+    this.#publish(this.#machine.state(this.#now), isTold, finish);
     this.#driver.setTimer();
   }
 
   /** Gives the seat of a page that goes away back: by a beacon with the release code, else by a release. */
   leave(): void {
-    const { session, releaseCode } = this.#machine.lease?.grant ?? {};
-    const { server } = this.#driver;
-    const canTell = session !== undefined && releaseCode !== undefined;
-    if (!canTell || !server.beacon(releaseByCode(this.#plan.door, session, releaseCode))) return this.release();
+    const { session = "", releaseCode } = this.#machine.lease?.grant ?? {};
+    const call = releaseCode && releaseByCode(this.#plan.door, session, releaseCode);
+    if (!call || !this.#driver.server.beacon(call)) return this.step({ kind: "release" });
     this.#flight?.abort();
-    this.#publish({ kind: "released" }, true);
-    this.#end("unconfirmed");
+    this.#publish({ kind: "released" }, true, "unconfirmed");
   }
 
   /** Closes the event stream until the next step. */
@@ -112,11 +170,10 @@ export class Hold implements Host {
     const flight = new AbortController();
     this.#flight = flight;
     const timer = setTimeout(() => flight.abort(TIMED_OUT), request.timeout / (SECOND / 1_000));
-    void this.#exchange(request, flight.signal).then((event) => {
+    void this.#exchange(request, flight.signal).then((outcome) => {
       clearTimeout(timer);
-      if (this.#flight === flight) this.#flight = undefined;
       if (flight.signal.reason === TIMED_OUT) this.#driver.yieldConnections();
-      this.step(event);
+      this.step({ kind: "over", request: request.id, outcome });
     });
   }
 
@@ -131,65 +188,64 @@ export class Hold implements Host {
     });
   }
 
+  get #now(): Micros {
+    return this.#driver.clock().boot;
+  }
+
+  /** The error of a state without a valid seat. */
+  get #error(): SeatkeeperError {
+    const { state } = this;
+    const code = state.kind === "released" ? "released" : "unconfirmed";
+    const error = state.kind === "lost" ? new SeatLostError(state) : new SeatkeeperError(code, `the seat is ${code}`);
+    return this.#driver.platform.explain(error);
+  }
+
   /** Sends the request, and returns its outcome; the promise is never rejected. */
-  async #exchange({ id, timeout: _, ...call }: Request, signal: AbortSignal): Promise<Event> {
-    const { server, isLeaving } = this.#driver;
-    // A release outlives its page.
-    const keepalive = isLeaving || call.method === "DELETE";
+  async #exchange(request: Request, signal: AbortSignal): Promise<TransportError["outcome"]> {
     const ask = async () => {
-      const token = call.isOpen ? undefined : await this.#bearer.current(call.method);
+      const token = request.isOpen ? undefined : await this.#bearer.current(request.method);
       this.#generation = this.#bearer.generation;
-      return server.send(call, token, signal, keepalive);
+      return this.#driver.server.send(request, token, signal);
     };
     try {
       // A token source does not see the signal.
-      const response = await Promise.race([ask(), rejectedBy(signal)]);
-      return { kind: "answered", request: id, response };
+      return await Promise.race([ask(), rejectedBy(signal)]);
     } catch (error) {
-      const { failure, response } = error instanceof TransportError ? error : new TransportError("reset-after-send");
-      if (response !== undefined) return { kind: "answered", request: id, response };
-      return { kind: "failed", request: id, failure: signal.aborted ? "timeout" : failure };
+      if (signal.aborted) return "timeout";
+      return error instanceof TransportError ? error.outcome : "reset-after-send";
     }
   }
 
-  #publish(state: State, isTold: boolean): void {
+  #publish(state: State, isTold: boolean, finish: Finish | undefined): void {
     this.#state = state;
-    this.validUntil = "until" in state ? state.until : 0;
+    if (finish !== undefined) this.#driver.seats.delete(this);
     this.#watch();
-    if (isTold) for (const listener of [...this.#listeners]) listener(state);
+    if (state.kind === "lost" || state.kind === "released") this.#abort.abort(this.#error);
+    if (isTold) for (const listener of this.#listeners) listener(state);
+    if (finish !== undefined) this.#finish(finish);
   }
 
-  #end(finish: Finish): void {
-    this.#driver.seats.delete(this);
-    this.#finish(finish);
-  }
-
-  /** Keeps the event stream of a held session open, at the node that gets the requests. */
+  /** Keeps the event stream of a held session open. */
   #watch(): void {
-    const { server, mayStream } = this.#driver;
-    const isHeld = ["active", "offline", "grace"].includes(this.#state.kind);
-    const session = isHeld && mayStream ? this.grant?.session : undefined;
-    if (this.#stream?.session !== session) {
-      this.suspend();
-      if (session !== undefined) this.#stream = this.#streamOf(session);
-      this.#node = server.inUse;
-      this.#stream?.tick();
-    } else if (this.#node !== server.inUse) {
-      this.#node = server.inUse;
-      this.#stream?.reconnect();
-    }
+    const isHeld = this.#driver.mayStream && ["active", "offline", "grace"].includes(this.#state.kind);
+    const session = isHeld ? this.#grant.session : undefined;
+    if (this.#stream?.session === session) return;
+    this.suspend();
+    if (session === undefined) return;
+    this.#stream = this.#streamOf(session);
+    this.#stream.tick();
   }
 
   #streamOf(session: string): EventStream {
-    const { clock, server } = this.#driver;
+    const { server, tick } = this.#driver;
     const path = eventsPath(this.#plan.door, session);
     return new EventStream(session, {
-      now: () => clock().boot,
+      now: () => this.#now,
       token: () => this.#bearer.current("GET"),
       open: (...request) => server.open(path, ...request),
       ended: (reason, by) => this.step({ kind: "ended", session, reason, by }),
       // Timers of a hidden page are late by a minute; bytes are not.
-      heard: () => this.#machine.wakeAt <= clock().boot && this.#driver.tick(),
+      heard: () => this.wakeAt <= this.#now && tick(),
     });
   }
 }

@@ -1,4 +1,4 @@
 /** The package on Node.js. */
 
 export * from "./names.js";
-export { type AcquireOptions, Client, type ClientOptions } from "./node-client.js";
+export { type AcquireOptions, Client, type ClientOptions, type License } from "./node-client.js";

@@ -63,7 +63,7 @@ export class LicenseTokens implements Tokens {
   }
 
   /**
-   * Returns the token of a machine. Rejects with a `TransportError`, whose response is the server's refusal.
+   * Returns the token of a machine. Rejects with a `TransportError`, whose outcome may be the server's refusal.
    *
    * A token in the last fifth of its life is returned as well, and replaced in the background, so that no heartbeat waits
    * for the replacement.
@@ -109,7 +109,7 @@ export class LicenseTokens implements Tokens {
     if (answer.status !== 200) {
       const isRefusal = answer.status >= 400 && answer.status <= 499 && ![408, 429].includes(answer.status);
       if (isRefusal) slot.token = undefined;
-      throw new TransportError("no-token", undefined, explained(answer));
+      throw new TransportError(explained(answer));
     }
     const members = parseObject(answer.body) ?? {};
     const [line, seconds] = [text(members["token"]), whole(members["expiresInSeconds"])];
@@ -127,7 +127,7 @@ export class LicenseTokens implements Tokens {
     (timer as { unref?: () => void }).unref?.();
     const body = this.body(machineId);
     try {
-      return await this.server.send({ method: "POST", path: PATH, body }, undefined, abort.signal, false);
+      return await this.server.send({ method: "POST", path: PATH, body }, undefined, abort.signal);
     } catch (error) {
       throw abort.signal.aborted ? new TransportError("timeout", error) : error;
     } finally {
@@ -160,7 +160,7 @@ function explained(answer: Response): Response {
 
 /** A refused license token refuses an acquire as well, but tells nothing of a session. */
 function forRequest(method: string, error: unknown): unknown {
-  if (!(error instanceof TransportError) || error.response === undefined || method === "POST") return error;
-  const { status } = error.response;
+  if (!(error instanceof TransportError) || typeof error.outcome === "string" || method === "POST") return error;
+  const { status } = error.outcome;
   return status === 408 || status === 429 || status >= 500 ? error : new TransportError("no-token", error);
 }

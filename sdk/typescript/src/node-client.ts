@@ -2,7 +2,7 @@ import {
   type AcquireOptions as AnyAcquireOptions,
   type ClientOptions as AnyClientOptions,
   type Device,
-  type License,
+  type License as AnyLicense,
   planOf,
   PlatformClient,
 } from "./client.js";
@@ -34,6 +34,9 @@ export interface AcquireOptions extends AnyAcquireOptions {
   readonly perProcess?: boolean;
 }
 
+/** A license on one server, or on the nodes of one installation. */
+export type License = AnyLicense<AcquireOptions>;
+
 /** A client of one server, or of the nodes of one installation. All seats of a client share one timer. */
 export class Client extends PlatformClient {
   readonly #server: string;
@@ -53,7 +56,7 @@ export class Client extends PlatformClient {
     this.#isKey = typeof options.token === "object" && "tenant" in options.token;
   }
 
-  override license(key: string): License<AcquireOptions> {
+  override license(key: string): License {
     return { acquire: (options) => this.#acquire(key, options) };
   }
 

@@ -30,9 +30,9 @@ export class NodeTransport extends Transport {
     this.#url = url.replace(/\/+$/, "");
   }
 
-  override async send(call: Call, token: string | undefined, signal: AbortSignal, keepalive: boolean): Promise<Response> {
+  override async send(call: Call, token: string | undefined, signal: AbortSignal): Promise<Response> {
     try {
-      return await super.send(call, token, signal, keepalive);
+      return await super.send(call, token, signal);
     } catch (error) {
       throw error instanceof TransportError ? error : new TransportError(failureOf(error), error);
     }
@@ -48,7 +48,9 @@ export class NodeTransport extends Transport {
         .on("socket", (socket) => socket.unref())
         .on("error", reject)
         .on("response", (answer) => {
-          resolve({ status: answer.statusCode ?? 0, type: answer.headers["content-type"] ?? "", pieces: answer });
+          const { statusCode: status = 0, headers } = answer;
+          const pieces = answer[Symbol.asyncIterator]() as AsyncIterator<Uint8Array, undefined>;
+          resolve({ status, type: headers["content-type"] ?? "", read: async () => (await pieces.next()).value });
         });
     });
   }

@@ -7,20 +7,19 @@ import type { Platform } from "./platform.js";
 
 /** The parts of a page that the client uses. */
 export interface Host {
-  addEventListener?: EventTarget["addEventListener"];
+  addEventListener: EventTarget["addEventListener"];
+  /** A worker has none. */
   document?: Pick<Document, "addEventListener" | "visibilityState">;
-  reportError?: (error: unknown) => void;
 }
 
-const host = globalThis as Host;
 /** A page that was hidden for less than this had no late timer: browsers then fire timers once a second. */
 const HIDDEN_MIN = 10 * SECOND;
 
-/** A page, or any other host that is not known. */
+/** A page, or a worker of a page. */
 export const page: Platform = {
   clock: () => clockFrom(monotonic, wall),
-  attach: (driver) => attachToPage(driver, host),
-  report: (error) => host.reportError?.(error),
+  attach: (driver) => attachToPage(driver, globalThis),
+  report: (error) => reportError(error),
   explain: (error) => error,
   wait: (promise) => promise,
 };
@@ -29,20 +28,22 @@ export const page: Platform = {
 export function attachToPage(driver: Driver, host: Host): () => void {
   const { document } = host;
   const attached = new AbortController();
-  const listen = (target: Partial<Pick<EventTarget, "addEventListener">>, type: string, take: (event: Event) => void) =>
-    target.addEventListener?.(type, take, { signal: attached.signal });
+  const { signal } = attached;
   const isHidden = () => document?.visibilityState === "hidden";
   const now = () => driver.clock().boot;
   let hiddenSince = isHidden() ? now() : NEVER;
   // A page in the back/forward cache may come back, and keeps its seat.
-  listen(host, "pagehide", (event) => ((event as PageTransitionEvent).persisted ? driver.suspend() : driver.leave()));
-  listen(host, "pageshow", (event) => (event as PageTransitionEvent).persisted && driver.wake());
-  listen(host, "online", () => driver.wake());
-  listen(document ?? {}, "visibilitychange", () => {
+  const hide = (event: Event) => ((event as PageTransitionEvent).persisted ? driver.suspend() : driver.leave());
+  const show = (event: Event) => (event as PageTransitionEvent).persisted && driver.wake();
+  const turn = () => {
     const since = hiddenSince;
     hiddenSince = isHidden() ? now() : NEVER;
     if (now() - since >= HIDDEN_MIN) driver.wake();
     else driver.tick();
-  });
+  };
+  host.addEventListener("pagehide", hide, { signal });
+  host.addEventListener("pageshow", show, { signal });
+  host.addEventListener("online", () => driver.wake(), { signal });
+  document?.addEventListener("visibilitychange", turn, { signal });
   return () => attached.abort();
 }

@@ -34,6 +34,9 @@ const REMEDIES: Readonly<Record<string, string>> = {
   "no-token": "check the function or the file that the token comes from",
   unavailable: "try again later, or raise `patience`",
 
+  released: "acquire another seat",
+  unconfirmed: "wait until the state of the seat is active again",
+
   deadline: "the client acquires again once the server answers; check the network",
   unauthorized: "the token may no longer use the license: ask its issuer",
   evicted: "ask the user before the program acquires again",

@@ -4,19 +4,18 @@ import type { Call, Failure, Response } from "./core/request.js";
 export interface Opened {
   readonly status: number;
   readonly type: string;
-  readonly pieces: AsyncIterable<Uint8Array>;
+  /** Returns the next piece of the body; `undefined` at its end. */
+  read(): Promise<Uint8Array | undefined>;
 }
 
 /** The server of a client, and the way to it. */
 export interface Server {
-  /** Sends one request and returns its response, or rejects. `keepalive` lets the request outlive a page. */
-  send(call: Call, token: string | undefined, signal: AbortSignal, keepalive: boolean): Promise<Response>;
+  /** Sends one request and returns its response, or rejects. A release outlives its page. */
+  send(call: Call, token: string | undefined, signal: AbortSignal): Promise<Response>;
   /** Opens an event stream after the event `lastEventId`. */
   open(path: string, token: string, lastEventId: string | undefined, signal: AbortSignal): Promise<Opened>;
   /** Hands a call without a token to the browser, which sends the call even if the page closes. Returns false if not. */
   beacon(call: Call): boolean;
-  /** The number of the node in use. */
-  readonly inUse: number;
   /** True if streams may use up the connections that requests need: browsers open six to a host over HTTP/1.1. */
   readonly isSharing: boolean;
 }
@@ -24,12 +23,11 @@ export interface Server {
 /** A request got no response, or had no token. */
 export class TransportError extends Error {
   constructor(
-    readonly failure: Failure,
+    /** The failure, or an answer that stands for the answer to the request. */
+    readonly outcome: Failure | Response,
     cause?: unknown,
-    /** An answer that stands for the answer to the request. */
-    readonly response?: Response,
   ) {
-    super(failure, { cause });
+    super("no answer", { cause });
   }
 }
 

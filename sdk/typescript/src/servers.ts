@@ -5,6 +5,8 @@ import { type Opened, type Server, TIMED_OUT, TransportError } from "./server.js
 /** Several servers: equal nodes, of which one is in use until it does not serve. */
 export class Servers implements Server {
   #inUse = 0;
+  /** Aborts when another node is put in use. */
+  #moved = new AbortController();
 
   /** Throws a `SeatkeeperError` with the code `misuse` without nodes. */
   constructor(private readonly nodes: readonly Server[]) {
@@ -17,12 +19,12 @@ export class Servers implements Server {
    * After a refused connection the next node gets the request. After another failure, or a 503 without `Retry-After`, the
    * next node gets the next request.
    */
-  async send(call: Call, token: string | undefined, signal: AbortSignal, keepalive: boolean): Promise<Response> {
+  async send(call: Call, token: string | undefined, signal: AbortSignal): Promise<Response> {
     let last: unknown;
     for (let tries = 0; tries < this.nodes.length; tries += 1) {
       const node = this.#inUse;
       try {
-        const response = await this.#node.send(call, token, signal, keepalive);
+        const response = await this.#node.send(call, token, signal);
         if (response.status === 503 && response.retryAfter === undefined) this.#leave(node);
         return response;
       } catch (error) {
@@ -30,23 +32,27 @@ export class Servers implements Server {
         // A request that the machine gave up tells nothing of the node.
         if (signal.aborted && signal.reason !== TIMED_OUT) break;
         this.#leave(node);
-        if (!(error instanceof TransportError) || error.failure !== "refused") break;
+        if (!(error instanceof TransportError) || error.outcome !== "refused") break;
       }
     }
     throw last;
-  }
-
-  get inUse(): number {
-    return this.#inUse;
   }
 
   get isSharing(): boolean {
     return this.#node.isSharing;
   }
 
-  /** Opens an event stream at the node in use. A failure leaves the node in use: the stream is a help alone. */
+  /**
+   * Opens an event stream at the node in use, until another one is. A failure leaves the node in use: the stream is a help
+   * alone.
+   */
   open(path: string, token: string, lastEventId: string | undefined, signal: AbortSignal): Promise<Opened> {
-    return this.#node.open(path, token, lastEventId, signal);
+    const stream = new AbortController();
+    const end = () => stream.abort();
+    const moved = this.#moved.signal;
+    signal.addEventListener("abort", end, { signal: moved });
+    moved.addEventListener("abort", end, { signal });
+    return this.#node.open(path, token, lastEventId, stream.signal);
   }
 
   beacon(call: Call): boolean {
@@ -59,6 +65,9 @@ export class Servers implements Server {
 
   /** Puts the next node in use, unless another request has left `node` already. */
   #leave(node: number): void {
-    if (this.#inUse === node) this.#inUse = (node + 1) % this.nodes.length;
+    if (this.#inUse !== node || this.nodes.length === 1) return;
+    this.#inUse = (node + 1) % this.nodes.length;
+    this.#moved.abort();
+    this.#moved = new AbortController();
   }
 }

@@ -1,7 +1,7 @@
 /** The longest text of one event: no event of a server comes near. */
 const EVENT_CHARS_MAX = 1 << 16;
 
-/** Parses server-sent events piece by piece: the data and the ids, for a reader that needs no types and has its own backoff. */
+/** Parses the server-sent events of a server, each with at most one line of data, piece by piece. */
 export class EventParser {
   /** The id of the latest event, for the header `Last-Event-ID`. */
   lastEventId: string | undefined;
@@ -18,12 +18,9 @@ export class EventParser {
     this.#rest = events.pop()!;
     if (this.#rest.length > EVENT_CHARS_MAX) throw new Error("an event is too long");
     return events.flatMap((event) => {
-      const fields = (name: string) => {
-        return [...event.matchAll(new RegExp(`^${name}: ?([^\\r\\n]*)`, "gm"))].map(([, value]) => value!);
-      };
-      this.lastEventId = fields("id").at(-1) ?? this.lastEventId;
-      const data = fields("data");
-      return data.length > 0 ? [data.join("\n")] : [];
+      // A header can carry no other id.
+      this.lastEventId = /^id: ?([ -~]*)$/m.exec(event)?.[1] ?? this.lastEventId;
+      return /^data: ?([^\r\n]*)/m.exec(event)?.[1] ?? [];
     });
   }
 }

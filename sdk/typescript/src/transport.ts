@@ -2,12 +2,8 @@ import { whole } from "./core/json.js";
 import type { Call, Response } from "./core/request.js";
 import type { Opened, Server } from "./server.js";
 
-/** An id that a header can carry. */
-const EVENT_ID = /^[\x20-\x7e]{1,200}$/;
-
 /** One server, reached by `fetch`. */
 export class Transport implements Server {
-  readonly inUse: number = 0;
   readonly isSharing: boolean = true;
   readonly #base: string;
   readonly #fetch: typeof fetch;
@@ -19,10 +15,11 @@ export class Transport implements Server {
     this.#fetch = send;
   }
 
-  async send({ method, path, body }: Call, token: string | undefined, signal: AbortSignal, keepalive: boolean): Promise<Response> {
-    const headers = body && { "Content-Type": "application/json" };
-    const text = body && JSON.stringify(body);
-    const answer = await this.#ask(path, token, { method, signal, keepalive, ...(text && { body: text }) }, headers);
+  async send({ method, path, body, isOpen }: Call, token: string | undefined, signal: AbortSignal): Promise<Response> {
+    const keepalive = isOpen || method === "DELETE";
+    const told = body && { body: JSON.stringify(body) };
+    const headers = told && { "Content-Type": "application/json" };
+    const answer = await this.#ask(path, token, { method, signal, keepalive, ...told }, headers);
     return {
       status: answer.status,
       retryAfter: whole(Number(answer.headers.get("Retry-After") ?? NaN)),
@@ -33,7 +30,9 @@ export class Transport implements Server {
 
   async open(path: string, token: string, lastEventId: string | undefined, signal: AbortSignal): Promise<Opened> {
     const { status, headers, body } = await this.#ask(path, token, { signal }, eventHeaders(lastEventId));
-    return { status, type: headers.get("Content-Type") ?? "", pieces: piecesOf(body) };
+    // Safari iterates over no `ReadableStream`.
+    const reader = body?.getReader();
+    return { status, type: headers.get("Content-Type") ?? "", read: async () => (await reader?.read())?.value };
   }
 
   beacon({ path, body }: Call): boolean {
@@ -51,11 +50,9 @@ export class Transport implements Server {
   }
 
   #ask(path: string, token: string | undefined, options: RequestInit, headers?: Record<string, string>) {
-    const bearer = token && { Authorization: `Bearer ${token}` };
     return this.#fetch(this.#base + path, {
       ...options,
-      headers: { ...headers, ...(bearer || {}) },
-      cache: "no-store",
+      headers: { ...headers, ...(token !== undefined && { Authorization: `Bearer ${token}` }) },
       credentials: "omit",
       redirect: "manual",
     });
@@ -64,16 +61,5 @@ export class Transport implements Server {
 
 /** Returns the headers of a request for an event stream. */
 export function eventHeaders(lastEventId: string | undefined): Record<string, string> {
-  const isTold = lastEventId !== undefined && EVENT_ID.test(lastEventId);
-  return { Accept: "text/event-stream", ...(isTold && { "Last-Event-ID": lastEventId }) };
-}
-
-/** Safari iterates over no `ReadableStream`. */
-async function* piecesOf(body: ReadableStream<Uint8Array> | null): AsyncGenerator<Uint8Array> {
-  const reader = body?.getReader();
-  for (;;) {
-    const piece = await reader?.read();
-    if (piece?.value === undefined) return;
-    yield piece.value;
-  }
+  return { Accept: "text/event-stream", ...(lastEventId !== undefined && { "Last-Event-ID": lastEventId }) };
 }

@@ -29,7 +29,7 @@ class Connection {
   }
 
   async answer(status: number, type = "text/event-stream"): Promise<void> {
-    this.resolve({ status, type, pieces: this.#pieces() });
+    this.resolve({ status, type, read: () => this.#read() });
     await turn();
   }
 
@@ -45,13 +45,10 @@ class Connection {
     await turn();
   }
 
-  async *#pieces(): AsyncGenerator<Uint8Array> {
-    for (;;) {
-      if (this.#queue.length === 0) await new Promise((resolve) => (this.#push = resolve));
-      const piece = this.#queue.shift();
-      if (piece === undefined) return;
-      yield new TextEncoder().encode(piece);
-    }
+  async #read(): Promise<Uint8Array | undefined> {
+    if (this.#queue.length === 0) await new Promise((resolve) => (this.#push = resolve));
+    const piece = this.#queue.shift();
+    return piece === undefined ? undefined : new TextEncoder().encode(piece);
   }
 }
 
@@ -107,13 +104,15 @@ test("event stream: an end is told with its reason and its cause", async () => {
 
 test("event stream: characters of several bytes arrive in any pieces", async () => {
   const desk = new Desk();
-  const bytes = new TextEncoder().encode(END.replace("Sofa", "Ann’s Sofa"));
+  let bytes: Uint8Array = new TextEncoder().encode(END.replace("Sofa", "Ann’s Sofa"));
   const opened: Opened = {
     status: 200,
     type: "text/event-stream",
-    pieces: (async function* () {
-      for (const byte of bytes) yield Uint8Array.of(byte);
-    })(),
+    read: async () => {
+      const [byte, ...rest] = bytes;
+      bytes = Uint8Array.from(rest);
+      return byte === undefined ? undefined : Uint8Array.of(byte);
+    },
   };
   const ends: (string | undefined)[] = [];
   const stream = new EventStream(SESSION, {

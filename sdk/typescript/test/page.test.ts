@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { type Now, SECOND } from "../src/core/clocks.js";
-import { licenseDoor, PATIENCE } from "../src/core/door.js";
+import { licenseDoor, PATIENCE_SECONDS } from "../src/core/door.js";
 import { Driver } from "../src/driver.js";
 import type { Hold } from "../src/hold.js";
 import { attachToPage, type Host, page as platform } from "../src/page.js";
@@ -46,7 +46,7 @@ class Page {
     );
     const page = new Page(server);
     const door = licenseDoor("K", { machineId: "m" });
-    page.hold = page.driver.start({ door, wait: 0, patience: PATIENCE });
+    page.hold = page.driver.start({ door, wait: 0, patience: PATIENCE_SECONDS * SECOND });
     while (page.state === "acquiring") await sleep(5);
     await server.stream(0);
     return page;

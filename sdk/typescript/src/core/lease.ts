@@ -17,7 +17,7 @@ export class Lease {
 
   /** Starts the lease of a grant whose request was sent at `sent`. */
   constructor(
-    readonly grant: Terms & { readonly session: string },
+    readonly grant: Terms,
     sent: Micros,
   ) {
     this.renew(grant, sent);

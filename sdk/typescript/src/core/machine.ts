@@ -158,7 +158,7 @@ export class Machine {
     }
     const phase = this.#phase;
     // An answer may still renew a seat at its deadline, and ends the regaining of a seat.
-    const isFirst = phase === "regaining" || (phase === "holding" && "request" in event);
+    const isFirst = phase === "regaining" || (phase === "holding" && event.kind === "over");
     if (!isFirst && this.#turn()) return;
     this.#exchange.take(event);
     if (phase === this.#phase && !this.#isReleasing) this.#turn();
@@ -190,11 +190,10 @@ export class Machine {
       case "regaining":
         this.#lose();
         break;
-      case "finding":
-        this.#released("unconfirmed", this.#exchange.isInFlight ? "unknown" : this.#orphan);
-        break;
-      default:
-        this.#released("unconfirmed", this.#orphan);
+      default: {
+        const isLost = this.#phase === "finding" && this.#exchange.isInFlight;
+        this.#released("unconfirmed", isLost ? "unknown" : this.#orphan);
+      }
     }
     return true;
   }
@@ -222,13 +221,13 @@ export class Machine {
     const timeout = this.#phase === "finding" ? RELEASE_TIMEOUT : TIMEOUT;
     if (!this.#renews) return [acquire(door, this.#lastSession), timeout];
     const offline = this.#secondsSince(this.#offlineSince) || undefined;
-    const call = heartbeat(door, this.#lease!.grant.session, this.#secondsSince(this.#activeAt), offline);
+    const call = heartbeat(door, this.#lastSession!, this.#secondsSince(this.#activeAt), offline);
     return [call, this.#phase === "holding" ? this.#lease!.timeout : timeout];
   }
 
   #secondsSince(point: Micros | undefined): number | undefined {
     if (point === undefined) return undefined;
-    return Math.min(Math.floor(Math.max(0, this.#exchange.now - point) / SECOND), AWAY_SECONDS_MAX);
+    return Math.min(Math.floor((this.#exchange.now - point) / SECOND), AWAY_SECONDS_MAX);
   }
 
   #answered(answer: Answer): void {
@@ -237,8 +236,7 @@ export class Machine {
     if (answer.kind === "granted") {
       const { terms, sent } = answer;
       if (renews) return this.#renewed(terms, sent);
-      const { session, expiresIn } = terms;
-      if (session !== undefined && expiresIn !== undefined) return this.#granted({ ...terms, session }, sent);
+      if (terms.session !== undefined && terms.expiresIn !== undefined) return this.#granted(terms, sent);
       answer = FOREIGN;
     }
     if (!renews) this.#noteOrphan(answer);
@@ -269,8 +267,8 @@ export class Machine {
 
   #notAcquired(setback: Setback): void {
     if (setback.kind === "transient") return this.#notAnswered(setback);
-    if (setback.kind === "hopeless") return this.#end(unreachable("unavailable", setback.requestId));
     const { problem } = setback;
+    if (setback.kind === "hopeless") return this.#end(unreachable("unavailable", problem.requestId));
     const over = this.#began + this.#plan.wait;
     if (!this.#isFull(setback) || this.#passed(over)) return this.#end(denied(problem));
     // Every seat is in use: asks again when the server says, and a last time when the wait is over.
@@ -279,17 +277,17 @@ export class Machine {
     this.#exchange.start(Math.min(this.#exchange.now + jittered(pause, 1, 1.25, this.#jitter), over));
   }
 
-  #notAnswered({ failure, retryAfter, requestId }: Setback & { kind: "transient" }): void {
+  #notAnswered({ failure, retryAfter, problem }: Setback & { kind: "transient" }): void {
     const { now, retry } = this.#exchange;
     const over = this.#began + Math.max(this.#plan.wait, this.#plan.patience);
-    if (this.#isLast || this.#passed(over)) return this.#end(unreachable(failure, requestId));
+    if (this.#isLast || this.#passed(over)) return this.#end(unreachable(failure, problem?.requestId));
     const at = retry.afterFailure(now, INTERVAL, retryAfter, this.#jitter);
     this.#isLast = at >= over;
     // Jitter keeps a fleet from a common last try.
     this.#exchange.start(this.#isLast ? now + jittered(over - now, 0.75, 1, this.#jitter) : at);
   }
 
-  #granted(grant: Terms & { session: string }, sent: Micros): void {
+  #granted(grant: Terms, sent: Micros): void {
     if (this.#phase === "finding") return this.#pursue(grant);
     this.#lease = new Lease(grant, sent);
     this.#orphan = grant;
@@ -348,21 +346,22 @@ export class Machine {
     }
     this.#toldEnd = undefined;
     // No answer contradicts the stream.
-    if (end !== undefined) this.#over(end.reason, end.by);
+    if (end !== undefined) this.#over(end.reason, undefined, end.by);
     else this.#retry(setback.kind === "transient" ? setback.retryAfter : 0);
   }
 
-  #rejected({ status, by, requestId, ...problem }: Problem): void {
-    const reason = goneReason({ status, by, requestId, ...problem });
-    if (!this.#renews) return this.#end(lost(this.#reason, undefined, false, requestId));
+  #rejected(problem: Problem): void {
+    const { status, by, requestId } = problem;
+    const reason = goneReason(problem);
+    if (!this.#renews) return this.#end(lost(this.#reason, requestId));
     switch (status) {
       case 403:
-        return this.#end(lost("unauthorized", undefined, false, requestId));
+        return this.#end(lost("unauthorized", requestId));
       case 404:
-        return this.#over("not_found", undefined, requestId);
+        return this.#over("not_found", requestId);
       case 410:
         // The stream may know the cause that the answer leaves out.
-        return this.#over(reason, by ?? (this.#toldEnd?.reason === reason ? this.#toldEnd.by : undefined), requestId);
+        return this.#over(reason, requestId, by ?? (this.#toldEnd?.reason === reason ? this.#toldEnd.by : undefined));
       default:
         this.#isRefused = true;
         return this.#retryHopeless();
@@ -370,10 +369,10 @@ export class Machine {
   }
 
   /** The session is over: acquires again where the policy allows. */
-  #over(reason: string, by?: string, requestId?: string): void {
+  #over(reason: string, requestId: string | undefined, by?: string): void {
     const { until, interval, reacquires } = this.#lease!;
     this.#orphan = undefined;
-    if (!reacquires || !["expired", "not_found"].includes(reason)) return this.#end(lost(reason, by, false, requestId));
+    if (!reacquires || (reason !== "expired" && reason !== "not_found")) return this.#end(lost(reason, requestId, by));
     const { now } = this.#exchange;
     this.#regain();
     this.#state = { kind: "reacquiring" };
@@ -421,8 +420,8 @@ export class Machine {
   /** Tells the loss, and goes on trying if another session is allowed. */
   #lose(): void {
     this.#turnAt = NEVER;
-    this.#state = lost(this.#reason, undefined, true);
-    if (this.#renews) this.#end(lost(this.#reason, undefined, false));
+    this.#state = { ...lost(this.#reason), retry: true };
+    if (this.#renews) this.#end(lost(this.#reason));
   }
 
   #end(state: State): void {

@@ -75,7 +75,6 @@ export function problemOf({ status, body, requestId }: Response): Problem {
     status,
     code: !type || type === "about:blank" ? (CODES[status] ?? "refused") : type,
     title: text(members["title"]) ?? "",
-    detail: text(members["detail"]),
     retryAfterSeconds: pause && Math.min(pause, RETRY_AFTER_SECONDS_MAX),
     holders: objects(members["holders"], "machineId"),
     devices: objects(members["sessions"], "sessionId"),
