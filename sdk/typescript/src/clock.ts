@@ -20,24 +20,18 @@ export const wall: Source = () => Date.now() * 1_000;
 /**
  * Returns a clock over `monotonic`, which stands still while many hosts sleep.
  *
- * The clock that counts sleep is `monotonic` plus each gap by which `wall` ran ahead. Where there is an `uptime`, which
- * includes sleep and which nobody sets, the uptime measures the gap. Elsewhere a wall clock that is set ahead looks
- * like a sleep, and costs one heartbeat. A wall clock that is set back changes nothing.
+ * The clock that counts sleep is `monotonic` plus each gap by which `wall` ran ahead. A wall clock that is set ahead looks
+ * like a sleep, and costs one heartbeat; one that is set back changes nothing. Where the host knows better, `measure` returns
+ * the sleep behind a gap, at the reading `mono`.
  */
-export function clockFrom(monotonic: Source, wall: Source, uptime?: Source): Clock {
+export function clockFrom(monotonic: Source, wall: Source, measure = (gap: Micros, _mono: Micros): Micros => gap): Clock {
   let slept: Micros = 0;
-  let last = { mono: monotonic(), wall: wall() };
-  let lastUptime = { mono: last.mono, uptime: uptime?.() ?? 0 };
+  let [lastMono, lastWall] = [monotonic(), wall()];
   return () => {
     const now = { mono: monotonic(), wall: wall() };
-    let gap = now.wall - last.wall - (now.mono - last.mono);
-    last = now;
-    // The uptime is slow to read: the wall clock says when to look.
-    if (Math.abs(gap) > GAP_MIN && uptime !== undefined) {
-      const seen = { mono: now.mono, uptime: uptime() };
-      gap = seen.uptime - lastUptime.uptime - (seen.mono - lastUptime.mono);
-      lastUptime = seen;
-    }
+    let gap = now.wall - lastWall - (now.mono - lastMono);
+    [lastMono, lastWall] = [now.mono, now.wall];
+    if (Math.abs(gap) > GAP_MIN) gap = measure(gap, now.mono);
     if (gap > GAP_MIN) slept += gap;
     const mono = Math.floor(now.mono);
     return { mono, boot: mono + Math.floor(slept), wall: now.wall };

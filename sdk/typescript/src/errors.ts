@@ -17,11 +17,6 @@ export class SeatkeeperError extends Error {
   }
 }
 
-/** Returns the text of an error with the next step of its reader. */
-function withRemedy(told: string, remedy: string | undefined): string {
-  return remedy === undefined ? told : `${told.replace(/\.$/, "")}. Remedy: ${remedy}`;
-}
-
 /** The server refused the seat. */
 export class DeniedError extends SeatkeeperError {
   override readonly name = "DeniedError";
@@ -29,12 +24,9 @@ export class DeniedError extends SeatkeeperError {
   constructor(
     /** The server's whole answer. */
     readonly problem: Problem,
-    remedy?: string,
   ) {
-    const { code, detail, title, errors, requestId } = problem;
-    const wrong = errors.map(({ field, message }) => `${field} ${message}`).join(", ");
-    const told = [code, detail || title].filter(Boolean).join(": ") + (wrong && ` (${wrong})`);
-    super(code, withRemedy(told, remedy), requestId);
+    const { code, detail, title, requestId } = problem;
+    super(code, [code, detail || title].filter(Boolean).join(": "), requestId);
   }
 
   /** Some holders of a full license, the stalest first. */
@@ -58,19 +50,6 @@ export class DeniedError extends SeatkeeperError {
   }
 }
 
-const FAILURES: Record<Failure, string> = {
-  refused: "no connection",
-  certificate:
-    "the server's certificate was not accepted: trust its authority (Node.js: NODE_EXTRA_CA_CERTS), or correct the certificate's name and dates",
-  "reset-before-send": "the connection broke before the request was sent",
-  "reset-after-send": "the connection failed before the answer",
-  timeout: "no answer in time",
-  truncated: "the answer broke off",
-  garbage: "the answer is not one of a Seatkeeper server",
-  "no-token": "the token source has no token",
-  unavailable: "the server cannot answer now",
-};
-
 /** The server gave no usable answer in time. */
 export class OfflineError extends SeatkeeperError {
   override readonly name = "OfflineError";
@@ -79,9 +58,8 @@ export class OfflineError extends SeatkeeperError {
     /** The last failure. */
     readonly failure: Failure,
     requestId?: string,
-    remedy?: string,
   ) {
-    super("offline", withRemedy(`the server cannot be reached: ${FAILURES[failure]}`, remedy), requestId);
+    super("offline", `the server cannot be reached: ${failure}`, requestId);
   }
 }
 
@@ -92,9 +70,8 @@ export class SeatLostError extends SeatkeeperError {
   constructor(
     /** The reason, the cause, and whether the client goes on trying. */
     readonly loss: Loss,
-    remedy?: string,
   ) {
-    const told = `the seat is lost: ${loss.reason}${loss.by === null ? "" : ` by ${loss.by}`}`;
-    super("lost", withRemedy(told, remedy), loss.requestId);
+    const { reason, by, requestId } = loss;
+    super("lost", `the seat is lost: ${reason}${by === null ? "" : ` by ${by}`}`, requestId);
   }
 }

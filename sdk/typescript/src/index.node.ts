@@ -1,18 +1,4 @@
-/** The package on Node.js: the names are those of `index.ts`. */
+/** The package on Node.js. */
 
-import { type ClientOptions, PlatformClient } from "./client.js";
-import { node } from "./node-platform.js";
-
-export * from "./api.js";
-
-/** A client of one server. All seats of a client share one timer. */
-export class Client extends PlatformClient {
-  /**
-   * Describes the server at `url`, `http://HOST:PORT` or `https://HOST:PORT`; sends no request. Several addresses are nodes
-   * of one installation: the client stays with one node; after a failed connection, or a 503 without `Retry-After`, the
-   * next node takes over. Throws a `SeatkeeperError` with the code `misuse` if `url` is no address.
-   */
-  constructor(url: string | readonly string[], options: ClientOptions) {
-    super(url, options, node);
-  }
-}
+export * from "./names.js";
+export { type AcquireOptions, Client, type ClientOptions, type License } from "./node-client.js";

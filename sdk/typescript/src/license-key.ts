@@ -1,10 +1,10 @@
 import type { Micros } from "./core/clocks.js";
 import { LicenseTokens } from "./license-tokens.js";
-import type { Servers } from "./servers.js";
-import type { KeyedTokens, Tokens } from "./tokens.js";
+import type { Server } from "./server.js";
+import type { TokenMaker, Tokens } from "./tokens.js";
 
 /** The key of a license that issues license tokens (`--clients key`): a program with the key needs no other token. */
-export class LicenseKey implements KeyedTokens {
+export class LicenseKey implements TokenMaker {
   // Private fields keep the key out of a log that shows the object.
   readonly #key: string;
   /** The tenant that owns the license; `undefined` is the tenant `default`. */
@@ -16,9 +16,9 @@ export class LicenseKey implements KeyedTokens {
   }
 
   /** Used by the client alone, which thus has the code of license tokens in programs with a `LicenseKey` only. */
-  tokens(servers: Servers, now: () => Micros): Tokens {
+  tokens(server: Server, now: () => Micros): Tokens {
     const { tenant } = this;
     // `JSON.stringify` leaves an `undefined` tenant out.
-    return new LicenseTokens(servers, (machineId) => ({ license_key: this.#key, machine_id: machineId, tenant }), now);
+    return new LicenseTokens(server, (machineId) => ({ license_key: this.#key, machine_id: machineId, tenant }), now);
   }
 }

@@ -1,11 +1,11 @@
 /** License tokens: the client trades a license key for a short-lived token of one machine. */
 
 import { type Micros, SECOND } from "./core/clocks.js";
-import { parseObject, parseProblem, text, whole } from "./core/problem.js";
+import { parseObject, text, whole } from "./core/json.js";
+import { problemOf } from "./core/problem.js";
 import type { Response } from "./core/request.js";
-import { type Servers, TIMED_OUT } from "./servers.js";
-import { isToken, NoToken, type Tokens } from "./tokens.js";
-import { TransportError } from "./transport.js";
+import { type Server, TIMED_OUT, TransportError } from "./server.js";
+import { type Bearer, isToken, type Tokens } from "./tokens.js";
 
 const PATH = "/api/v1/licenses/token";
 /** The timeout of a request for a token in milliseconds. */
@@ -35,6 +35,8 @@ interface Slot {
   fetching: Promise<Token> | undefined;
   /** The time before which no replacement ahead of time is tried. */
   pauseUntil: Micros;
+  /** The number of tokens so far. */
+  generation: number;
 }
 
 /** A license token for each machine of a client. Times are readings of `now`, the clock that counts sleep. */
@@ -42,19 +44,26 @@ export class LicenseTokens implements Tokens {
   readonly #machines = new Map<string, Slot>();
 
   constructor(
-    private readonly servers: Servers,
+    private readonly server: Server,
     /** Returns the body of a request for a token of this machine. */
     private readonly body: (machineId: string) => Readonly<Record<string, unknown>>,
     private readonly now: () => Micros,
     private readonly timeout = TIMEOUT,
   ) {}
 
-  owner(machineId: string): string {
-    return machineId;
+  bearer(machineId: string): Bearer {
+    const slot = () => this.#slot(machineId);
+    return {
+      get generation() {
+        return slot().generation;
+      },
+      current: (method) => this.current(machineId).catch((error: unknown) => { throw forRequest(method, error); }),
+      replace: async (rejected) => rejected < slot().generation || this.refresh(machineId),
+    };
   }
 
   /**
-   * Returns the token of a machine. Throws `NoToken` and `TransportError`.
+   * Returns the token of a machine. Rejects with a `TransportError`, whose outcome may be the server's refusal.
    *
    * A token in the last fifth of its life is returned as well, and replaced in the background, so that no heartbeat waits
    * for the replacement.
@@ -100,13 +109,14 @@ export class LicenseTokens implements Tokens {
     if (answer.status !== 200) {
       const isRefusal = answer.status >= 400 && answer.status <= 499 && ![408, 429].includes(answer.status);
       if (isRefusal) slot.token = undefined;
-      throw new NoToken("the server gave no license token", { answer: explained(answer) });
+      throw new TransportError(explained(answer));
     }
     const members = parseObject(answer.body) ?? {};
-    const [line, seconds] = [text(members["token"]), whole(members["expires_in_seconds"])];
+    const [line, seconds] = [text(members["token"]), whole(members["expiresInSeconds"])];
     if (line === undefined || seconds === undefined || !isToken(line)) throw new TransportError("garbage");
     const life = seconds * SECOND;
     slot.token = { text: line, renewAt: began + life * 0.8, overAt: began + life };
+    slot.generation += 1;
     return slot.token;
   }
 
@@ -117,9 +127,9 @@ export class LicenseTokens implements Tokens {
     (timer as { unref?: () => void }).unref?.();
     const body = this.body(machineId);
     try {
-      return await this.servers.send({ method: "POST", path: PATH, body }, undefined, abort.signal, false);
+      return await this.server.send({ method: "POST", path: PATH, body }, undefined, abort.signal);
     } catch (error) {
-      throw abort.signal.aborted ? new TransportError("timeout", { cause: error }) : error;
+      throw abort.signal.aborted ? new TransportError("timeout", error) : error;
     } finally {
       clearTimeout(timer);
     }
@@ -134,7 +144,7 @@ export class LicenseTokens implements Tokens {
         if (fetching === undefined && now >= (token?.overAt ?? 0)) this.#machines.delete(name);
       }
     }
-    const slot: Slot = { token: undefined, fetching: undefined, pauseUntil: 0 };
+    const slot: Slot = { token: undefined, fetching: undefined, pauseUntil: 0, generation: 0 };
     this.#machines.set(machineId, slot);
     return slot;
   }
@@ -142,8 +152,15 @@ export class LicenseTokens implements Tokens {
 
 /** Adds the remedy to the server's refusal of a license token. */
 function explained(answer: Response): Response {
-  const code = parseProblem(answer)?.code;
-  const detail = code === undefined ? undefined : REMEDIES[code];
-  if (detail === undefined) return answer;
+  const problem = problemOf(answer);
+  const detail = REMEDIES[problem.code];
+  if (detail === undefined || !("type" in problem)) return answer;
   return { ...answer, body: JSON.stringify({ ...parseObject(answer.body), detail }) };
+}
+
+/** A refused license token refuses an acquire as well, but tells nothing of a session. */
+function forRequest(method: string, error: unknown): unknown {
+  if (!(error instanceof TransportError) || typeof error.outcome === "string" || method === "POST") return error;
+  const { status } = error.outcome;
+  return status === 408 || status === 429 || status >= 500 ? error : new TransportError("no-token", error);
 }

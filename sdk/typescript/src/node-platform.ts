@@ -1,34 +1,48 @@
 /// <reference types="node" />
-/** Node.js: the clocks, the end of the process, and the state directory. */
+/** Node.js: the clocks, and the end of the process. */
 
 import { uptime } from "node:os";
 
-import { clockFrom, monotonic, type Source, wall } from "./clock.js";
+import { type Clock, clockFrom, monotonic, type Source, wall } from "./clock.js";
 import type { Driver } from "./driver.js";
-import { NodeOpener } from "./node-opener.js";
 import type { Platform } from "./platform.js";
-import { REMEDIES } from "./remedies.js";
-import { takeSlot } from "./state-dir.js";
-import { FetchOpener } from "./stream-opener.js";
+import { explain } from "./remedies.js";
+
+/** The longest interval of a timer in milliseconds. */
+const INTERVAL_MAX = 2 ** 31 - 1;
 
 /** A program on Node.js. */
 export const node: Platform = {
-  clock: () => clockFrom(monotonic, wall, uptimeOfLinux()),
-  opener: (send, isOwn) => (isOwn ? new FetchOpener(send) : new NodeOpener()),
+  clock: () => (process.platform === "linux" ? clockWithUptime(monotonic, wall, () => uptime() * 1_000_000) : clockFrom(monotonic, wall)),
   attach: attachToProcess,
   report: (error) => process.emitWarning(error instanceof Error ? error : new Error(String(error))),
-  remedies: REMEDIES,
-  takeSlot: (stateDir, server, license, machineId) => takeSlot(stateDir, { server, license, machineId }),
+  explain,
+  wait: async (promise) => {
+    const alive = setInterval(() => undefined, INTERVAL_MAX);
+    try {
+      return await promise;
+    } finally {
+      clearInterval(alive);
+    }
+  },
 };
 
-function uptimeOfLinux(): Source | undefined {
-  return process.platform === "linux" ? () => uptime() * 1_000_000 : undefined;
+/** Returns a clock that measures sleep by the uptime, which includes sleep and which nobody sets. */
+export function clockWithUptime(monotonic: Source, wall: Source, uptime: Source): Clock {
+  let last = { mono: monotonic(), uptime: uptime() };
+  // The uptime is slow to read: a gap says when to look.
+  return clockFrom(monotonic, wall, (_, mono) => {
+    const now = { mono, uptime: uptime() };
+    const gap = now.uptime - last.uptime - (now.mono - last.mono);
+    last = now;
+    return gap;
+  });
 }
 
 /** A process that has nothing more to do gives its seats back, then ends. */
 function attachToProcess(driver: Driver): () => void {
   const end = () => {
-    if (driver.hasSeats) void driver.releaseAll();
+    if (driver.seats.size > 0) void driver.releaseAll();
   };
   process.on("beforeExit", end);
   return () => process.off("beforeExit", end);

@@ -1,4 +1,5 @@
-/** The part of the package for programs on Node.js alone. */
+/** The package on Node.js, with the parts for programs on Node.js alone. */
 
+export * from "./index.node.js";
 export { machineId } from "./machine-id.js";
 export { tokenFile } from "./token-file.js";

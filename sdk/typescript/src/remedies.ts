@@ -1,8 +1,25 @@
+import type { Failure } from "./core/request.js";
+import { DeniedError, OfflineError, type SeatkeeperError, SeatLostError } from "./errors.js";
+
+/** The failures of a server without a usable answer, in plain words. */
+const FAILURES: Readonly<Record<Failure, string>> = {
+  refused: "no connection",
+  certificate:
+    "the server's certificate was not accepted: trust its authority (Node.js: NODE_EXTRA_CA_CERTS), or correct the certificate's name and dates",
+  "reset-before-send": "the connection broke before the request was sent",
+  "reset-after-send": "the connection failed before the answer",
+  timeout: "no answer in time",
+  truncated: "the answer broke off",
+  garbage: "the answer is not one of a Seatkeeper server",
+  "no-token": "the token source has no token",
+  unavailable: "the server cannot answer now",
+};
+
 /**
  * What to do about a refusal by its code, about a server without an answer by the failure, and about a loss by its reason.
  * Pages load without these texts: [errors](../README.md#errors) has them for their authors.
  */
-export const REMEDIES: Readonly<Record<string, string>> = {
+const REMEDIES: Readonly<Record<string, string>> = {
   "devices-full": "let the user choose one of `devices`, and admit with `replace`",
   "license-expired": "renew the license; `problem.contactSupport` names the person to ask",
   "license-full": "pass `wait` to wait for a seat, or ask one of `holders` to end its program",
@@ -17,6 +34,9 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   "no-token": "check the function or the file that the token comes from",
   unavailable: "try again later, or raise `patience`",
 
+  released: "acquire another seat",
+  unconfirmed: "wait until the state of the seat is active again",
+
   deadline: "the client acquires again once the server answers; check the network",
   unauthorized: "the token may no longer use the license: ask its issuer",
   evicted: "ask the user before the program acquires again",
@@ -24,3 +44,24 @@ export const REMEDIES: Readonly<Record<string, string>> = {
   entitlement_ended: "renew the license",
   idle: "acquire again when the user is back; `activity` tells the server of work",
 };
+
+/** Says in the text of the error what happened in detail, and what its reader can do. */
+export function explain(error: SeatkeeperError): SeatkeeperError {
+  let told = error.message;
+  let subject = error.code;
+  if (error instanceof DeniedError) {
+    const wrong = error.errors.map(({ field, message }) => `${field} ${message}`).join(", ");
+    if (wrong !== "") told += ` (${wrong})`;
+  } else if (error instanceof OfflineError) {
+    subject = error.failure;
+    told = told.replace(error.failure, FAILURES[error.failure]);
+  } else if (error instanceof SeatLostError) {
+    subject = error.loss.reason;
+  }
+  const remedy = REMEDIES[subject];
+  const text = remedy === undefined ? told : `${told.replace(/\.$/, "")}. Remedy: ${remedy}`;
+  // The stack repeats the text.
+  if (error.stack !== undefined) error.stack = error.stack.replace(error.message, () => text);
+  error.message = text;
+  return error;
+}

@@ -1,45 +1,21 @@
 import type { Seats } from "./core/answer.js";
-import { SECOND } from "./core/clocks.js";
-import type { Loss, State } from "./core/state.js";
-import type { Driver } from "./driver.js";
-import { SeatkeeperError, SeatLostError } from "./errors.js";
-import type { Shared } from "./shared.js";
+import type { State } from "./core/state.js";
 
 /**
- * A seat of a license.
+ * A seat of a license, or a screen of a subscriber.
  *
  * A seat is given back by `release`, by `await using`, by the `close` of its client, by a page that goes away, and by a
  * Node.js process that has nothing more to do. After a crash the server frees the seat once the TTL has passed.
  */
-export class Seat {
-  readonly #abort = new AbortController();
-
-  /** Made by `License.acquire` alone. */
-  constructor(
-    private readonly key: number,
-    private readonly shared: Shared,
-    private readonly driver: Driver,
-  ) {
-    shared.listen((state) => {
-      if (state.kind === "lost") this.#abort.abort(this.#lost(state));
-      if (state.kind === "released") this.#abort.abort(RELEASED());
-    });
-  }
-
+export interface Seat extends AsyncDisposable {
   /** The state of this instant. */
-  get state(): State {
-    return this.shared.state(this.driver.clock().boot);
-  }
+  readonly state: State;
 
   /** True while the program may go on: see `check`. */
-  get isValid(): boolean {
-    return this.driver.clock().boot < this.shared.validUntil;
-  }
+  readonly isValid: boolean;
 
   /** Seconds until the deadline of this instant, with the sleep of the host counted; 0 without a valid seat. */
-  get remaining(): number {
-    return Math.max(0, this.shared.validUntil - this.driver.clock().boot) / SECOND;
-  }
+  readonly remaining: number;
 
   /**
    * Returns while the program may go on.
@@ -47,109 +23,45 @@ export class Seat {
    * Throws `SeatLostError` after a loss, and a `SeatkeeperError` with the code `unconfirmed` or `released` in the other
    * states without a seat.
    */
-  check(): void {
-    if (this.isValid) return;
-    const { state } = this;
-    if (state.kind === "lost") throw this.#lost(state);
-    if (state.kind === "released") throw RELEASED();
-    throw new SeatkeeperError("unconfirmed", "the seat is not confirmed: wait until its state is active again");
-  }
+  check(): void;
 
   /** Aborts at the first loss, with a `SeatLostError` as its reason, and at the release. */
-  get signal(): AbortSignal {
-    return this.#abort.signal;
-  }
+  readonly signal: AbortSignal;
 
   /**
    * Notes that the user does something. From the first call on, every heartbeat tells the server for how long the user did
    * nothing. A call sends nothing by itself, and is cheap.
    */
-  activity(): void {
-    this.driver.activity(this.key);
-  }
+  activity(): void;
 
   /** The id of the session, which changes when the seat is acquired again. */
-  get sessionId(): string | undefined {
-    return this.shared.session?.id;
-  }
+  readonly sessionId: string | undefined;
 
   /** The id of the license. */
-  get licenseId(): string | undefined {
-    return this.shared.session?.licenseId;
-  }
+  readonly licenseId: string | undefined;
 
   /** The seats in use and in total, at the time of the grant. */
-  get seats(): Seats | undefined {
-    return this.shared.session?.seats;
-  }
+  readonly seats: Seats | undefined;
 
   /**
    * The reason for which a seat of `perProcess` got a random instance id; `undefined` if all is well. The text begins with
    * `no-home`, `unusable`, `not-a-directory`, `foreign-owner`, `writable-by-others` or `no-free-slot`, and names the place.
    */
-  get warning(): string | undefined {
-    return this.shared.slot?.warning;
-  }
+  readonly warning?: string | undefined;
 
   /**
    * Tells `callback` the present state and every change; returns a function that ends this.
    *
    * An error of the callback is reported as a warning, and costs no seat. A deadline that merely moves is no change.
    */
-  onChange(callback: (state: State) => unknown): () => void {
-    return this.shared.listen((state) => {
-      queueMicrotask(() => {
-        try {
-          void Promise.resolve(callback(state)).catch(this.driver.report);
-        } catch (error) {
-          this.driver.report(error);
-        }
-      });
-    });
-  }
+  onChange(callback: (state: State) => unknown): () => void;
 
   /** Yields the present state and every change; ends after `released`, and after `lost` without `retry`. */
-  async *states(): AsyncGenerator<State, void, undefined> {
-    const told: State[] = [];
-    let wake: () => void = () => undefined;
-    const stop = this.shared.listen((state) => {
-      told.push(state);
-      wake();
-    });
-    try {
-      for (;;) {
-        const state = told.shift();
-        if (state === undefined) {
-          await this.driver.wait(new Promise<void>((resolve) => (wake = resolve)));
-          continue;
-        }
-        yield state;
-        if (state.kind === "released" || (state.kind === "lost" && !state.retry)) return;
-      }
-    } finally {
-      stop();
-    }
-  }
+  states(): AsyncGenerator<State, void, undefined>;
 
   /**
    * Gives the seat back, within two seconds. The promise is never rejected, and is true if the server confirmed.
    * Otherwise the seat is free one TTL after the last heartbeat at the latest. A second call has no effect.
    */
-  async release(): Promise<boolean> {
-    this.driver.release(this.key);
-    return (await this.driver.wait(this.shared.finished)) === "given-back";
-  }
-
-  #lost(loss: Loss): SeatLostError {
-    return new SeatLostError(loss, this.driver.remedies[loss.reason]);
-  }
-
-  /** Gives the seat back at the end of an `await using` block. */
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.release();
-  }
-}
-
-function RELEASED(): SeatkeeperError {
-  return new SeatkeeperError("released", "the seat is released: acquire another one");
+  release(): Promise<boolean>;
 }

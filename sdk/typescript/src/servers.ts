@@ -1,38 +1,30 @@
 import type { Call, Response } from "./core/request.js";
 import { SeatkeeperError } from "./errors.js";
-import type { Opened, StreamOpener } from "./stream-opener.js";
-import { Transport, TransportError } from "./transport.js";
+import { type Opened, type Server, TIMED_OUT, TransportError } from "./server.js";
 
-/** The reason of a signal that ends a request for lack of an answer. */
-export const TIMED_OUT = new Error("no answer in time");
-
-/** The servers of a client: equal nodes, of which one is in use until it does not serve. */
-export class Servers {
-  readonly #nodes: readonly Transport[];
+/** Several servers: equal nodes, of which one is in use until it does not serve. */
+export class Servers implements Server {
   #inUse = 0;
+  /** Aborts when another node is put in use. */
+  #moved = new AbortController();
 
-  /** Parses the addresses; throws `SeatkeeperError` with the code `misuse` if one is none. */
-  constructor(
-    urls: readonly string[],
-    send: typeof fetch,
-    readonly opener: StreamOpener,
-  ) {
-    if (urls.length === 0) throw new SeatkeeperError("misuse", "a client needs the address of a server");
-    this.#nodes = urls.map((url) => new Transport(url, send, opener));
+  /** Throws a `SeatkeeperError` with the code `misuse` without nodes. */
+  constructor(private readonly nodes: readonly Server[]) {
+    if (nodes.length === 0) throw new SeatkeeperError("misuse", "a client needs the address of a server");
   }
 
   /**
-   * Sends one request to the node in use and returns its response. Throws `TransportError`.
+   * Sends one request to the node in use and returns its response. Rejects with a `TransportError`.
    *
    * After a refused connection the next node gets the request. After another failure, or a 503 without `Retry-After`, the
    * next node gets the next request.
    */
-  async send(call: Call, token: string | undefined, signal: AbortSignal, keepalive: boolean): Promise<Response> {
-    let last: unknown = new TransportError("refused");
-    for (let tries = 0; tries < this.#nodes.length; tries += 1) {
+  async send(call: Call, token: string | undefined, signal: AbortSignal): Promise<Response> {
+    let last: unknown;
+    for (let tries = 0; tries < this.nodes.length; tries += 1) {
       const node = this.#inUse;
       try {
-        const response = await this.#nodes[node]!.send(call, token, signal, keepalive);
+        const response = await this.#node.send(call, token, signal);
         if (response.status === 503 && response.retryAfter === undefined) this.#leave(node);
         return response;
       } catch (error) {
@@ -40,29 +32,42 @@ export class Servers {
         // A request that the machine gave up tells nothing of the node.
         if (signal.aborted && signal.reason !== TIMED_OUT) break;
         this.#leave(node);
-        if (!(error instanceof TransportError) || error.failure !== "refused") break;
+        if (!(error instanceof TransportError) || error.outcome !== "refused") break;
       }
     }
     throw last;
   }
 
-  /** The number of the node in use. */
-  get inUse(): number {
-    return this.#inUse;
+  get isSharing(): boolean {
+    return this.#node.isSharing;
   }
 
-  /** Opens an event stream at the node in use. A failure leaves the node in use: the stream is a help alone. */
+  /**
+   * Opens an event stream at the node in use, until another one is. A failure leaves the node in use: the stream is a help
+   * alone.
+   */
   open(path: string, token: string, lastEventId: string | undefined, signal: AbortSignal): Promise<Opened> {
-    return this.#nodes[this.#inUse]!.open(path, token, lastEventId, signal);
+    const stream = new AbortController();
+    const end = () => stream.abort();
+    const moved = this.#moved.signal;
+    signal.addEventListener("abort", end, { signal: moved });
+    moved.addEventListener("abort", end, { signal });
+    return this.#node.open(path, token, lastEventId, stream.signal);
   }
 
-  /** Hands a call without a token to the browser; returns false if not. */
   beacon(call: Call): boolean {
-    return this.#nodes[this.#inUse]!.beacon(call);
+    return this.#node.beacon(call);
+  }
+
+  get #node(): Server {
+    return this.nodes[this.#inUse]!;
   }
 
   /** Puts the next node in use, unless another request has left `node` already. */
   #leave(node: number): void {
-    if (this.#inUse === node) this.#inUse = (node + 1) % this.#nodes.length;
+    if (this.#inUse !== node || this.nodes.length === 1) return;
+    this.#inUse = (node + 1) % this.nodes.length;
+    this.#moved.abort();
+    this.#moved = new AbortController();
   }
 }

@@ -1,42 +1,30 @@
 import type { Micros } from "./core/clocks.js";
-import type { Response } from "./core/request.js";
-import type { LicenseKey } from "./license-key.js";
-import type { Servers } from "./servers.js";
+import { TOKEN_TIMEOUT } from "./core/exchange.js";
+import { rejectedBy, type Server, TransportError } from "./server.js";
 
-/** A bearer token, a function that returns a fresh one, or a license key. */
-export type TokenSource = string | (() => string | Promise<string>) | WatchedToken | LicenseKey;
+/** A bearer token, a function that returns a fresh one, or a source that makes tokens by itself. */
+export type TokenSource = string | (() => string | Promise<string>) | TokenMaker;
 
-/** A function that returns a fresh bearer token, and knows whether there is another one. */
-export interface WatchedToken {
-  (): Promise<string>;
-  /** Settles with true if the next call may return another token than the last. */
-  hasChanged(): Promise<boolean>;
+/** A `LicenseKey`, or a file of `tokenFile`. */
+export interface TokenMaker {
+  /** Used by the client alone. `now` is the clock that counts sleep. */
+  tokens(server: Server, now: () => Micros): Tokens;
 }
 
-/** The token source has no token. */
-export class NoToken extends Error {
-  /** The server's answer to a request for a license token. */
-  readonly answer: Response | undefined;
-
-  constructor(message: string, options: ErrorOptions & { readonly answer?: Response } = {}) {
-    super(message, options);
-    this.answer = options.answer;
-  }
-}
-
-/** The tokens of a client, each under the name of its owner. */
+/** The tokens of a client. */
 export interface Tokens {
-  /** Returns the owner of the token for a seat of this machine. */
-  owner(machineId: string): string;
-  /** Returns the token of the moment; the first call fetches it. Throws `NoToken`. */
-  current(owner: string): Promise<string>;
-  /** Replaces a rejected token; returns false if none comes within `timeout` milliseconds. */
-  refresh(owner: string, timeout: number): Promise<boolean>;
+  /** Returns the token of a seat of this machine or device. */
+  bearer(holder: string): Bearer;
 }
 
-/** A source whose tokens the client asks its servers for. */
-export interface KeyedTokens {
-  tokens(servers: Servers, now: () => Micros): Tokens;
+/** A token that is replaced from time to time. */
+export interface Bearer {
+  /** The number of times that a fresh token came. */
+  readonly generation: number;
+  /** Returns the token of the moment for a request of this method. Rejects with a `TransportError`. */
+  current(method: string): Promise<string>;
+  /** Replaces the token of a generation, unless there is a later one; settles with false if none comes. */
+  replace(rejected: number): Promise<boolean>;
 }
 
 /** Returns true for one line of ASCII without spaces. */
@@ -44,61 +32,62 @@ export function isToken(line: string): boolean {
   return /^[\x21-\x7e]+$/.test(line);
 }
 
-/** The token of the moment, fetched once for all requests that need it. */
-export class TokenCache implements Tokens {
-  readonly #source: Exclude<TokenSource, LicenseKey>;
+/** The token of all seats of a client, fetched once for all requests that need it. */
+export class TokenCache implements Tokens, Bearer {
+  generation = 0;
+  readonly #source: Exclude<TokenSource, TokenMaker>;
+  readonly #timeout: number;
   #current: Promise<string> | undefined;
+  #refresh: Promise<boolean> | undefined;
 
-  constructor(source: Exclude<TokenSource, LicenseKey>) {
+  /** `timeout` is the time for a fresh token in milliseconds. */
+  constructor(source: Exclude<TokenSource, TokenMaker>, timeout = TOKEN_TIMEOUT / 1_000) {
     this.#source = source;
+    this.#timeout = timeout;
   }
 
-  /** Returns one name for all machines: they share the token. */
-  owner(): string {
-    return "";
+  bearer(): this {
+    return this;
   }
 
   async current(): Promise<string> {
-    const source = this.#source;
-    if (this.#current !== undefined && typeof source === "function" && "hasChanged" in source) {
-      const old = this.#current;
-      // The first request after the change waits for the new token; without a good one the old token stays.
-      if (await source.hasChanged()) this.#current = this.#fetch().catch(() => old);
-    }
-    this.#current ??= this.#fetch().catch((error: unknown) => {
+    this.#current ??= this.#fetch();
+    try {
+      return await this.#current;
+    } catch (error) {
       this.#current = undefined;
       throw error;
-    });
-    return this.#current;
+    }
   }
 
-  /** Replaces the token by a fresh one; returns false and keeps the old token if none comes within `timeout` milliseconds. */
-  async refresh(_owner: string, timeout: number): Promise<boolean> {
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const over = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new NoToken("the token source does not answer")), timeout);
-      // A token source alone keeps no Node.js process alive; browsers have no such notion.
-      (timer as { unref?: () => void }).unref?.();
-    });
+  /** Without a fresh token the old one stays. */
+  async replace(rejected: number): Promise<boolean> {
+    if (rejected < this.generation) return true;
+    this.#refresh ??= this.renew().finally(() => (this.#refresh = undefined));
+    return this.#refresh;
+  }
+
+  /** Fetches another token; returns false and keeps the old one if none comes in time. */
+  protected async renew(): Promise<boolean> {
+    const fresh = this.#fetch();
     try {
-      this.#current = Promise.resolve(await Promise.race([this.#fetch(), over]));
-      return true;
+      await Promise.race([fresh, rejectedBy(AbortSignal.timeout(this.#timeout))]);
     } catch {
       return false;
-    } finally {
-      clearTimeout(timer);
     }
+    this.#current = fresh;
+    this.generation += 1;
+    return true;
   }
 
   async #fetch(): Promise<string> {
-    let token: string;
+    let line: string;
     try {
-      token = typeof this.#source === "string" ? this.#source : await this.#source();
+      line = String(typeof this.#source === "string" ? this.#source : await this.#source()).trim();
     } catch (error) {
-      throw new NoToken("the token source failed", { cause: error });
+      throw new TransportError("no-token", error);
     }
-    const line = String(token).trim();
-    if (!isToken(line)) throw new NoToken("a token is one line of ASCII");
+    if (!isToken(line)) throw new TransportError("no-token");
     return line;
   }
 }

@@ -12,8 +12,8 @@ import { test } from "node:test";
 import { inspect } from "node:util";
 
 import { Client, OfflineError } from "../src/index.node.js";
+import { failureOf } from "../src/node-transport.js";
 import { TokenCache } from "../src/tokens.js";
-import { failureOf } from "../src/transport.js";
 
 const KEY = "CANARY-LICENSE-7f3a91-KEY9";
 const TOKEN = "canary.token.5be2c04d";
@@ -92,10 +92,10 @@ test("no output shows a license key, a token or a release code", async () => {
 });
 
 test("a token source that hangs is given up", async () => {
-  const tokens = new TokenCache(() => new Promise<string>(() => undefined));
+  const tokens = new TokenCache(() => new Promise<string>(() => undefined), 50);
   const alive = setInterval(() => undefined, 1_000);
   const began = Date.now();
-  assert.equal(await tokens.refresh("", 50), false);
+  assert.equal(await tokens.replace(0), false);
   assert.ok(Date.now() - began < 10_000);
   clearInterval(alive);
 });

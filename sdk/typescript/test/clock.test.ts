@@ -3,6 +3,7 @@ import { test } from "node:test";
 
 import { clockFrom } from "../src/clock.js";
 import { SECOND } from "../src/core/clocks.js";
+import { clockWithUptime } from "../src/node-platform.js";
 
 /** Three sources that a test sets, in seconds. */
 function sources() {
@@ -11,7 +12,7 @@ function sources() {
 
 test("clock: a sleep is counted by the uptime", () => {
   const at = sources();
-  const clock = clockFrom(
+  const clock = clockWithUptime(
     () => at.mono * SECOND,
     () => at.wall * SECOND,
     () => at.uptime * SECOND,
@@ -31,7 +32,7 @@ test("clock: a sleep is counted by the uptime", () => {
 
 test("clock: a sleep whose end sets the wall clock back is counted by the uptime", () => {
   const at = sources();
-  const clock = clockFrom(
+  const clock = clockWithUptime(
     () => at.mono * SECOND,
     () => at.wall * SECOND,
     () => at.uptime * SECOND,
@@ -44,7 +45,7 @@ test("clock: a sleep whose end sets the wall clock back is counted by the uptime
 
 test("clock: a wall clock that is set is no sleep where there is an uptime", () => {
   const at = sources();
-  const clock = clockFrom(
+  const clock = clockWithUptime(
     () => at.mono * SECOND,
     () => at.wall * SECOND,
     () => at.uptime * SECOND,

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 import { Client, OfflineError, SeatkeeperError, SeatLostError } from "../src/index.node.js";
 import { tokenFile } from "../src/node.js";
-import { TokenCache } from "../src/tokens.js";
+import { Transport } from "../src/transport.js";
 import { GRANT, type Reply, scripted } from "./scripted.js";
 
 async function errorOf(url: string): Promise<SeatkeeperError> {
@@ -73,15 +73,15 @@ test("a token file that changes is read before the server rejects the old token"
     renameSync(join(folder, "fresh"), path);
   };
   write("first\n");
-  const tokens = new TokenCache(tokenFile(path));
-  assert.equal(await tokens.current(), "first");
+  const tokens = tokenFile(path).tokens(new Transport("http://127.0.0.1:1"), () => 0).bearer("m");
+  assert.equal(await tokens.current("POST"), "first");
   for (const [text, wanted] of [["second", "second"], ["no token at all", "second"], ["third", "third"]] as const) {
     write(text);
     // The client looks at the file once per second at most.
-    for (const end = performance.now() + 1_100; performance.now() < end; await sleep(50)) await tokens.current();
-    assert.equal(await tokens.current(), wanted);
+    for (const end = performance.now() + 1_100; performance.now() < end; await sleep(50)) await tokens.current("POST");
+    assert.equal(await tokens.current("POST"), wanted);
   }
   rmSync(path);
   await sleep(1_100);
-  assert.equal(await tokens.current(), "third");
+  assert.equal(await tokens.current("POST"), "third");
 });

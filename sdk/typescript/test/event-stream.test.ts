@@ -6,7 +6,7 @@ import { setImmediate as turn } from "node:timers/promises";
 
 import { SECOND } from "../src/core/clocks.js";
 import { EventStream } from "../src/event-stream.js";
-import type { Opened } from "../src/stream-opener.js";
+import type { Opened } from "../src/server.js";
 
 const SESSION = "0198a0aa-0000-7000-8000-000000000001";
 const END = `id: 4-ended\nevent: evicted\ndata: {"session_id":"${SESSION}","reason":"evicted","by":{"session_id":"x","device_type":"tv","device_name":"Sofa"}}\n\n`;
@@ -29,7 +29,7 @@ class Connection {
   }
 
   async answer(status: number, type = "text/event-stream"): Promise<void> {
-    this.resolve({ status, type, pieces: this.#pieces() });
+    this.resolve({ status, type, read: () => this.#read() });
     await turn();
   }
 
@@ -45,13 +45,10 @@ class Connection {
     await turn();
   }
 
-  async *#pieces(): AsyncGenerator<Uint8Array> {
-    for (;;) {
-      if (this.#queue.length === 0) await new Promise((resolve) => (this.#push = resolve));
-      const piece = this.#queue.shift();
-      if (piece === undefined) return;
-      yield new TextEncoder().encode(piece);
-    }
+  async #read(): Promise<Uint8Array | undefined> {
+    if (this.#queue.length === 0) await new Promise((resolve) => (this.#push = resolve));
+    const piece = this.#queue.shift();
+    return piece === undefined ? undefined : new TextEncoder().encode(piece);
   }
 }
 
@@ -65,7 +62,6 @@ class Desk {
   readonly ends: [string, string | undefined][] = [];
   readonly stream = new EventStream(SESSION, {
     now: () => this.now,
-    random: () => this.random,
     token: () => Promise.resolve(this.token),
     open: (token, lastEventId, signal) =>
       new Promise((resolve, reject) => {
@@ -74,6 +70,10 @@ class Desk {
     ended: (reason, by) => this.ends.push([reason, by]),
     heard: () => (this.heard += 1),
   });
+
+  constructor() {
+    Math.random = () => this.random;
+  }
 
   async advance(seconds: number): Promise<void> {
     this.now += seconds * SECOND;
@@ -104,17 +104,19 @@ test("event stream: an end is told with its reason and its cause", async () => {
 
 test("event stream: characters of several bytes arrive in any pieces", async () => {
   const desk = new Desk();
-  const bytes = new TextEncoder().encode(END.replace("Sofa", "Ann’s Sofa"));
+  let bytes: Uint8Array = new TextEncoder().encode(END.replace("Sofa", "Ann’s Sofa"));
   const opened: Opened = {
     status: 200,
     type: "text/event-stream",
-    pieces: (async function* () {
-      for (const byte of bytes) yield Uint8Array.of(byte);
-    })(),
+    read: async () => {
+      const [byte, ...rest] = bytes;
+      bytes = Uint8Array.from(rest);
+      return byte === undefined ? undefined : Uint8Array.of(byte);
+    },
   };
   const ends: (string | undefined)[] = [];
   const stream = new EventStream(SESSION, {
-    ...{ now: () => desk.now, random: () => 0.5, token: async () => "t", heard: () => undefined },
+    ...{ now: () => desk.now, token: async () => "t", heard: () => undefined },
     open: async () => opened,
     ended: (_, by) => ends.push(by),
   });

@@ -8,8 +8,7 @@ import { inspect } from "node:util";
 import { SECOND } from "../src/core/clocks.js";
 import { Client, DeniedError, LicenseKey, OfflineError } from "../src/index.node.js";
 import { LicenseTokens } from "../src/license-tokens.js";
-import { Servers } from "../src/servers.js";
-import { FetchOpener } from "../src/stream-opener.js";
+import { NodeTransport } from "../src/node-transport.js";
 import { type Arrived, GRANT, type Reply, scripted } from "./scripted.js";
 
 const KEY = "CAD-2030-KEY";
@@ -131,8 +130,8 @@ async function underClock(delay: number, timeout?: number) {
     return { status: 200, body: { token: `t${earlier + 1}`, expires_in_seconds: LIFE }, delay };
   });
   const clock = { seconds: 50 };
-  const servers = new Servers([server.url], fetch, new FetchOpener(fetch));
-  const tokens = new LicenseTokens(servers, (machine) => ({ license_key: KEY, machine_id: machine }), () => clock.seconds * SECOND, timeout);
+  const transport = new NodeTransport(server.url, fetch);
+  const tokens = new LicenseTokens(transport, (machine) => ({ license_key: KEY, machine_id: machine }), () => clock.seconds * SECOND, timeout);
   return { server, clock, tokens };
 }
 

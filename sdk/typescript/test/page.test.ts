@@ -5,13 +5,12 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { type Now, SECOND } from "../src/core/clocks.js";
-import { licenseDoor } from "../src/core/door.js";
-import { PATIENCE } from "../src/core/plan.js";
+import { licenseDoor, PATIENCE_SECONDS } from "../src/core/door.js";
 import { Driver } from "../src/driver.js";
-import { attachToPage, type Host } from "../src/page.js";
-import { Servers } from "../src/servers.js";
-import type { Shared } from "../src/shared.js";
-import { FetchOpener } from "../src/stream-opener.js";
+import type { Hold } from "../src/hold.js";
+import { attachToPage, type Host, page as platform } from "../src/page.js";
+import { TokenCache } from "../src/tokens.js";
+import { Transport } from "../src/transport.js";
 import { GRANT, type Scripted, scripted } from "./scripted.js";
 
 const SESSIONS = "/api/v1/licenses/sessions";
@@ -24,7 +23,7 @@ class Page {
   readonly document = Object.assign(new EventTarget(), { visibilityState: "visible" as DocumentVisibilityState });
   readonly driver: Driver;
   readonly detach: () => void;
-  shared!: Shared;
+  hold!: Hold;
   #ahead = 0;
 
   private constructor(readonly server: Scripted) {
@@ -32,10 +31,11 @@ class Page {
       const mono = Math.floor(performance.now() * 1_000) + this.#ahead;
       return { mono, boot: mono, wall: mono };
     };
-    const servers = new Servers([server.url], fetch, new FetchOpener(fetch));
-    this.driver = new Driver(now, servers, "t", (error) => assert.fail(String(error)), true);
-    const host = Object.assign(this.window, { document: this.document });
-    this.detach = attachToPage(this.driver, host as unknown as Host);
+    const report = (error: unknown) => assert.fail(String(error));
+    const host = { ...platform, report };
+    this.driver = new Driver(host, now, new Transport(server.url), new TokenCache("t"), true);
+    const window = Object.assign(this.window, { document: this.document });
+    this.detach = attachToPage(this.driver, window as unknown as Host);
   }
 
   static async open(grant: Record<string, unknown> = {}): Promise<Page> {
@@ -45,15 +45,15 @@ class Page {
       (stream) => stream.send(":\n\n"),
     );
     const page = new Page(server);
-    const door = licenseDoor({ licenseKey: "K", machineId: "m" });
-    page.shared = page.driver.start({ door, patience: PATIENCE }).shared;
+    const door = licenseDoor("K", { machineId: "m" });
+    page.hold = page.driver.start({ door, wait: 0, patience: PATIENCE_SECONDS * SECOND });
     while (page.state === "acquiring") await sleep(5);
     await server.stream(0);
     return page;
   }
 
   get state(): string {
-    return this.shared.state(this.driver.clock().boot).kind;
+    return this.hold.state.kind;
   }
 
   turn(type: "pagehide" | "pageshow", persisted: boolean): void {
@@ -108,10 +108,10 @@ test("page: a page that closes gives its seat back by a beacon", async () => {
   const body = { session_id: GRANT.session_id, release_code: "c0de" };
   assert.deepEqual(beacons, [[`${page.server.url}${SESSIONS}/release`, JSON.stringify(body)]]);
   assert.equal(page.state, "released");
-  assert.equal(await page.shared.finished, "unconfirmed");
+  assert.equal(await page.hold.finished, "unconfirmed");
   await stream.closed;
   await sleep(150);
-  assert.deepEqual([page.server.arrived(RELEASE), page.server.arrived(BEAT), page.driver.hasSeats], [[], [], false]);
+  assert.deepEqual([page.server.arrived(RELEASE), page.server.arrived(BEAT), page.driver.seats.size], [[], [], 0]);
   await page.close();
 });
 
@@ -124,7 +124,7 @@ for (const [what, taken, grant] of [
   test(`page: a page that closes and ${what} sends a release`, async () => {
     const page = await Page.open(grant);
     const beacons = await withBeacons(taken, async () => page.turn("pagehide", false));
-    assert.equal(await page.shared.finished, "given-back");
+    assert.equal(await page.hold.finished, "given-back");
     assert.equal(page.server.arrived(RELEASE).length, 1);
     assert.equal(beacons.length, taken === false ? 1 : 0);
     await page.close();

@@ -98,7 +98,10 @@ test("a full license is denied, and a wait gets the seat", options, async () => 
   await assert.rejects(license.acquire({ machineId: "second" }), (error) => {
     assert.ok(error instanceof DeniedError);
     assert.equal(error.code, "license-full");
-    assert.deepEqual(error.holders, [{ machineId: "first", instanceId: undefined }]);
+    assert.deepEqual(
+      error.holders.map(({ machineId, instanceId }) => [machineId, instanceId]),
+      [["first", undefined]],
+    );
     return true;
   });
   const waiting = license.acquire({ machineId: "second", wait: 30 });

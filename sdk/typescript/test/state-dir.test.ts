@@ -9,8 +9,7 @@ import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { test, type TestContext } from "node:test";
 
-import { Client, DeniedError, SeatkeeperError } from "../src/index.node.js";
-import { Client as PageClient } from "../src/index.js";
+import { Client, DeniedError } from "../src/index.node.js";
 import type { Slot } from "../src/slot.js";
 import { defaultBase, directoryName, readInstanceId, takeSlot } from "../src/state-dir.js";
 import { GRANT, scripted } from "./scripted.js";
@@ -357,12 +356,6 @@ test("a denied acquire, an aborted one and a closed client leave the slot", asyn
   server.close();
   const [directory] = fs.readdirSync(place.base);
   assert.deepEqual(fs.readdirSync(join(place.base, directory!)), ["slot-1.lock"]);
-});
-
-test("a page has no state directory", async () => {
-  const client = new PageClient("http://127.0.0.1:1", { token: "t" });
-  const acquire = client.license("K").acquire({ machineId: "m", perProcess: true });
-  await assert.rejects(acquire, (error) => error instanceof SeatkeeperError && error.code === "misuse");
 });
 
 test(

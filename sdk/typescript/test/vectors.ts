@@ -5,10 +5,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
 import { MILLISECOND, type Micros, NEVER, type Now, SECOND } from "../src/core/clocks.js";
-import { type ClientProgram, deviceDoor, type DeviceType, type Door, licenseDoor } from "../src/core/door.js";
-import type { Action, Event, Finish } from "../src/core/events.js";
+import { type ClientProgram, deviceDoor, type DeviceType, type Door, licenseDoor, PATIENCE_SECONDS, type Plan } from "../src/core/door.js";
+import type { Event, Finish, Host } from "../src/core/events.js";
 import { Machine } from "../src/core/machine.js";
-import { PATIENCE, type Plan } from "../src/core/plan.js";
 import type { Failure, Request, Response } from "../src/core/request.js";
 
 type Json = Record<string, unknown>;
@@ -117,6 +116,11 @@ class Clocks {
   }
 }
 
+/** Returns the body of the request as the driver sends it. */
+function asSent({ body }: Request): unknown {
+  return body === undefined ? undefined : JSON.parse(JSON.stringify(body));
+}
+
 /** Plays one vector. */
 export function playVector(vector: Vector): void {
   only(vector, "name", "jitter", "given", "steps");
@@ -152,9 +156,7 @@ class Player {
   constructor(vector: Vector) {
     this.#isDevice = vector.given?.["device"] !== undefined;
     this.#jitters = [vector.jitter ?? 0.5].flat();
-    const [machine, actions] = Machine.start(planOf(vector.given ?? {}), this.#clocks.now());
-    this.#machine = machine;
-    this.#carryOut(actions);
+    this.#machine = new Machine(planOf(vector.given ?? {}), this.#host(), this.#clocks.now());
   }
 
   play(verb: string, argument: unknown): void {
@@ -169,7 +171,7 @@ class Player {
         return this.#answer(argument as Answer);
       case "fail":
         assert.ok(FAILURES.includes(argument as string), `no failure: ${argument}`);
-        return this.#step({ kind: "failed", request: this.#landed(), failure: argument as Failure });
+        return this.#step({ kind: "over", request: this.#landed(), outcome: argument as Failure });
       case "cancelled":
         assert.ok(this.#expected !== undefined, "no request is expected");
         return assert.equal(this.#cancelled.includes(this.#expected), argument);
@@ -241,7 +243,7 @@ class Player {
     assert.equal(request.method, expect.method);
     assert.equal(request.path, withIds(expect.path));
     if (expect.json === undefined) assert.equal(request.body !== undefined, request.method === "POST", "a body");
-    else assert.deepEqual(request.body, JSON.parse(withIds(JSON.stringify(expect.json))));
+    else assert.deepEqual(asSent(request), JSON.parse(withIds(JSON.stringify(expect.json))));
     assert.equal(request.isOpen !== true, expect.bearer ?? true, "a bearer token");
     if (expect.at !== undefined) assert.equal(milliseconds(at), milliseconds(span(expect.at)), "time of the request");
     if (expect.timeout !== undefined) {
@@ -254,7 +256,7 @@ class Player {
     only(answer, "status", "retry_after", "json", "text");
     const body = answer.json === undefined ? (answer.text ?? "") : withIds(JSON.stringify(answer.json));
     const response: Response = { status: answer.status, retryAfter: answer.retry_after, body };
-    this.#step({ kind: "answered", request: this.#landed(), response });
+    this.#step({ kind: "over", request: this.#landed(), outcome: response });
   }
 
   #wall(jump: string): void {
@@ -294,7 +296,7 @@ class Player {
     let atOnce = 0;
     for (;;) {
       const timesOut = this.#flight?.timesOut ?? NEVER;
-      const upcoming = Math.min(this.#machine.wakeAt ?? NEVER, timesOut);
+      const upcoming = Math.min(this.#machine.wakeAt, timesOut);
       if (upcoming > end) break;
       atOnce = upcoming <= this.#clocks.boot ? atOnce + 1 : 0;
       assert.ok(atOnce < STEPS_AT_ONCE_MAX, "the machine asks for time that has passed");
@@ -302,7 +304,7 @@ class Player {
       if (this.#flight !== undefined && timesOut === upcoming) {
         const { request } = this.#flight;
         this.#flight = undefined;
-        this.#step({ kind: "failed", request, failure: "timeout" });
+        this.#step({ kind: "over", request, outcome: "timeout" });
       } else {
         this.#step({ kind: "tick" });
       }
@@ -325,38 +327,31 @@ class Player {
   #step(event: Event): void {
     const jitter = this.#jitters[this.#steps % this.#jitters.length] ?? NaN;
     this.#steps += 1;
-    this.#carryOut(this.#machine.step(event, this.#clocks.now(), jitter));
+    const isChanged = this.#machine.step(event, this.#clocks.now(), jitter);
     const state = this.#machine.state(this.#clocks.boot);
     if (state.kind === "active") assert.ok(this.#clocks.boot < state.until, "active after the deadline");
+    if (isChanged) this.#told.push(state.kind);
+    if (this.#machine.finish === undefined) return;
+    assert.equal(this.#finish, undefined, "a second end");
+    this.#finish = this.#machine.finish;
   }
 
-  #carryOut(actions: readonly Action[]): void {
-    for (const action of actions) {
-      switch (action.kind) {
-        case "send": {
-          assert.equal(this.#flight, undefined, "a second request in flight");
-          const { request } = action;
-          this.#flight = { request: request.id, timesOut: this.#clocks.boot + request.timeout };
-          this.#sent.push({ request, at: this.#clocks.boot - this.#clocks.began });
-          break;
-        }
-        case "cancel":
-          if (this.#flight?.request === action.request) this.#flight = undefined;
-          this.#cancelled.push(action.request);
-          break;
-        case "refresh-token":
-          assert.ok(!this.#refreshAsked, "a second refresh");
-          this.#refreshAsked = true;
-          break;
-        case "tell":
-          this.#told.push(action.state.kind);
-          break;
-        case "finish":
-          assert.equal(this.#finish, undefined, "a second end");
-          this.#finish = action.finish;
-          break;
-      }
-    }
+  #host(): Host {
+    return {
+      send: (request) => {
+        assert.equal(this.#flight, undefined, "a second request in flight");
+        this.#flight = { request: request.id, timesOut: this.#clocks.boot + request.timeout };
+        this.#sent.push({ request, at: this.#clocks.boot - this.#clocks.began });
+      },
+      cancel: (request) => {
+        if (this.#flight?.request === request) this.#flight = undefined;
+        this.#cancelled.push(request);
+      },
+      refreshToken: () => {
+        assert.ok(!this.#refreshAsked, "a second refresh");
+        this.#refreshAsked = true;
+      },
+    };
   }
 }
 
@@ -368,8 +363,8 @@ function planOf(given: Record<string, unknown>): Plan {
   const patience = text("patience");
   return {
     door: doorOf(given),
-    wait: wait === undefined ? undefined : wait === "forever" ? NEVER : span(wait),
-    patience: patience === undefined ? PATIENCE : span(patience),
+    wait: wait === undefined ? 0 : wait === "forever" ? NEVER : span(wait),
+    patience: patience === undefined ? PATIENCE_SECONDS * SECOND : span(patience),
   };
 }
 
@@ -379,22 +374,16 @@ function doorOf(given: Record<string, unknown>): Door {
   if (device !== undefined) {
     only(device, "device_id", "device_type", "device_name", "session_id", "replace_session_id");
     const named = JSON.parse(withIds(JSON.stringify(device))) as typeof device;
-    return deviceDoor({
-      deviceId: named["device_id"]!,
-      deviceType: named["device_type"] as DeviceType,
-      deviceName: named["device_name"],
-      session: named["session_id"],
-      replaces: named["replace_session_id"],
-    });
+    const [deviceId, deviceType] = [named["device_id"]!, named["device_type"] as DeviceType];
+    return deviceDoor({ deviceId, deviceType, deviceName: named["device_name"] }, named["session_id"], named["replace_session_id"]);
   }
-  return licenseDoor({
-    licenseKey: text("license_key") ?? "K",
+  const holder = {
     machineId: text("machine_id") ?? "m",
     instanceId: text("instance_id"),
     userAgent: text("user_agent"),
     metadata: given["metadata"] as Json | undefined,
-    client: given["client"] as ClientProgram | undefined,
-  });
+  };
+  return licenseDoor(text("license_key") ?? "K", holder, given["client"] as ClientProgram | undefined);
 }
 
 /** The generator of jitter that `sdk/vectors/README.md` defines. */
@@ -446,21 +435,22 @@ export function playFleet(fleet: Fleet): void {
 function fleetRequests(fleet: Fleet, number: number): Micros[] {
   const random = new SplitMix64(fleet.seed + number);
   const clocks = new Clocks();
-  const plan: Plan = { door: licenseDoor({ licenseKey: "K", machineId: `m${number}` }), patience: PATIENCE };
+  const plan: Plan = { door: licenseDoor("K", { machineId: `m${number}` }), wait: 0, patience: PATIENCE_SECONDS * SECOND };
   const [from, to, end] = [fleet.outage_from, fleet.outage_to, fleet.until].map((at) => clocks.began + span(at));
   const body = JSON.stringify({ ...fleet.grant, session_id: SESSION });
-  let [machine, actions] = Machine.start(plan, clocks.now());
   let flight: { request: Request; arrives: Micros } | undefined;
   const sent: Micros[] = [];
+  const send = (request: Request) => {
+    assert.equal(flight, undefined, "a second request in flight");
+    sent.push(clocks.boot - clocks.began);
+    flight = { request, arrives: clocks.boot + ROUND_TRIP };
+  };
+  const cancel = () => (flight = undefined);
+  const refreshToken = () => assert.fail("a token is asked for");
+  const machine = new Machine(plan, { send, cancel, refreshToken }, clocks.now());
   for (let step = 0; step < FLEET_STEPS_MAX; step += 1) {
-    for (const action of actions) {
-      if (action.kind !== "send") continue;
-      assert.equal(flight, undefined, "a second request in flight");
-      sent.push(clocks.boot - clocks.began);
-      flight = { request: action.request, arrives: clocks.boot + ROUND_TRIP };
-    }
     const arrives = flight?.arrives ?? NEVER;
-    const upcoming = Math.min(arrives, machine.wakeAt ?? NEVER);
+    const upcoming = Math.min(arrives, machine.wakeAt);
     if (upcoming > end!) {
       assert.equal(machine.state(clocks.boot).kind, fleet.state, `holder ${number}`);
       return sent;
@@ -474,15 +464,15 @@ function fleetRequests(fleet: Fleet, number: number): Micros[] {
       event =
         upcoming >= from! && upcoming < to!
           ? outageOf(fleet.outage, id)
-          : { kind: "answered", request: id, response: { status, body } };
+          : { kind: "over", request: id, outcome: { status, body } };
     }
-    actions = machine.step(event, clocks.now(), random.draw());
+    machine.step(event, clocks.now(), random.draw());
   }
   return assert.fail(`holder ${number} goes round in circles`);
 }
 
 function outageOf(outage: string, request: number): Event {
-  if (outage === "refused") return { kind: "failed", request, failure: "refused" };
+  if (outage === "refused") return { kind: "over", request, outcome: "refused" };
   assert.equal(outage, "503", "outage");
-  return { kind: "answered", request, response: { status: 503, retryAfter: 1, body: "" } };
+  return { kind: "over", request, outcome: { status: 503, retryAfter: 1, body: "" } };
 }

@@ -6,7 +6,7 @@ export type Micros = number;
 export const MILLISECOND: Micros = 1_000;
 export const SECOND: Micros = 1_000_000;
 /** The end of time: a deadline that never passes. */
-export const NEVER: Micros = Number.POSITIVE_INFINITY;
+export const NEVER: Micros = Infinity;
 
 /** One reading of the three clocks; each clock has an origin of its own. */
 export interface Now {
@@ -23,23 +23,10 @@ const SLEEP_GAP = 2 * SECOND;
 
 /** Returns true if the host slept between `earlier` and `now`. */
 export function sleptSince(now: Now, earlier: Now): boolean {
-  const boot = Math.max(0, now.boot - earlier.boot);
-  const mono = Math.max(0, now.mono - earlier.mono);
-  return boot - mono > SLEEP_GAP;
+  return now.boot - earlier.boot - (now.mono - earlier.mono) > SLEEP_GAP;
 }
 
-/** Returns the part of `span` that `factor` stands for, to the nearest microsecond. */
-export function part(span: Micros, factor: number): Micros {
-  return Math.round(span * factor);
-}
-
-/** Returns the point of `low..high` that the random number `jitter` stands for. */
-export function between(low: number, high: number, jitter: number): number {
-  return low + (high - low) * jitter;
-}
-
-/** Returns the earliest of the points that are given; `undefined` if none is. */
-export function earliest(...points: (Micros | undefined)[]): Micros | undefined {
-  const given = points.filter((point) => point !== undefined);
-  return given.length === 0 ? undefined : Math.min(...given);
+/** Returns the part of `span` between `low` and `high` that the random number `jitter` stands for. */
+export function jittered(span: Micros, low: number, high: number, jitter: number): Micros {
+  return Math.round(span * (low + (high - low) * jitter));
 }

@@ -1,11 +1,25 @@
 /** The API through which a machine holds its seat. */
 
+import type { Micros } from "./clocks.js";
+
+/** The request of a holder: a seat, and how long to try. */
+export interface Plan {
+  readonly door: Door;
+  /** How long to ask again while every seat is in use: zero takes the first denial as final. */
+  readonly wait: Micros;
+  /** How long to try a server that does not answer; a longer `wait` prevails. */
+  readonly patience: Micros;
+}
+
+/** The default of `Plan.patience` in seconds. */
+export const PATIENCE_SECONDS = 10;
+
 /** The holder of a seat, and the API of that kind of seat. */
 export interface Door {
   readonly api: "licenses" | "devices";
   /** The machine or the device: license tokens are issued for one machine. */
   readonly holder: string;
-  /** The body of the first acquire. */
+  /** The body of the first acquire; a member that is `undefined` is not sent. */
   readonly body: Readonly<Record<string, unknown>>;
   /** The kind of problem of a denial for want of a seat. */
   readonly full: string;
@@ -20,59 +34,39 @@ export interface ClientProgram {
 
 /** The holder of a seat of a license. */
 export interface LicenseHolder {
-  readonly licenseKey: string;
+  /** A name of this machine that stays the same. */
   readonly machineId: string;
-  /** The process on the machine, for licenses that count processes. */
+  /** A name of this process, for licenses that count processes. */
   readonly instanceId?: string | undefined;
-  /** The program's name for itself, for the audit log. */
+  /** The program's name for itself, for the audit log; prevails over the client's `application`. */
   readonly userAgent?: string | undefined;
-  /** An object of the program's own, for the audit log. */
+  /** An object of the program's own, for the audit log: at most 4 KiB. */
   readonly metadata?: Readonly<Record<string, unknown>> | undefined;
-  readonly client?: ClientProgram | undefined;
 }
 
-/** Returns the door of a license's seat. */
-export function licenseDoor(holder: LicenseHolder): Door {
-  const { licenseKey, machineId, instanceId, userAgent, metadata, client } = holder;
-  const body = given({
-    license_key: licenseKey,
-    machine_id: machineId,
-    instance_id: instanceId,
-    user_agent: userAgent,
-    metadata,
-    client: client && given({ ...client }),
-  });
+/** Returns the door of a seat of the license with this key. */
+export function licenseDoor(key: string, holder: LicenseHolder, client?: ClientProgram): Door {
+  const { machineId, instanceId, userAgent, metadata } = holder;
+  const body = { license_key: key, machine_id: machineId, instance_id: instanceId, user_agent: userAgent, metadata, client };
   return { api: "licenses", holder: machineId, body, full: "license-full" };
 }
 
 /** The type of a device. */
 export type DeviceType = "mobile" | "tv" | "browser" | "tablet";
 
-/** A device of a subscriber. */
-export interface DeviceHolder {
+/** A device of the subscriber whom the client's token names. */
+export interface DeviceIdentity {
+  /** A name of this device that stays the same. */
   readonly deviceId: string;
   readonly deviceType: DeviceType;
-  /** The owner's name for the device. */
+  /** The owner's name for the device, shown to the owner's other devices. */
   readonly deviceName?: string | undefined;
-  /** The device's last session, if the program remembers one. */
-  readonly session?: string | undefined;
-  /** The session that may end if every screen is in use. */
-  readonly replaces?: string | undefined;
 }
 
-/** Returns the door of a device's screen. */
-export function deviceDoor({ deviceId, deviceType, deviceName, session, replaces }: DeviceHolder): Door {
-  const body = given({
-    device_id: deviceId,
-    device_type: deviceType,
-    device_name: deviceName,
-    session_id: session,
-    replace_session_id: replaces,
-  });
+/** Returns the door of a device's screen, with the device's last session and the session that may end for the new one. */
+export function deviceDoor(device: DeviceIdentity, session: string | undefined, replaces: string | undefined): Door {
+  const { deviceId, deviceType, deviceName } = device;
+  const named = { device_id: deviceId, device_type: deviceType, device_name: deviceName };
+  const body = { ...named, session_id: session, replace_session_id: replaces };
   return { api: "devices", holder: deviceId, body, full: "devices-full" };
-}
-
-/** Returns the members with a value. */
-function given(members: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }

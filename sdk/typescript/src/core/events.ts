@@ -1,5 +1,4 @@
 import type { Failure, Request, Response } from "./request.js";
-import type { State } from "./state.js";
 
 /** An event that moves the machine. */
 export type Event =
@@ -7,10 +6,8 @@ export type Event =
   | { readonly kind: "tick" }
   /** The host woke, or its network came back. */
   | { readonly kind: "wake" }
-  /** A request was answered. */
-  | { readonly kind: "answered"; readonly request: number; readonly response: Response }
-  /** A request got no response. */
-  | { readonly kind: "failed"; readonly request: number; readonly failure: Failure }
+  /** A request was answered, or got no response. */
+  | { readonly kind: "over"; readonly request: number; readonly outcome: Response | Failure }
   /** The token source gave a fresh token. */
   | { readonly kind: "token-ready" }
   /** The token source has no fresh token. */
@@ -36,15 +33,12 @@ export interface SessionEnd {
  */
 export type Finish = "given-back" | "unconfirmed";
 
-/** An action for the driver, to be carried out in the order of the list. */
-export type Action =
-  /** Send the request, and report its outcome. */
-  | { readonly kind: "send"; readonly request: Request }
-  /** Abort the request. The machine ignores a late outcome. */
-  | { readonly kind: "cancel"; readonly request: number }
-  /** Replace the rejected token, then report `token-ready` or `token-failed`. */
-  | { readonly kind: "refresh-token" }
-  /** Tell the program its new state. A deadline that merely moved is not told. */
-  | { readonly kind: "tell"; readonly state: State }
-  /** The release is over; the machine sends nothing more. */
-  | { readonly kind: "finish"; readonly finish: Finish };
+/** The driver of a machine. The machine calls these functions within a step, so they must not step it. */
+export interface Host {
+  /** Sends the request, and reports its outcome as an event. */
+  send(request: Request): void;
+  /** Aborts the request. The machine ignores a late outcome. */
+  cancel(request: number): void;
+  /** Replaces the rejected token, then reports `token-ready` or `token-failed`. */
+  refreshToken(): void;
+}

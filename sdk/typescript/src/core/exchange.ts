@@ -1,135 +1,115 @@
-/** One request at a time: timer, request, at most one fresh token, answer. */
-
-import { type Micros, SECOND } from "./clocks.js";
-import type { Action, Event } from "./events.js";
-import type { Plan } from "./plan.js";
-import type { Away, Call, Failure, Response } from "./request.js";
-import type { Retry } from "./retry.js";
+import { type Answer, failed, readAnswer } from "./answer.js";
+import { type Micros, NEVER, SECOND } from "./clocks.js";
+import type { Event, Host } from "./events.js";
+import type { Call } from "./request.js";
+import { Retry } from "./retry.js";
 
 /** The time that the token source has for a fresh token. */
 export const TOKEN_TIMEOUT: Micros = 30 * SECOND;
 
-/** The longest time that a heartbeat tells: a year. */
-const AWAY_SECONDS_MAX = 31_536_000;
+/** The phase of a machine, as its exchange sees it. */
+export interface Asker {
+  /** Returns the call to send now, and its timeout. */
+  call(): [call: Call, timeout: Micros];
+  /** Returns true if a fresh token may be sent once after a 401. */
+  mayRefresh(): boolean;
+  /** Takes the outcome of the call; `start` then plans the next call. */
+  answered(answer: Answer): void;
+}
 
-/** The input of one step besides its event, and the step's actions so far. */
-export class Context {
-  readonly actions: Action[] = [];
+/** The events for which an exchange waits. */
+type Waiting<T> = Generator<undefined, T, Event>;
+
+/** One request at a time: its timer, the request, at most one fresh token, its answer. */
+export class Exchange {
+  /** The time of the step under way. */
+  now: Micros = 0;
+  /** The time of the next request, or the end of the time for a fresh token; the driver ends a request in flight. */
+  wakeAt: Micros = NEVER;
+  /** The requests of the present acquire and of its session. */
+  retry = new Retry();
+  readonly #host: Host;
+  readonly #asker: Asker;
+  #steps: Waiting<void> | undefined;
+  #inFlight: number | undefined;
+  #latest = 0;
 
   constructor(
-    readonly plan: Plan,
-    readonly now: Micros,
-    readonly jitter: number,
-    public nextRequest: number,
-    /** The time of the user's last activity; `undefined` for a program that tells none. */
-    private readonly activeAt: Micros | undefined,
-    /** The last session of the machine. */
-    readonly lastSession: string | undefined,
-  ) {}
-
-  /** Returns true at `point` and later. */
-  passed(point: Micros): boolean {
-    return this.now >= point;
+    host: Host,
+    asker: Asker,
+  ) {
+    this.#host = host;
+    this.#asker = asker;
   }
 
-  /** Returns the times for a heartbeat. `offlineSince` is the begin of the outage, if one was told. */
-  away(offlineSince: Micros | undefined): Away {
-    const idle = this.#secondsSince(this.activeAt);
-    const offline = this.#secondsSince(offlineSince);
-    return {
-      ...(idle === undefined ? {} : { idle_seconds: idle }),
-      ...(offline === undefined || offline === 0 ? {} : { offline_seconds: offline }),
-    };
+  /** Cancels the present request, and asks at `at`, or at once. */
+  start(at?: Micros): void {
+    this.stop();
+    this.#steps = this.#run(at);
+    this.#steps.next();
   }
 
-  #secondsSince(point: Micros | undefined): number | undefined {
-    if (point === undefined) return undefined;
-    return Math.min(Math.floor(Math.max(0, this.now - point) / SECOND), AWAY_SECONDS_MAX);
+  /** Cancels the present request; returns false if none is in flight. */
+  stop(): boolean {
+    const request = this.#inFlight;
+    this.#steps = this.#inFlight = undefined;
+    this.wakeAt = NEVER;
+    if (request === undefined) return false;
+    this.#host.cancel(request);
+    return true;
   }
-}
 
-/** The pending request of a phase. */
-export type Exchange =
-  /** The next try is sent at `at`. */
-  | { readonly kind: "waiting"; readonly at: Micros }
-  /** A request is in flight. `refreshed` is set after the fresh token of this try. */
-  | { readonly kind: "in-flight"; readonly request: number; readonly sent: Micros; readonly refreshed: boolean }
-  /** The server rejected the token of this try, and the token source has until `over` for another. */
-  | { readonly kind: "token"; readonly over: Micros };
+  /** True while a request is in flight. */
+  get isInFlight(): boolean {
+    return this.#inFlight !== undefined;
+  }
 
-/** A request that was answered. */
-export interface Reply {
-  readonly kind: "reply";
-  readonly response: Response;
-  readonly sent: Micros;
-  readonly refreshed: boolean;
-}
+  /** Takes an event; one that does not belong to the present request changes nothing. */
+  take(event: Event): void {
+    this.#steps?.next(event);
+  }
 
-/** The result of an event for an exchange; `undefined` if the event belongs to no request of the exchange. */
-export type Outcome =
-  /** The next try is due, or the fresh token has arrived. */
-  | { readonly kind: "due"; readonly refreshed: boolean }
-  | Reply
-  | { readonly kind: "failed"; readonly failure: Failure }
-  | undefined;
-
-/** Waits until `at` for the next try. */
-export function waiting(at: Micros): Exchange {
-  return { kind: "waiting", at };
-}
-
-/** Sends a request at once. */
-export function send(call: Call, timeout: Micros, refreshed: boolean, retry: Retry, context: Context): Exchange {
-  retry.count(context.now);
-  const request = context.nextRequest;
-  context.nextRequest += 1;
-  context.actions.push({ kind: "send", request: { ...call, id: request, timeout } });
-  return { kind: "in-flight", request, sent: context.now, refreshed };
-}
-
-/** Asks the token source for another token. */
-export function refreshToken(context: Context): Exchange {
-  context.actions.push({ kind: "refresh-token" });
-  return { kind: "token", over: context.now + TOKEN_TIMEOUT };
-}
-
-/** Aborts a request on its way. Returns true if there was one. */
-export function cancel(exchange: Exchange, context: Context): boolean {
-  if (exchange.kind !== "in-flight") return false;
-  context.actions.push({ kind: "cancel", request: exchange.request });
-  return true;
-}
-
-/** Matches an event against the exchange. */
-export function take(exchange: Exchange, event: Event, context: Context): Outcome {
-  switch (exchange.kind) {
-    case "waiting":
-      return event.kind === "tick" && context.passed(exchange.at) ? { kind: "due", refreshed: false } : undefined;
-    case "in-flight": {
-      const { request, sent, refreshed } = exchange;
-      if (event.kind === "answered" && event.request === request) {
-        return { kind: "reply", response: event.response, sent, refreshed };
-      }
-      if (event.kind === "failed" && event.request === request) return { kind: "failed", failure: event.failure };
-      return undefined;
+  *#run(at: Micros | undefined): Waiting<void> {
+    if (at !== undefined) {
+      // A token may come late.
+      do yield* this.#until(at);
+      while (this.now < at);
     }
-    case "token":
-      if (event.kind === "token-ready") return { kind: "due", refreshed: true };
-      if (event.kind === "token-failed" || (event.kind === "tick" && context.passed(exchange.over))) {
-        return { kind: "failed", failure: "no-token" };
-      }
-      return undefined;
+    let answer = yield* this.#ask();
+    if (answer.kind === "unauthenticated" && this.#asker.mayRefresh()) {
+      this.#host.refreshToken();
+      const isFresh = yield* this.#until(this.now + TOKEN_TIMEOUT);
+      answer = isFresh ? yield* this.#ask() : failed("no-token");
+    }
+    this.#steps = undefined;
+    this.#asker.answered(answer);
   }
-}
 
-/** Returns the time of the next try, or the end of the time for a fresh token; the driver ends a request in flight. */
-export function wakeAt(exchange: Exchange): Micros | undefined {
-  switch (exchange.kind) {
-    case "waiting":
-      return exchange.at;
-    case "token":
-      return exchange.over;
-    case "in-flight":
-      return undefined;
+  /** Waits until `at`; returns true if a fresh token arrives before, and false at once if there is none. */
+  *#until(at: Micros): Waiting<boolean> {
+    this.wakeAt = at;
+    for (;;) {
+      const { kind } = yield;
+      if (kind === "token-ready" || kind === "token-failed" || (kind === "tick" && this.now >= at)) {
+        this.wakeAt = NEVER;
+        return kind === "token-ready";
+      }
+    }
+  }
+
+  *#ask(): Waiting<Answer> {
+    const [call, timeout] = this.#asker.call();
+    const sent = this.now;
+    const id = (this.#latest += 1);
+    this.retry.count(sent);
+    this.#inFlight = id;
+    this.#host.send({ ...call, id, timeout });
+    for (;;) {
+      const event = yield;
+      if (event.kind !== "over" || event.request !== id) continue;
+      const { outcome } = event;
+      this.#inFlight = undefined;
+      return typeof outcome === "string" ? failed(outcome) : readAnswer(outcome, call.method, sent);
+    }
   }
 }

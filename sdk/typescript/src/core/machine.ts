@@ -1,54 +1,128 @@
-import { Acquiring } from "./acquiring.js";
-import { type Micros, type Now, SECOND, sleptSince } from "./clocks.js";
-import type { Action, Event } from "./events.js";
-import { Context } from "./exchange.js";
-import type { Lease } from "./lease.js";
-import type { Phase } from "./phase.js";
-import type { Plan } from "./plan.js";
-import { isLike, type State, stateAt } from "./state.js";
+import { type Answer, FOREIGN, goneReason, type Setback, type Terms } from "./answer.js";
+import { jittered, type Micros, NEVER, type Now, SECOND, sleptSince } from "./clocks.js";
+import type { Plan } from "./door.js";
+import type { Event, Finish, Host, SessionEnd } from "./events.js";
+import { Exchange } from "./exchange.js";
+import { Lease } from "./lease.js";
+import type { Problem } from "./problem.js";
+import { acquire, type Call, heartbeat, release, releaseByCode } from "./request.js";
+import { Retry } from "./retry.js";
+import { denied, isLike, type LossReason, lost, type State, stateAt, unreachable } from "./state.js";
 
 /** A timer this late means a suspended host. */
 const TIMER_LATE = 10 * SECOND;
+/** The interval that bounds retries before the first grant. */
+const INTERVAL = 60 * SECOND;
+/** The timeout of an acquire: longer than a server's own limit on a commit. */
+const TIMEOUT = 10 * SECOND;
+/** The seconds to wait after a denial without `retry_after_seconds`. */
+const PAUSE_SECONDS = 10;
+/** Holders of expired sessions acquire again within this. */
+const SPREAD = 5 * SECOND;
+/** The longest time that a heartbeat tells: a year. */
+const AWAY_SECONDS_MAX = 31_536_000;
+/** The budget of a release, retry included. */
+const RELEASE_BUDGET = 2 * SECOND;
+/** The timeout of one try of a release: half of the budget, which leaves time for the retry. */
+const RELEASE_TIMEOUT = SECOND;
+/** The DELETEs of a release; and its acquires, which learn the id of a session. */
+const RELEASE_TRIES_MAX = 2;
+
+/** A phase of the machine. */
+type Phase =
+  /** Asks until the server grants or refuses a seat, or the wait is over. */
+  | "acquiring"
+  /** The seat is held: heartbeats, and the report of an outage, until the deadline. */
+  | "holding"
+  /** The deadline passed, or the server ended the session: acquires again, or renews where the vendor forbids that. */
+  | "regaining"
+  /** A release waits for an acquire, of the program or of its own, to learn the id of a session. */
+  | "finding"
+  /** A release ends a known session. */
+  | "deleting"
+  /** The seat is lost, refused or released; only the program begins again. */
+  | "ended";
+
+/**
+ * The session of this holder that a release has to end; `undefined` if no session of this holder lives. After a lost reply to
+ * an acquire the id is unknown. An acquire is idempotent by holder: another acquire tells the id.
+ */
+type Orphan = Pick<Terms, "session" | "releaseCode"> | "unknown" | undefined;
 
 /**
  * The holder's state machine for one seat, without I/O, clocks, timers or randomness.
  *
- * The driver calls `step` for each event and at `wakeAt`, and carries out the actions. At most one request is in flight
- * at any time.
+ * The driver calls `step` for each event and at `wakeAt`. The machine sends its requests through the `Host`, at most one at any
+ * time.
  */
 export class Machine {
+  /** The result of a release that ended in the last step. */
+  finish: Finish | undefined;
   readonly #plan: Plan;
-  #phase: Phase;
+  readonly #exchange: Exchange;
+  #phase: Phase = "ended";
+  #state: State = { kind: "acquiring" };
+  #told: State = this.#state;
   #last: Now;
-  #told: State = { kind: "acquiring" };
-  #nextRequest = 1;
+  #jitter = 0;
+  /** The end of the phase as it is: the deadline of the seat or of the grace, or the end of a release's budget. */
+  #turnAt: Micros = NEVER;
   #activeAt: Micros | undefined;
+
+  /** The begin of the acquire. */
+  #began: Micros = 0;
+  /** The try under way is the last one of the acquire. */
+  #isLast = false;
+
+  #lease: Lease | undefined;
   #lastSession: string | undefined;
+  #orphan: Orphan;
 
-  /** Creates a machine and starts its acquire. Returns the machine and the first actions. */
-  static start(plan: Plan, now: Now): [Machine, Action[]] {
-    const context = new Context(plan, now.boot, 0, 1, undefined, undefined);
-    const machine = new Machine(plan, now, new Acquiring(undefined, context));
-    return [machine, machine.#conclude(context)];
-  }
+  /** The time at which the next heartbeat is, or was, due. */
+  #due: Micros = 0;
+  /** Heartbeats fail; the outage is told at this time. */
+  #tellAt: Micros = NEVER;
+  /** The outage was told, and began at this time. */
+  #offlineSince: Micros | undefined;
+  /** The last answer was a refusal: a later outage has no grace. */
+  #isRefused = false;
+  /** An end from the event stream, before a heartbeat confirms. */
+  #toldEnd: SessionEnd | undefined;
+  /** The reason of a loss while the seat is regained. */
+  #reason: LossReason = "deadline";
 
-  private constructor(plan: Plan, now: Now, phase: Phase) {
+  /** The requests of the release of the present kind. */
+  #tries = 0;
+  /** The release has sent its code, which is its last request. */
+  #isByCode = false;
+
+  /** Creates a machine and starts its acquire. */
+  constructor(plan: Plan, host: Host, now: Now) {
     this.#plan = plan;
     this.#last = now;
-    this.#phase = phase;
+    this.#exchange = new Exchange(host, {
+      call: () => this.#call(),
+      mayRefresh: () => this.#mayRefresh(),
+      answered: (answer) => this.#answered(answer),
+    });
+    this.#exchange.now = now.boot;
+    this.#acquire();
   }
 
-  /** Takes one event at `now`, and returns the actions that follow. `jitter` is a new random number in 0.0..1.0. */
-  step(event: Event, now: Now, jitter: number): Action[] {
-    const { wakeAt } = this;
-    const isLate = wakeAt !== undefined && now.boot >= wakeAt + TIMER_LATE;
-    const woke = event.kind === "wake" || sleptSince(now, this.#last) || isLate;
+  /** Takes one event at `now`; returns true if the state is another one. `jitter` is a new random number in 0.0..1.0. */
+  step(event: Event, now: Now, jitter: number): boolean {
+    const woke = event.kind === "wake" || sleptSince(now, this.#last) || now.boot >= this.wakeAt + TIMER_LATE;
     this.#last = now;
-    const random = Math.min(Math.max(jitter, 0), 1);
-    const context = new Context(this.#plan, now.boot, random, this.#nextRequest, this.#activeAt, this.#lastSession);
-    if (woke) this.#phase = this.#phase.wake(context);
-    if (event.kind !== "wake") this.#phase = this.#phase.step(event, context);
-    return this.#conclude(context);
+    this.#exchange.now = now.boot;
+    this.#jitter = jitter;
+    this.finish = undefined;
+    if (woke) this.#wake();
+    this.#tellOutage();
+    this.#take(event);
+    this.#tellOutage();
+    const isChanged = !isLike(this.#state, this.#told);
+    this.#told = this.#state;
+    return isChanged;
   }
 
   /** Notes that the user is active at `now`: from the first call on, every heartbeat tells the idle time. */
@@ -56,27 +130,381 @@ export class Machine {
     this.#activeAt = now;
   }
 
-  /** The time at which the machine wants a tick; `undefined` if the machine waits for other events alone. */
-  get wakeAt(): Micros | undefined {
-    return this.#phase.wakeAt;
+  /** The time at which the machine wants a tick; `NEVER` if the machine waits for other events alone. */
+  get wakeAt(): Micros {
+    return Math.min(this.#exchange.wakeAt, this.#tellAt, this.#turnAt);
   }
 
   /** Returns the state at `now`. No answer is `active` after its deadline, also between two steps. */
   state(now: Micros): State {
-    return stateAt(this.#phase.state, now);
+    return stateAt(this.#state, now);
   }
 
-  /** The lease, while the machine has one. */
+  /** The lease, while the machine holds or regains a seat. */
   get lease(): Lease | undefined {
-    return this.#phase.lease;
+    return this.#lease;
   }
 
-  #conclude(context: Context): Action[] {
-    this.#nextRequest = context.nextRequest;
-    this.#lastSession = this.#phase.lease?.session ?? this.#lastSession;
-    const { state } = this.#phase;
-    if (!isLike(state, this.#told)) context.actions.push({ kind: "tell", state });
-    this.#told = state;
-    return context.actions;
+  #take(event: Event): void {
+    switch (event.kind) {
+      case "wake":
+        return;
+      case "release":
+        return this.#release();
+      case "acquire":
+        return this.#phase === "ended" ? this.#acquire() : undefined;
+      case "ended":
+        return this.#hear(event);
+    }
+    const phase = this.#phase;
+    // An answer may still renew a seat at its deadline, and ends the regaining of a seat.
+    const isFirst = phase === "regaining" || (phase === "holding" && event.kind === "over");
+    if (!isFirst && this.#turn()) return;
+    this.#exchange.take(event);
+    if (phase === this.#phase && !this.#isReleasing) this.#turn();
+  }
+
+  /** Returns true at `point` and later. */
+  #passed(point: Micros): boolean {
+    return this.#exchange.now >= point;
+  }
+
+  get #isReleasing(): boolean {
+    return this.#phase === "finding" || this.#phase === "deleting";
+  }
+
+  /** The next request of a seat is a heartbeat: the seat is held, or the vendor forbids a second session. */
+  get #renews(): boolean {
+    return this.#phase === "holding" || (this.#phase === "regaining" && !this.#lease!.reacquires);
+  }
+
+  /** Ends the phase if its time is over. Returns false if not. */
+  #turn(): boolean {
+    if (!this.#passed(this.#turnAt)) return false;
+    switch (this.#phase) {
+      case "holding":
+        this.#exchange.stop();
+        this.#regain();
+        this.#retry(0);
+        break;
+      case "regaining":
+        this.#lose();
+        break;
+      default: {
+        const isLost = this.#phase === "finding" && this.#exchange.isInFlight;
+        this.#released("unconfirmed", isLost ? "unknown" : this.#orphan);
+      }
+    }
+    return true;
+  }
+
+  /** Voids the request in flight after a sleep of the host, and asks the server before any other work. */
+  #wake(): void {
+    if (this.#phase === "ended" || this.#isReleasing) return;
+    if (this.#exchange.stop() && !this.#renews) this.#orphan = "unknown";
+    if (this.#phase === "holding") {
+      this.#offlineSince ??= this.#exchange.now;
+      if (this.#passed(this.#turnAt)) this.#regain();
+      else this.#showOutage();
+    }
+    this.#exchange.start();
+  }
+
+  #call(): [Call, Micros] {
+    const { door } = this.#plan;
+    if (this.#isReleasing) this.#tries += 1;
+    if (this.#phase === "deleting") {
+      const { session, releaseCode } = this.#orphan as Terms;
+      const call = this.#isByCode ? releaseByCode(door, session!, releaseCode!) : release(door, session!);
+      return [call, RELEASE_TIMEOUT];
+    }
+    const timeout = this.#phase === "finding" ? RELEASE_TIMEOUT : TIMEOUT;
+    if (!this.#renews) return [acquire(door, this.#lastSession), timeout];
+    const offline = this.#secondsSince(this.#offlineSince) || undefined;
+    const call = heartbeat(door, this.#lastSession!, this.#secondsSince(this.#activeAt), offline);
+    return [call, this.#phase === "holding" ? this.#lease!.timeout : timeout];
+  }
+
+  #secondsSince(point: Micros | undefined): number | undefined {
+    if (point === undefined) return undefined;
+    return Math.min(Math.floor((this.#exchange.now - point) / SECOND), AWAY_SECONDS_MAX);
+  }
+
+  #answered(answer: Answer): void {
+    if (this.#phase === "deleting") return this.#deleted(answer);
+    const renews = this.#renews;
+    if (answer.kind === "granted") {
+      const { terms, sent } = answer;
+      if (renews) return this.#renewed(terms, sent);
+      if (terms.session !== undefined && terms.expiresIn !== undefined) return this.#granted(terms, sent);
+      answer = FOREIGN;
+    }
+    if (!renews) this.#noteOrphan(answer);
+    if (this.#phase === "acquiring") this.#notAcquired(answer);
+    else if (this.#phase === "finding") this.#notFound(answer);
+    else this.#notRenewed(answer);
+  }
+
+  #isFull(setback: Setback): boolean {
+    return setback.kind === "refused" && setback.problem.code === this.#plan.door.full;
+  }
+
+  /** Notes the session that an acquire without a grant may have left. */
+  #noteOrphan(setback: Setback): void {
+    if (setback.kind === "transient" && setback.isInDoubt) this.#orphan = "unknown";
+    // The server would have resumed a session of this holder.
+    if (this.#isFull(setback)) this.#orphan = undefined;
+  }
+
+  #acquire(): void {
+    this.#phase = "acquiring";
+    this.#state = { kind: "acquiring" };
+    this.#began = this.#exchange.now;
+    this.#isLast = false;
+    this.#exchange.retry = new Retry();
+    this.#exchange.start();
+  }
+
+  #notAcquired(setback: Setback): void {
+    if (setback.kind === "transient") return this.#notAnswered(setback);
+    const { problem } = setback;
+    if (setback.kind === "hopeless") return this.#end(unreachable("unavailable", problem.requestId));
+    const over = this.#began + this.#plan.wait;
+    if (!this.#isFull(setback) || this.#passed(over)) return this.#end(denied(problem));
+    // Every seat is in use: asks again when the server says, and a last time when the wait is over.
+    this.#exchange.retry.succeed();
+    const pause = Math.max(problem.retryAfterSeconds ?? PAUSE_SECONDS, 1) * SECOND;
+    this.#exchange.start(Math.min(this.#exchange.now + jittered(pause, 1, 1.25, this.#jitter), over));
+  }
+
+  #notAnswered({ failure, retryAfter, problem }: Setback & { kind: "transient" }): void {
+    const { now, retry } = this.#exchange;
+    const over = this.#began + Math.max(this.#plan.wait, this.#plan.patience);
+    if (this.#isLast || this.#passed(over)) return this.#end(unreachable(failure, problem?.requestId));
+    const at = retry.afterFailure(now, INTERVAL, retryAfter, this.#jitter);
+    this.#isLast = at >= over;
+    // Jitter keeps a fleet from a common last try.
+    this.#exchange.start(this.#isLast ? now + jittered(over - now, 0.75, 1, this.#jitter) : at);
+  }
+
+  #granted(grant: Terms, sent: Micros): void {
+    if (this.#phase === "finding") return this.#pursue(grant);
+    this.#lease = new Lease(grant, sent);
+    this.#orphan = grant;
+    this.#lastSession = grant.session;
+    this.#hold(this.#lease.nextBeat(sent, 0.3, this.#jitter));
+  }
+
+  #renewed(terms: Terms, sent: Micros): void {
+    this.#lease!.renew(terms, sent);
+    this.#hold(this.#lease!.nextBeat(sent, 0.9, this.#jitter));
+  }
+
+  #hold(due: Micros): void {
+    const { until } = this.#lease!;
+    this.#phase = "holding";
+    this.#state = { kind: "active", until };
+    this.#due = due;
+    this.#turnAt = until;
+    this.#tellAt = NEVER;
+    this.#offlineSince = this.#toldEnd = undefined;
+    this.#isRefused = false;
+    this.#exchange.retry.succeed();
+    this.#exchange.start(due);
+  }
+
+  #tellOutage(): void {
+    if (!this.#passed(this.#tellAt)) return;
+    this.#offlineSince = this.#due;
+    this.#showOutage();
+  }
+
+  #showOutage(): void {
+    this.#tellAt = NEVER;
+    this.#state = { kind: "offline", since: this.#offlineSince!, until: this.#lease!.until };
+  }
+
+  /** Confirms an end from the event stream by a heartbeat: a stream may lag behind the session. */
+  #hear(end: SessionEnd): void {
+    if (this.#phase !== "holding" || end.session !== this.#lastSession) return;
+    this.#toldEnd = end;
+    this.#exchange.start();
+  }
+
+  /** Handles a heartbeat that renewed nothing, and an acquire that regained nothing. */
+  #notRenewed(setback: Setback): void {
+    const end = this.#toldEnd;
+    switch (setback.kind) {
+      case "refused":
+        return this.#rejected(setback.problem);
+      case "hopeless":
+        if (this.#renews) this.#isRefused = false;
+        return this.#retryHopeless();
+      case "unauthenticated":
+        this.#isRefused = true;
+        break;
+    }
+    this.#toldEnd = undefined;
+    // No answer contradicts the stream.
+    if (end !== undefined) this.#over(end.reason, undefined, end.by);
+    else this.#retry(setback.kind === "transient" ? setback.retryAfter : 0);
+  }
+
+  #rejected(problem: Problem): void {
+    const { status, by, requestId } = problem;
+    const reason = goneReason(problem);
+    if (!this.#renews) return this.#end(lost(this.#reason, requestId));
+    switch (status) {
+      case 403:
+        return this.#end(lost("unauthorized", requestId));
+      case 404:
+        return this.#over("not_found", requestId);
+      case 410:
+        // The stream may know the cause that the answer leaves out.
+        return this.#over(reason, requestId, by ?? (this.#toldEnd?.reason === reason ? this.#toldEnd.by : undefined));
+      default:
+        this.#isRefused = true;
+        return this.#retryHopeless();
+    }
+  }
+
+  /** The session is over: acquires again where the policy allows. */
+  #over(reason: string, requestId: string | undefined, by?: string): void {
+    const { until, interval, reacquires } = this.#lease!;
+    this.#orphan = undefined;
+    if (!reacquires || (reason !== "expired" && reason !== "not_found")) return this.#end(lost(reason, requestId, by));
+    const { now } = this.#exchange;
+    this.#regain();
+    this.#state = { kind: "reacquiring" };
+    this.#turnAt = Math.max(until, now + interval);
+    this.#reason = reason;
+    this.#exchange.start(reason === "expired" ? now + jittered(SPREAD, 0, 1, this.#jitter) : undefined);
+  }
+
+  #retry(retryAfter: Micros): void {
+    const { now, retry } = this.#exchange;
+    this.#retryAt(retry.afterFailure(now, this.#lease!.interval, retryAfter, this.#jitter));
+  }
+
+  /** Tries again after an answer that a quick retry cannot change. */
+  #retryHopeless(): void {
+    this.#retryAt(this.#lease!.nextBeat(this.#exchange.now, 0.9, this.#jitter));
+  }
+
+  /** Handles a try without a decision. After a sleep past the deadline the first such try starts the grace or tells the loss. */
+  #retryAt(at: Micros): void {
+    const { until, interval, grace } = this.#lease!;
+    const end = until + grace;
+    this.#exchange.start(at);
+    if (this.#phase === "holding") {
+      // The outage is told once the heartbeat is half an interval late.
+      if (this.#offlineSince === undefined) this.#tellAt = this.#due + Math.floor(interval / 2);
+    } else if (this.#state.kind === "offline" && !this.#isRefused && !this.#passed(end)) {
+      this.#state = { kind: "grace", until: end };
+      this.#turnAt = end;
+    } else if (this.#state.kind === "offline" || (this.#state.kind === "grace" && this.#isRefused)) {
+      this.#lose();
+    }
+  }
+
+  /** Starts to regain the seat after its deadline or the end of its session. */
+  #regain(): void {
+    this.#phase = "regaining";
+    this.#offlineSince ??= this.#due;
+    this.#reason = "deadline";
+    this.#toldEnd = undefined;
+    this.#turnAt = NEVER;
+    this.#showOutage();
+  }
+
+  /** Tells the loss, and goes on trying if another session is allowed. */
+  #lose(): void {
+    this.#turnAt = NEVER;
+    this.#state = { ...lost(this.#reason), retry: true };
+    if (this.#renews) this.#end(lost(this.#reason));
+  }
+
+  #end(state: State): void {
+    this.#exchange.stop();
+    this.#phase = "ended";
+    this.#state = state;
+    this.#lease = undefined;
+    this.#turnAt = this.#tellAt = NEVER;
+  }
+
+  /**
+   * Releases the seat: one retry within a budget of two seconds, and no heartbeat after the call.
+   *
+   * A session with a known id is deleted, or released by its code if the server accepts no token. `given-back` rests on the
+   * server's word, or on a holder that has sent nothing that could have taken a seat.
+   */
+  #release(): void {
+    if (this.#isReleasing) return;
+    const isAcquire = this.#exchange.isInFlight && !this.#renews;
+    this.#lease = undefined;
+    this.#state = { kind: "released" };
+    this.#tellAt = NEVER;
+    this.#turnAt = this.#exchange.now + RELEASE_BUDGET;
+    this.#tries = 0;
+    this.#isByCode = false;
+    this.#phase = "finding";
+    if (isAcquire) return;
+    this.#exchange.stop();
+    this.#pursue(this.#orphan);
+  }
+
+  /** Deletes a known session, asks for the id of an unknown one, or finishes. */
+  #pursue(orphan: Orphan): void {
+    this.#orphan = orphan;
+    if (orphan === undefined) return this.#released("given-back", undefined);
+    if (orphan !== "unknown") {
+      this.#phase = "deleting";
+      this.#tries = 0;
+    } else if (!this.#mayFind || this.#tries >= RELEASE_TRIES_MAX) {
+      return this.#released("unconfirmed", orphan);
+    }
+    this.#exchange.start();
+  }
+
+  /** False for a device: an admission may evict another device. */
+  get #mayFind(): boolean {
+    return this.#plan.door.api === "licenses";
+  }
+
+  #notFound(setback: Setback): void {
+    // Another acquire would be answered like one that is not transient.
+    if (setback.kind !== "transient") this.#tries = RELEASE_TRIES_MAX;
+    this.#pursue(this.#orphan);
+  }
+
+  #deleted(answer: Answer): void {
+    const { releaseCode } = this.#orphan as Terms;
+    const isTransient = answer.kind === "transient";
+    const isRejected = answer.kind === "unauthenticated" || (isTransient && answer.failure === "no-token");
+    const mayRetry = answer.kind === "hopeless" || (isTransient && !answer.isForeign);
+    // The server answers 204 to a wrong code as well.
+    if (this.#isByCode) return this.#released("unconfirmed", this.#orphan);
+    if (answer.kind === "granted") return this.#released("given-back", undefined);
+    if (isRejected && releaseCode !== undefined) this.#isByCode = true;
+    else if (!mayRetry || this.#tries >= RELEASE_TRIES_MAX) return this.#released("unconfirmed", this.#orphan);
+    this.#exchange.start();
+  }
+
+  #mayRefresh(): boolean {
+    switch (this.#phase) {
+      case "deleting":
+        return !this.#isByCode && this.#tries < RELEASE_TRIES_MAX;
+      case "finding":
+        return this.#orphan === "unknown" && this.#mayFind;
+      default:
+        return true;
+    }
+  }
+
+  /** Ends a release; `orphan` is the session that may still live. */
+  #released(finish: Finish, orphan: Orphan): void {
+    this.#end({ kind: "released" });
+    this.#orphan = orphan;
+    this.finish = finish;
   }
 }

@@ -1,12 +1,12 @@
 import type { Micros } from "./clocks.js";
 import type { Door } from "./door.js";
-import type { Secret } from "./secret.js";
 
 /** A request without its number and timeout. */
 export interface Call {
   readonly method: "POST" | "PATCH" | "DELETE";
   /** The path on the server, from `/api`. */
   readonly path: string;
+  /** The members of the body; a member that is `undefined` is not sent. */
   readonly body?: Readonly<Record<string, unknown>> | undefined;
   /** True for a call that carries its own proof, and no bearer token. */
   readonly isOpen?: true;
@@ -42,31 +42,27 @@ export type Failure =
   | "no-token"
   | "unavailable";
 
-/** Times that a heartbeat tells, in whole seconds. */
-export interface Away {
-  /** The time since the last activity of the user. */
-  readonly idle_seconds?: number;
-  /** The time since the server was last in touch. */
-  readonly offline_seconds?: number;
-}
-
 /**
  * Returns the call that acquires a seat, or finds the holder's session again. `last` is the last session of the machine: a
  * device names it, and no longer names a session to replace, for the user's choice counts once.
  */
-export function acquire(door: Door, last: string | undefined): Call {
-  if (door.api === "licenses") return { method: "POST", path: "/api/v1/licenses/acquire", body: door.body };
-  const { replace_session_id: _, ...body } = door.body;
-  return { method: "POST", path: "/api/v1/devices/sessions", body: last === undefined ? door.body : { ...body, session_id: last } };
+export function acquire({ api, body }: Door, last: string | undefined): Call {
+  if (api === "licenses") return { method: "POST", path: "/api/v1/licenses/acquire", body };
+  const again = last && { session_id: last, replace_session_id: undefined };
+  return { method: "POST", path: "/api/v1/devices/sessions", body: { ...body, ...(again || {}) } };
 }
 
-/** Returns the call that renews a session. A heartbeat of a license with nothing to tell has no body. */
-export function heartbeat(door: Door, session: string, away: Away): Call {
+/**
+ * Returns the call that renews a session. `idle` and `offline` are the seconds without a sign of the user and without an
+ * answer of the server. A heartbeat of a license with nothing to tell has no body.
+ */
+export function heartbeat(door: Door, session: string, idle: number | undefined, offline: number | undefined): Call {
+  const away = { idle_seconds: idle, offline_seconds: offline };
   if (door.api === "devices") {
-    return { method: "POST", path: "/api/v1/devices/sessions/heartbeat", body: { session_id: session, ...away } };
+    return { method: "POST", path: sessionPath(door, "heartbeat"), body: { session_id: session, ...away } };
   }
-  const body = Object.keys(away).length === 0 ? undefined : { ...away };
-  return { method: "PATCH", path: `${sessionPath(door, session)}/heartbeat`, body };
+  const isSilent = idle === undefined && offline === undefined;
+  return { method: "PATCH", path: sessionPath(door, `${session}/heartbeat`), body: isSilent ? undefined : away };
 }
 
 /** Returns the call that gives a session's seat back. */
@@ -75,16 +71,16 @@ export function release(door: Door, session: string): Call {
 }
 
 /** Returns the call that gives a session's seat back without a token. */
-export function releaseByCode(door: Door, session: string, code: Secret): Call {
-  const body = { session_id: session, release_code: code.reveal() };
-  return { method: "POST", path: `/api/v1/${door.api}/sessions/release`, body, isOpen: true };
+export function releaseByCode(door: Door, session: string, code: string): Call {
+  const body = { session_id: session, release_code: code };
+  return { method: "POST", path: sessionPath(door, "release"), body, isOpen: true };
 }
 
 /** Returns the path of a session's event stream. */
 export function eventsPath(door: Door, session: string): string {
-  return `${sessionPath(door, session)}/events`;
+  return sessionPath(door, `${session}/events`);
 }
 
-function sessionPath(door: Door, session: string): string {
-  return `/api/v1/${door.api}/sessions/${session}`;
+function sessionPath({ api }: Door, rest: string): string {
+  return `/api/v1/${api}/sessions/${rest}`;
 }

@@ -1,4 +1,4 @@
-import { between, type Micros, part, SECOND } from "./clocks.js";
+import { jittered, type Micros, SECOND } from "./clocks.js";
 
 /** Requests of one seat within any interval. */
 const TRIES_MAX = 8;
@@ -22,17 +22,10 @@ export class Retry {
   }
 
   /** Returns the time of the next try: `retryAfter` or a backoff, whichever is longer, within the bound on tries. */
-  afterFailure(now: Micros, interval: Micros, retryAfter: Micros | undefined, jitter: number): Micros {
-    const doubled = BACKOFF_FIRST * 2 ** Math.min(this.#failures, 16);
-    const backoff = part(Math.min(doubled, Math.floor(interval / 4)), jitter);
+  afterFailure(now: Micros, interval: Micros, retryAfter: Micros, jitter: number): Micros {
+    const backoff = Math.min(BACKOFF_FIRST * 2 ** this.#failures, Math.floor(interval / 4));
     this.#failures += 1;
-    const soonest = now + Math.max(backoff, retryAfter ?? 0);
-    const [oldest] = this.#sent;
-    return this.#sent.length < TRIES_MAX || oldest === undefined ? soonest : Math.max(soonest, oldest + interval);
+    const soonest = now + Math.max(jittered(backoff, 0, 1, jitter), retryAfter);
+    return this.#sent.length < TRIES_MAX ? soonest : Math.max(soonest, this.#sent[0]! + interval);
   }
-}
-
-/** Returns the time of the next try after an answer that a quick retry cannot change. */
-export function afterHopeless(now: Micros, interval: Micros, jitter: number): Micros {
-  return now + part(interval, between(0.9, 1.0, jitter));
 }

@@ -85,9 +85,9 @@ export function stateAt(state: State, now: Micros): State {
   return { kind: "offline", since: state.until, until: state.until };
 }
 
-/** Returns the state of a seat that its program did not give up. */
-export function lost(reason: LossReason, by: string | undefined, retry: boolean, requestId?: string): Loss {
-  return { kind: "lost", reason, by: by ?? null, retry, ...(requestId && { requestId }) };
+/** Returns the state of a seat that its program did not give up, and that the client does not acquire again. */
+export function lost(reason: LossReason, requestId?: string, by: string | null = null): Loss {
+  return { kind: "lost", reason, by, retry: false, requestId };
 }
 
 /** Returns the state after the server refused an acquire. */
@@ -97,5 +97,5 @@ export function denied(problem: Problem): Refusal {
 
 /** Returns the state after an acquire that the server did not answer, or could not serve. */
 export function unreachable(failure: Failure, requestId?: string): Refusal {
-  return { kind: "refused", code: "offline", failure, ...(requestId && { requestId }) };
+  return { kind: "refused", code: "offline", failure, requestId };
 }

@@ -1,17 +1,8 @@
-/** The names that the package exports on every platform, but for `Client`. */
+/** The names that the package exports on every platform. */
 
-export {
-  type AcquireOptions,
-  type AdmitOptions,
-  type Application,
-  type ClientOptions,
-  type Device,
-  type DeviceIdentity,
-  type License,
-  type WaitOptions,
-} from "./client.js";
+export type { AdmitOptions, Application, Device, License, WaitOptions } from "./client.js";
 export type { Seats } from "./core/answer.js";
-export type { DeviceType } from "./core/door.js";
+export type { DeviceIdentity, DeviceType } from "./core/door.js";
 export type { FieldError, Holder, LiveDevice, Problem } from "./core/problem.js";
 export type { Failure } from "./core/request.js";
 export type { Loss, LossReason, Refusal, State } from "./core/state.js";

@@ -1,0 +1,251 @@
+import type { Seats, Terms } from "./core/answer.js";
+import { type Micros, SECOND } from "./core/clocks.js";
+import type { Plan } from "./core/door.js";
+import type { Event, Finish, Host } from "./core/events.js";
+import { Machine } from "./core/machine.js";
+import { eventsPath, releaseByCode, type Request } from "./core/request.js";
+import { type State, stateAt } from "./core/state.js";
+import type { Driver } from "./driver.js";
+import { SeatkeeperError, SeatLostError } from "./errors.js";
+import { EventStream } from "./event-stream.js";
+import type { Seat } from "./seat.js";
+import { rejectedBy, TIMED_OUT, TransportError } from "./server.js";
+import type { Bearer } from "./tokens.js";
+
+/**
+ * One seat of a driver: steps the machine, sends its requests, keeps the event stream, and tells the listeners.
+ *
+ * Programs see a `Seat`. Further members are for the driver alone.
+ */
+export class Hold implements Seat, Host {
+  /** Settles with the result of the release. */
+  readonly finished: Promise<Finish>;
+  #finish!: (finish: Finish) => void;
+  readonly #abort = new AbortController();
+  readonly #driver: Driver;
+  readonly #plan: Plan;
+  readonly #bearer: Bearer;
+  readonly #machine: Machine;
+  readonly #listeners = new Set<(state: State) => void>();
+  #state: State = { kind: "acquiring" };
+  /** The terms of the latest session. */
+  #grant: Terms = {};
+  /** The request in flight, and the generation of its token. */
+  #flight: AbortController | undefined;
+  #generation = 0;
+  #stream: EventStream | undefined;
+
+  /** Starts an acquire. */
+  constructor(driver: Driver, plan: Plan) {
+    this.#driver = driver;
+    this.#plan = plan;
+    this.#bearer = driver.tokens.bearer(plan.door.holder);
+    this.finished = new Promise((resolve) => (this.#finish = resolve));
+    this.#machine = new Machine(plan, this, driver.clock());
+  }
+
+  get state(): State {
+    return stateAt(this.#state, this.#now);
+  }
+
+  get isValid(): boolean {
+    return this.remaining > 0;
+  }
+
+  get remaining(): number {
+    return "until" in this.#state ? Math.max(0, this.#state.until - this.#now) / SECOND : 0;
+  }
+
+  check(): void {
+    if (!this.isValid) throw this.#error;
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  get sessionId(): string | undefined {
+    return this.#grant.session;
+  }
+
+  get licenseId(): string | undefined {
+    return this.#grant.licenseId;
+  }
+
+  get seats(): Seats | undefined {
+    return this.#grant.seats;
+  }
+
+  activity(): void {
+    this.#machine.activity(this.#now);
+  }
+
+  onChange(callback: (state: State) => unknown): () => void {
+    return this.listen((state) => {
+      Promise.resolve(state).then(callback).catch(this.#driver.platform.report);
+    });
+  }
+
+  async *states(): AsyncGenerator<State, void, undefined> {
+    const told: State[] = [];
+    let wake: () => void = () => undefined;
+    const stop = this.listen((state) => {
+      told.push(state);
+      wake();
+    });
+    try {
+      for (;;) {
+        const state = told.shift();
+        if (state === undefined) {
+          await this.#driver.platform.wait(new Promise<void>((resolve) => (wake = resolve)));
+          continue;
+        }
+        yield state;
+        if (state.kind === "released" || (state.kind === "lost" && !state.retry)) return;
+      }
+    } finally {
+      stop();
+    }
+  }
+
+  async release(): Promise<boolean> {
+    this.step({ kind: "release" });
+    return (await this.#driver.platform.wait(this.finished)) === "given-back";
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release();
+  }
+
+  /** Tells `listener` the present state and every change at once; returns a function that ends this. */
+  listen(listener: (state: State) => void): () => void {
+    this.#listeners.add(listener);
+    listener(this.#state);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** The time at which the machine wants a tick. */
+  get wakeAt(): Micros {
+    return this.#machine.wakeAt;
+  }
+
+  /** Fires the timers that are due; after a sleep of the host, steps the machine anyhow. */
+  tick(slept: boolean): void {
+    if (slept || this.wakeAt <= this.#now) this.step({ kind: "tick" });
+    this.#stream?.tick();
+  }
+
+  /** Steps the machine. A seat that is released takes no event. */
+  step(event: Event): void {
+    const { seats, clock } = this.#driver;
+    if (!seats.has(this)) return;
+    const isTold = this.#machine.step(event, clock(), Math.random());
+    const { lease, finish } = this.#machine;
+    this.#grant = lease?.grant ?? this.#grant;
+    this.#publish(this.#machine.state(this.#now), isTold, finish);
+    this.#driver.setTimer();
+  }
+
+  /** Gives the seat of a page that goes away back: by a beacon with the release code, else by a release. */
+  leave(): void {
+    const { session = "", releaseCode } = this.#machine.lease?.grant ?? {};
+    const call = releaseCode && releaseByCode(this.#plan.door, session, releaseCode);
+    if (!call || !this.#driver.server.beacon(call)) return this.step({ kind: "release" });
+    this.#flight?.abort();
+    this.#publish({ kind: "released" }, true, "unconfirmed");
+  }
+
+  /** Closes the event stream until the next step. */
+  suspend(): void {
+    this.#stream?.close();
+    this.#stream = undefined;
+  }
+
+  /** Closes the event stream for a while. */
+  yieldConnection(): void {
+    this.#stream?.yieldConnection();
+  }
+
+  send(request: Request): void {
+    const flight = new AbortController();
+    this.#flight = flight;
+    const timer = setTimeout(() => flight.abort(TIMED_OUT), request.timeout / (SECOND / 1_000));
+    void this.#exchange(request, flight.signal).then((outcome) => {
+      clearTimeout(timer);
+      if (flight.signal.reason === TIMED_OUT) this.#driver.yieldConnections();
+      this.step({ kind: "over", request: request.id, outcome });
+    });
+  }
+
+  cancel(): void {
+    this.#flight?.abort();
+  }
+
+  refreshToken(): void {
+    void this.#bearer.replace(this.#generation).then((isFresh) => {
+      if (isFresh) this.#stream?.reconnect();
+      this.step({ kind: isFresh ? "token-ready" : "token-failed" });
+    });
+  }
+
+  get #now(): Micros {
+    return this.#driver.clock().boot;
+  }
+
+  /** The error of a state without a valid seat. */
+  get #error(): SeatkeeperError {
+    const { state } = this;
+    const code = state.kind === "released" ? "released" : "unconfirmed";
+    const error = state.kind === "lost" ? new SeatLostError(state) : new SeatkeeperError(code, `the seat is ${code}`);
+    return this.#driver.platform.explain(error);
+  }
+
+  /** Sends the request, and returns its outcome; the promise is never rejected. */
+  async #exchange(request: Request, signal: AbortSignal): Promise<TransportError["outcome"]> {
+    const ask = async () => {
+      const token = request.isOpen ? undefined : await this.#bearer.current(request.method);
+      this.#generation = this.#bearer.generation;
+      return this.#driver.server.send(request, token, signal);
+    };
+    try {
+      // A token source does not see the signal.
+      return await Promise.race([ask(), rejectedBy(signal)]);
+    } catch (error) {
+      if (signal.aborted) return "timeout";
+      return error instanceof TransportError ? error.outcome : "reset-after-send";
+    }
+  }
+
+  #publish(state: State, isTold: boolean, finish: Finish | undefined): void {
+    this.#state = state;
+    if (finish !== undefined) this.#driver.seats.delete(this);
+    this.#watch();
+    if (state.kind === "lost" || state.kind === "released") this.#abort.abort(this.#error);
+    if (isTold) for (const listener of this.#listeners) listener(state);
+    if (finish !== undefined) this.#finish(finish);
+  }
+
+  /** Keeps the event stream of a held session open. */
+  #watch(): void {
+    const isHeld = this.#driver.mayStream && ["active", "offline", "grace"].includes(this.#state.kind);
+    const session = isHeld ? this.#grant.session : undefined;
+    if (this.#stream?.session === session) return;
+    this.suspend();
+    if (session === undefined) return;
+    this.#stream = this.#streamOf(session);
+    this.#stream.tick();
+  }
+
+  #streamOf(session: string): EventStream {
+    const { server, tick } = this.#driver;
+    const path = eventsPath(this.#plan.door, session);
+    return new EventStream(session, {
+      now: () => this.#now,
+      token: () => this.#bearer.current("GET"),
+      open: (...request) => server.open(path, ...request),
+      ended: (reason, by) => this.step({ kind: "ended", session, reason, by }),
+      // Timers of a hidden page are late by a minute; bytes are not.
+      heard: () => this.wakeAt <= this.#now && tick(),
+    });
+  }
+}
