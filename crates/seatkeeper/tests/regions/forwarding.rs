@@ -1,5 +1,6 @@
 //! Any region takes any request, and the home answers.
 
+use reqwest::Method;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -100,18 +101,47 @@ async fn a_stream_of_events_is_forwarded() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_home_sees_the_clients_address_and_refuses_a_forged_token() {
+async fn the_home_takes_the_clients_address_from_the_token_of_a_region() {
     let world = World::start().await;
-    world.client(US, "ann").post("/api/v1/devices/sessions", screen("tv")).await.expect(201);
-    let listed = world.client(AP, "ann").get("/api/v1/devices/sessions").await.expect(200);
-    assert_eq!(listed["items"][0]["ip"], "127.0.0.1");
-    let client = world.client(US, "ann");
-    let forged = client.http.get(format!("{}/api/v1/devices/sessions", client.url()));
-    let forged = forged.bearer_auth(&client.token).header("seatkeeper-region-token", "forged");
-    let answer = forged.send().await.unwrap();
-    assert_eq!(answer.status(), 421);
-    let problem: Value = answer.json().await.unwrap();
-    assert_eq!(problem["type"], "/problems/region-token-refused");
+    world.client(AP, "bob").post("/api/v1/devices/sessions", screen("tv")).await.expect(201);
+    let to_home = world.region_token(US, AP, "203.0.113.7");
+    let path = "/api/v1/devices/sessions";
+    let forwarded = world.send_with(AP, "bob", &to_home, Method::POST, path, screen("phone")).await;
+    forwarded.expect(201);
+    let listed = world.client(EU, "bob").get("/api/v1/devices/sessions").await.expect(200);
+    assert_eq!(listed["items"][0]["ip"], "203.0.113.7");
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_forwarded_request_is_answered_at_home_alone_and_never_forwarded_again() {
+    let world = World::start().await;
+    let home = world.client(US, "ann").post("/api/v1/devices/sessions", screen("tv")).await.expect(201);
+    let token = world.region_token(AP, EU, "203.0.113.7");
+    let path = "/api/v1/devices/sessions";
+    let answer = world.send_with(EU, "ann", &token, Method::POST, path, screen("phone")).await.expect(421);
+    assert_eq!((&answer["type"], &answer["home"]), (&json!("/problems/wrong-region"), &json!(2)));
+    let beat = json!({ "session_id": home["session_id"] });
+    let path = "/api/v1/devices/sessions/heartbeat";
+    let answer = world.send_with(EU, "ann", &token, Method::POST, path, beat).await.expect(421);
+    assert_eq!(answer["home"], json!(2));
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_token_that_no_peer_signed_for_this_region_is_refused() {
+    let world = World::start().await;
+    let for_another = world.region_token(US, AP, "203.0.113.7");
+    for token in ["forged", &for_another, &world.region_token(EU, EU, "203.0.113.7")] {
+        let path = "/api/v1/devices/sessions";
+        let answer = world.send_with(EU, "ann", token, Method::GET, path, Value::Null).await.expect(421);
+        assert_eq!(answer["type"], "/problems/region-token-refused");
+    }
+    let path = "/api/v1/regions/homes";
+    let ask = json!({ "tenant": TENANT, "user": "ann" });
+    let token = world.region_token(US, EU, "203.0.113.7");
+    let answer = world.send_with(EU, "ann", &token, Method::POST, path, ask).await.expect(200);
+    assert_eq!(answer["region"], 2);
     world.close().await;
 }
 

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
+use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use reqwest::Method;
 use seatkeeper_core::SessionId;
 use seatkeeper_ledger::Location;
 use seatkeeper_server::auth::{TokenRequest, mint};
@@ -16,7 +18,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use crate::harness::{Client, run_with, write_ed25519_key};
+use crate::harness::{Answer, Client, run_with, write_ed25519_key};
 
 pub(crate) const NAMES: [&str; 3] = ["eu", "us", "ap"];
 /// The index of the anchor of every tenant.
@@ -154,6 +156,35 @@ impl World {
             ttl: Duration::from_secs(3_600),
         };
         Client::new(&self.url(region), mint(&self.settings[region], &request).unwrap())
+    }
+
+    /// Signs a token of region `from` for region `to`, as for a client with the address `client`.
+    pub(crate) fn region_token(&self, from: usize, to: usize, client: &str) -> String {
+        let key = std::fs::read(self.key_file(NAMES[from])).unwrap();
+        let name = |region: usize| format!("seatkeeper-region-{}", region + 1);
+        let expires =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() + 60;
+        let claims = json!({ "iss": name(from), "aud": name(to), "exp": expires, "client": client });
+        let header =
+            Header { typ: Some("seatkeeper-region+jwt".to_owned()), ..Header::new(Algorithm::EdDSA) };
+        jsonwebtoken::encode(&header, &claims, &EncodingKey::from_ed_pem(&key).unwrap()).unwrap()
+    }
+
+    /// Sends a user's request with the token of a region.
+    pub(crate) async fn send_with(
+        &self,
+        region: usize,
+        user: &str,
+        region_token: &str,
+        method: Method,
+        path: &str,
+        body: Value,
+    ) -> Answer {
+        let client = self.client(region, user);
+        let request =
+            client.http.request(method, format!("{}{path}", client.url())).bearer_auth(&client.token);
+        let request = request.header("Seatkeeper-Region-Token", region_token).json(&body);
+        Answer::read(request.send().await.unwrap()).await.unwrap()
     }
 
     /// Creates a license by a region, and returns its key.
