@@ -68,9 +68,9 @@ struct State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Regions {
     regions: [State; REGIONS as usize],
-    /// For each region, the regions that asked it for the home.
+    /// By region: the regions with a question sent to the region.
     asks: [u8; REGIONS as usize],
-    /// For each region, the homes that it was told.
+    /// By region: the homes in answers sent to the region.
     answers: [u8; REGIONS as usize],
     /// The regions that have admitted.
     admitted: u8,

@@ -1,6 +1,6 @@
-//! Home regions: each pool is opened by one region, its home. `docs/regions.md` has the protocol and its invariants.
+//! Home regions: a single region, the home, admits for a pool. `docs/regions.md` has the protocol and its invariants.
 //!
-//! `homes` knows the homes, `peers` sends requests to other regions, and `peer_token` authenticates regions to each other.
+//! `homes` caches homes, `peers` sends requests to peer regions, and `peer_token` authenticates peers.
 
 mod homes;
 mod peer_token;
@@ -27,7 +27,7 @@ pub(crate) use peers::Sent;
 /// The path of an anchor's API for the homes of subscribers.
 pub(crate) const HOMES_PATH: &str = "/api/v1/regions/homes";
 
-/// This region, the homes known here, and the other regions.
+/// The regions of a deployment: the own region, the cached homes, and the peers.
 pub(crate) struct Regions {
     own: Region,
     homes: Homes,
@@ -82,8 +82,8 @@ impl Regions {
         self.homes.named_anchor(tenant)
     }
 
-    /// Returns the home of a session, by the region in its id. `None` for an id of no region. Sessions from before a
-    /// deployment had regions are those of the anchor.
+    /// Returns the home of a session, by the region in the id. `None` for the id of an unknown region. A session from
+    /// before the deployment had regions is at home in the anchor.
     pub(crate) fn home_of_session(&self, id: SessionId) -> Option<Region> {
         let region = if id.region() == Region::default() { self.homes.common_anchor() } else { id.region() };
         (region == self.own || self.peers.has(region)).then_some(region)
@@ -91,7 +91,7 @@ impl Regions {
 
     /// Returns the home of a subscriber. A subscriber without a home gets this region, if the anchor agrees.
     pub(crate) async fn home_of(&self, tenant: &TenantId, user: &UserId) -> Result<Region, Error> {
-        // First, so that a region with another anchor than the anchor on record admits nobody of the tenant.
+        // The anchor is checked before the cache, so a region whose anchor contradicts the record admits nobody.
         let anchor = self.homes.anchor_of(tenant).await?;
         if let Some(home) = self.homes.known(tenant, user).await? {
             return Ok(home);
@@ -99,7 +99,7 @@ impl Regions {
         if anchor == self.own {
             return self.homes.assign(tenant, user, self.own, self.own).await;
         }
-        // The anchor never assigns twice, so its answer holds for good and may be kept.
+        // An anchor never assigns a home twice, so the answer is kept for good.
         let home = self.ask_anchor(anchor, tenant, user).await?;
         self.homes.assign(tenant, user, home, home).await
     }

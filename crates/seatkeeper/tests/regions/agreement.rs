@@ -1,4 +1,4 @@
-//! Settings of regions that do not fit each other are refused.
+//! Regions with contradicting settings refuse requests.
 
 use seatkeeper_ledger::Ledger;
 use serde_json::json;

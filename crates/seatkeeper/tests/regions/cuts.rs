@@ -1,4 +1,4 @@
-//! Regions that cannot reach each other, and regions that start again.
+//! Cut networks between regions, and restarted regions.
 
 use std::time::{Duration, Instant};
 
@@ -20,6 +20,10 @@ async fn a_home_out_of_reach_denies_and_no_other_region_admits() {
             assert_eq!(answer.expect(503)["type"], "/problems/region-unavailable");
             assert!(began.elapsed() < Duration::from_secs(10), "the time limit of forwarding");
         }
+        let metrics =
+            world.client(EU, "ann").http.get(format!("{}/metrics", world.url(EU))).send().await.unwrap();
+        let metrics = metrics.text().await.unwrap();
+        assert!(!metrics.contains("region_forwarded_total{outcome=\"unavailable\"} 0"), "{metrics}");
         // The home itself goes on, without the anchor.
         world.client(US, "ann").post("/api/v1/devices/sessions", screen("phone")).await.expect(201);
         world.set_around(US, Network::Well);

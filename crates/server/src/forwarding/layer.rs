@@ -1,5 +1,7 @@
 //! The layer in front of the APIs: a request of a pool at home elsewhere is forwarded to the pool's home.
 
+use std::time::Instant;
+
 use axum::body::{Body, Bytes};
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::request::Parts;
@@ -15,6 +17,7 @@ use crate::app::App;
 use crate::auth::{Caller, bearer_of, tenant_from_text};
 use crate::error::Error;
 use crate::http::{Meta, read_body};
+use crate::metrics::ForwardOutcome;
 use crate::outbound::{self, PeerFault};
 use crate::regions::{Client, Forwarder, REGION_TOKEN, Regions, Sent};
 
@@ -221,18 +224,29 @@ impl Layer<'_> {
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
         let headers = forwarded(&parts.headers);
         let sent = Sent { method: parts.method.clone(), path, headers, body };
-        let answer = self.regions.send(home, client, sent).await?;
-        if answer.status() == StatusCode::MISDIRECTED_REQUEST {
-            let fault = PeerFault::refused(421, &outbound::beginning(answer).await);
-            tracing::error!(
-                region = home.number(),
-                error = &fault as &dyn std::error::Error,
-                "a region refused a forwarded request, so its callers get 503: compare the [region] settings of both"
-            );
-            return Err(Error::RegionUnavailable { peer: home, source: fault });
-        }
-        Ok(returned(self.app, answer))
+        let began = Instant::now();
+        let answer = self.regions.send(home, client, sent).await;
+        let answer = match answer {
+            Ok(answer) if answer.status() == StatusCode::MISDIRECTED_REQUEST => {
+                Err(refused(home, answer).await)
+            }
+            answer => answer,
+        };
+        let outcome = if answer.is_ok() { ForwardOutcome::Answered } else { ForwardOutcome::Unavailable };
+        self.app.metrics.regions.forwarded(outcome, began.elapsed());
+        answer.map(|answer| returned(self.app, answer))
     }
+}
+
+/// Returns the error of a request that its home refused as a region, and tells the operator.
+async fn refused(home: Region, answer: reqwest::Response) -> Error {
+    let fault = PeerFault::refused(answer.status().as_u16(), &outbound::beginning(answer).await);
+    tracing::error!(
+        region = home.number(),
+        error = &fault as &dyn std::error::Error,
+        "a region refused a forwarded request, so its caller gets 503: compare the [region] settings of both regions"
+    );
+    Error::RegionUnavailable { peer: home, source: fault }
 }
 
 /// Returns the session id in the path of a route `/api/v1/KIND/sessions/ID/…`.

@@ -1,5 +1,5 @@
-//! The anchors of tenants and the homes of subscribers: cached in memory, and on record in the ledger of this region.
-//! Neither ever changes, so no entry is ever stale.
+//! The anchors of tenants and the homes of subscribers: cached in memory, and on record in the ledger. Anchors and homes
+//! never change, so a cache entry is never stale.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! Tokens by which regions authenticate to each other: signed by the sending region, for one receiver, for a minute.
-//! A token carries the client's address and the id of the request, so both are as trustworthy as the sender.
+//! Region tokens: a forwarding region signs a token for a single receiver, valid for a minute. The token carries the
+//! client's address and the request's id.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

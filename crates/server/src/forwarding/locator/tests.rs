@@ -1,4 +1,4 @@
-//! The part of each request that names its home.
+//! Locators of routes, and fields of requests.
 
 use axum::http::Method;
 
