@@ -52,6 +52,9 @@ pub enum StartError {
     /// No key for the verification of tokens is available.
     #[error("there is no key to check tokens with")]
     Key(#[from] KeyError),
+    /// A key file of the section `[region]` cannot be used.
+    #[error("the keys of [region] cannot be used")]
+    Region(#[source] KeyError),
     /// No client can be made for the sink of usage.
     #[error("usage cannot be brought to the sink")]
     Sink(#[from] SinkError),
@@ -135,7 +138,7 @@ async fn start_by<C: TimeSource>(
     let release_codes = Arc::new(ReleaseCodes::new(ledger.clone()).await?);
     workers.start(ReleaseKeyReader(Arc::clone(&release_codes)));
     let leeway = Duration::from_secs(settings.auth.leeway_seconds);
-    let regions = Regions::from_settings(&settings.region, leeway, &ledger)?;
+    let regions = Regions::from_settings(&settings.region, leeway, &ledger).map_err(StartError::Region)?;
     let looks = Arc::new(looks(&settings.metrics, &running, &ledger, servers.clone()));
     let app = App::new(Parts {
         verifier,

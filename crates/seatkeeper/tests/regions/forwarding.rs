@@ -158,6 +158,8 @@ async fn made_up_sessions_are_missing_and_callers_without_a_token_are_refused() 
         client.heartbeat(&json!(id)).await.expect(404);
     }
     client.post("/api/v1/devices/sessions/heartbeat", json!({ "session_id": 7 })).await.expect(422);
+    let nameless = json!({ "user": "u".repeat(256), "plan": "basic" });
+    world.admin(US).post("/api/v1/admin/subscriptions", nameless).await.expect(422);
     let nobody = Client::new(&world.url(US), "no-token".into());
     nobody.post("/api/v1/devices/sessions", screen("tv")).await.expect(401);
     nobody.post("/api/v1/regions/homes", json!({ "tenant": "acme", "user": "ann" })).await.expect(421);

@@ -16,7 +16,7 @@ use super::locator::{self, Locator};
 use crate::app::App;
 use crate::auth::{Caller, bearer_of, tenant_from_text};
 use crate::error::Error;
-use crate::http::{Meta, read_body};
+use crate::http::{Meta, name_field, read_body};
 use crate::metrics::ForwardOutcome;
 use crate::outbound::{self, PeerFault};
 use crate::regions::{Client, Forwarder, REGION_TOKEN, Regions, Sent};
@@ -184,7 +184,7 @@ impl Layer<'_> {
 
     /// Returns the home of the subscriber whom an admin names.
     async fn home_of_named(&self, caller: &Caller, body: &[u8]) -> Result<Option<Region>, Error> {
-        let user = locator::body_field::<String>(body, "user").filter(|user| !user.is_empty());
+        let user = locator::body_field::<String>(body, "user").filter(|user| name_field(user, &()).is_ok());
         match user.filter(|_| caller.scopes.admin) {
             Some(user) => self.regions.home_of(&caller.tenant, &UserId::new(user)).await.map(Some),
             None => Ok(None),

@@ -10,7 +10,7 @@ use seatkeeper_core::named_enum;
 
 use super::Timing;
 
-/// Requests that this node forwarded to the home of their pool.
+/// Counters and times of this node's forwarded requests.
 #[derive(Clone, Debug)]
 pub(crate) struct RegionMetrics {
     forwarded: Family<Forwarded, Counter>,
