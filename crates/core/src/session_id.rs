@@ -24,8 +24,8 @@ use crate::{Bucket, RegistryTime};
 #[serde(try_from = "Uuid", into = "Uuid")]
 pub struct SessionId(Uuid);
 
-/// The region of a session's admission: 0 to 255.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// A region: 1 to 255, or 0 for a deployment without regions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Region(u8);
 
 impl Region {
@@ -37,6 +37,12 @@ impl Region {
     /// Returns the number of the region.
     pub const fn number(self) -> u8 {
         self.0
+    }
+}
+
+impl fmt::Display for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
     }
 }
 

@@ -160,7 +160,8 @@ async fn embedded<C: TimeSource>(
 ) -> Result<Built, StartError> {
     let recorded = ledger.last_time().await?.unwrap_or_default();
     let clock = clock(embedded::first_time(recorded));
-    let registry = embedded::filled_registry(settings.journal_size(), ledger, &*inputs.terms, clock).await?;
+    let (region, size) = (settings.region, settings.journal_size());
+    let registry = embedded::filled_registry(region, size, ledger, &*inputs.terms, clock).await?;
     Ok(Built {
         registries: Registries::only(registry, Commits::new(settings.journal_events_max)),
         lease: Arc::new(EpochLease::unshared()),

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use seatkeeper_core::Region;
 use seatkeeper_ledger::PostgresUrl;
 use seatkeeper_ledger::buckets::BucketMode;
 use seatkeeper_redis::Servers;
 
 /// Settings of an engine.
 pub struct Settings {
+    /// The region in the ids of new sessions; 0 for a deployment without regions.
+    pub region: Region,
     /// The store of live sessions.
     pub topology: Topology,
     /// The most events, of about 600 bytes each, that may wait for the ledger before claims are refused.
@@ -25,6 +28,7 @@ impl Default for Settings {
     /// Returns the settings of an embedded engine.
     fn default() -> Self {
         Self {
+            region: Region::default(),
             topology: Topology::Embedded,
             journal_events_max: 400_000,
             commit_timeout: Duration::from_secs(5),

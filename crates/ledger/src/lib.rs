@@ -20,6 +20,7 @@ mod database;
 mod error;
 mod figures;
 mod heartbeats;
+mod homes;
 mod idempotency;
 mod ids;
 pub mod jobs;

@@ -1,4 +1,5 @@
-//! The failover protocol of `docs/failover.md` as four models, with the promises of each model. A checker
+//! The failover protocol of `docs/failover.md` as four models, and the homes of `docs/regions.md` as a fifth, with the
+//! promises of each model. A checker
 //! walks through every order of the steps of a model. A test can switch off a rule, and the checker then
 //! finds a path to a broken promise.
 //!
@@ -11,6 +12,7 @@
 //! - [`BucketService`]: the bucket lease, the breaker and the identity of Redis under lasting faults, in
 //!   time.
 //! - [`ForgetfulLedger`]: a lagging PostgreSQL standby becomes the primary.
+//! - [`Homes`]: three regions, and the home of a subscriber.
 //!
 //! A new rule of the protocol gets a field in the rules of its model, and a test without the rule.
 
@@ -19,6 +21,7 @@ mod checker;
 mod epoch_lease;
 mod failover;
 mod forgetful_ledger;
+mod homes;
 mod ledger;
 mod memory;
 mod node;
@@ -36,6 +39,7 @@ pub use failover::Failover;
 pub use forgetful_ledger::{
     AGREES, ForgetfulLedger, LedgerRules, LedgerStep, OUTLIVES, SETTLES, Stores, Word,
 };
+pub use homes::{ANCHOR_ADMITS, HomeRules, HomeStep, Homes, ONE_HOME, OTHER_ADMITS, Regions};
 pub use place::Backend;
 pub use safeguards::Safeguards;
 pub use step::{Call, Step};

@@ -6,6 +6,8 @@ mod harness;
 
 #[path = "documentation/backup.rs"]
 mod backup;
+#[path = "documentation/regions.rs"]
+mod regions;
 
 const TOPOLOGY: harness::Topology = harness::Topology::Embedded;
 
@@ -22,7 +24,7 @@ use seatkeeper_testbed::redis::Redis;
 use serde_json::{Value, json};
 
 /// The pages, with the folder that their links start from.
-const PAGES: [(&str, &str); 21] = [
+const PAGES: [(&str, &str); 22] = [
     ("README.md", ""),
     ("ARCHITECTURE.md", ""),
     ("CONTRIBUTING.md", ""),
@@ -43,6 +45,7 @@ const PAGES: [(&str, &str); 21] = [
     ("docs/jobs.md", "docs"),
     ("docs/testing.md", "docs"),
     ("docs/usage.md", "docs"),
+    ("docs/regions.md", "docs"),
     ("docs/clients.md", "docs"),
 ];
 

@@ -14,6 +14,7 @@ use crate::holders::Holders;
 use crate::jobs::Roster;
 use crate::limits::Limits;
 use crate::metrics::{Looks, Metrics, MetricsAccess, MetricsPage};
+use crate::regions::Regions;
 use crate::release_codes::ReleaseCodes;
 use crate::settings::Settings;
 use seatkeeper_engine::Engine;
@@ -32,6 +33,8 @@ pub(crate) struct Parts {
     pub(crate) limits: Limits,
     pub(crate) holders: Holders,
     pub(crate) release_codes: Arc<ReleaseCodes>,
+    /// `None` for a deployment without regions.
+    pub(crate) regions: Option<Regions>,
     pub(crate) metrics: Metrics,
     pub(crate) metrics_page: MetricsPage,
     pub(crate) metrics_access: MetricsAccess,

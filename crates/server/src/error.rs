@@ -1,8 +1,10 @@
 //! The errors of request handling. `problem` maps each error to a status, in a single place.
 
+use seatkeeper_core::{Region, TenantId};
 use seatkeeper_engine::Unready;
 
 use crate::auth::{self, Refusal};
+use crate::outbound::PeerFault;
 
 /// An invalid field of a request.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, utoipa::ToSchema)]
@@ -104,6 +106,18 @@ pub(crate) enum Error {
     CutOff(#[from] tokio::task::JoinError),
     #[error("a handler panicked")]
     Panicked,
+    #[error("this region is not the home of the request's pool")]
+    WrongRegion { home: Region },
+    #[error("the request carries no token of a peer region that this region accepts")]
+    RegionTokenRefused(#[source] Option<jsonwebtoken::errors::Error>),
+    #[error(
+        "tenant {tenant} has anchor region {recorded} on record, and {named} in the settings of a region"
+    )]
+    RegionSettingsDiffer { tenant: TenantId, recorded: Region, named: Region },
+    #[error("region {peer} cannot answer")]
+    RegionUnavailable { peer: Region, source: PeerFault },
+    #[error("region {0} is not among the peers in the settings")]
+    RegionUnknown(Region),
     #[error("an answer could not be written")]
     Unwritable(#[source] Box<dyn std::error::Error + Send + Sync>),
 }

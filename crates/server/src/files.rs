@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::auth;
-use crate::settings::{Settings, is_token};
+use crate::settings::{Algorithm, Settings, is_token};
 
 /// A file that does not fit its setting.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,12 +47,16 @@ impl Settings {
             ("registry.tls_ca_file", registry.tls_ca_file.as_ref(), &has_pem),
             ("registry.tls_cert_file", registry.tls_cert_file.as_ref(), &has_pem),
             ("registry.tls_key_file", registry.tls_key_file.as_ref(), &has_pem),
+            ("region.key_file", self.region.key_file.as_ref(), &auth::check_signing_key_file),
         ];
         let fault = |(key, path, check): (_, Option<&PathBuf>, Check<'_>)| {
             let path = path?;
             check(path).err().map(|why| FileFault { key, path: path.clone(), why })
         };
-        checks.into_iter().filter_map(fault).collect()
+        let peers = self.region.peers.iter().map(|peer| Some(&peer.public_key_file));
+        let check: Check<'_> = &|path| auth::check_key_file(path, Algorithm::EdDsa);
+        let peers = peers.map(|path| ("region.peers", path, check));
+        checks.into_iter().chain(peers).filter_map(fault).collect()
     }
 }
 

@@ -15,6 +15,7 @@ mod entitlements;
 mod error;
 mod events;
 mod files;
+mod forwarding;
 mod hash;
 mod held_sessions;
 mod holders;
@@ -26,6 +27,7 @@ mod metrics;
 mod operations;
 mod outbound;
 mod problem;
+mod regions;
 mod release_by_code;
 mod release_codes;
 mod reload;
@@ -45,9 +47,9 @@ pub use seatkeeper_engine::wall_clock;
 pub use settings::{
     Algorithm, AuthSettings, CapacitiesSettings, CommaList, DevicesSettings, DevicesWhenDown, Durability,
     InvalidOrigin, InvalidSetting, LedgerSettings, LicensesSettings, LimitsSettings, LogFormat, LogSettings,
-    MetricsSettings, Network, Networks, NoNetwork, Origin, Origins, ProxyHeader, RegistrySettings,
-    RegistryUrl, Secret, SectionReference, ServerSettings, Settings, SinkFormat, TracingSettings,
-    UsageSettings, WhenDown, WhenRedisDown,
+    MetricsSettings, Network, Networks, NoNetwork, Origin, Origins, PeerSettings, ProxyHeader,
+    RegionSettings, RegistrySettings, RegistryUrl, Secret, SectionReference, ServerSettings, Settings,
+    SinkFormat, TracingSettings, UsageSettings, WhenDown, WhenRedisDown,
 };
 pub use start::{Running, StartError, start, start_with_clock};
 pub use usage::SinkError;

@@ -13,6 +13,7 @@ mod jobs;
 mod ledger;
 mod probe;
 mod redis;
+mod regions;
 mod registry;
 mod usage;
 
@@ -34,6 +35,7 @@ pub(crate) use ledger::{Books, LedgerPulse};
 pub(crate) use probe::CachedProbe;
 use probe::Source;
 pub(crate) use redis::Redis;
+pub(crate) use regions::{ForwardOutcome, RegionMetrics};
 pub(crate) use registry::Node;
 pub(crate) use usage::{Emitted, UsageMetrics};
 
@@ -53,6 +55,7 @@ pub(crate) struct Metrics {
     pub(crate) heartbeats: HeartbeatMetrics,
     pub(crate) http: HttpMetrics,
     pub(crate) jobs: JobMetrics,
+    pub(crate) regions: RegionMetrics,
     pub(crate) usage: UsageMetrics,
 }
 
@@ -64,6 +67,7 @@ impl Default for Metrics {
             heartbeats: HeartbeatMetrics::default(),
             http: HttpMetrics::default(),
             jobs: JobMetrics::new(engine.locks.clone()),
+            regions: RegionMetrics::default(),
             usage: UsageMetrics::default(),
             engine,
         }
@@ -110,6 +114,7 @@ impl MetricsPage {
         metrics.jobs.register(&mut counted);
         metrics.engine.locks.register(&mut counted);
         metrics.usage.register(&mut counted);
+        metrics.regions.register(&mut counted);
         metrics.http.register(&mut counted);
         counted.register_collector(Box::new(looks.node.clone()));
         counted.register_collector(Box::new(looks.books.clone()));

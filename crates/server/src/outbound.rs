@@ -20,6 +20,43 @@ pub(crate) fn client(timeout: Duration) -> Result<Client, reqwest::Error> {
         .build()
 }
 
+/// Creates a client of peer regions, whose answers may be endless streams. A silence of `silence_max` ends an answer.
+pub(crate) fn streaming_client(silence_max: Duration) -> Result<Client, reqwest::Error> {
+    Client::builder()
+        .redirect(redirect::Policy::none())
+        .connect_timeout(CONNECT_TIMEOUT)
+        .read_timeout(silence_max)
+        .build()
+}
+
+/// The reason why a peer region gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PeerFault {
+    /// The request failed on its way.
+    #[error("{0}")]
+    Transport(String),
+    /// The time limit passed without an answer.
+    #[error("no answer came in time")]
+    TimedOut,
+    /// The peer answered with a status that the protocol does not allow.
+    #[error("the answer was {status}: {body}")]
+    Refused { status: u16, body: String },
+    /// No token for the peer could be signed.
+    #[error("no token for the peer could be signed")]
+    Unsigned(#[source] jsonwebtoken::errors::Error),
+}
+
+impl PeerFault {
+    /// Maximum of characters kept of a refusal.
+    const BODY_CHARS_MAX: usize = 300;
+
+    /// Returns the fault of an answer with an unexpected status.
+    pub(crate) fn refused(status: u16, body: &[u8]) -> Self {
+        let body = String::from_utf8_lossy(body).chars().take(Self::BODY_CHARS_MAX).collect();
+        Self::Refused { status, body }
+    }
+}
+
 /// Returns the beginning of an answer's body: up to [`ANSWER_BYTES_MAX`] bytes, or less if the connection
 /// breaks off.
 pub(crate) async fn beginning(mut answer: Response) -> Vec<u8> {

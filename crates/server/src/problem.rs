@@ -76,6 +76,11 @@ problems! {
     USAGE_BATCH_NOT_FOUND = "usage-batch-not-found", 404, "Usage batch not found";
     USAGE_BATCH_NOT_DEAD = "usage-batch-not-dead", 409, "The usage batch is not dead";
     IDEMPOTENCY_KEY_REUSED = "idempotency-key-reused", 422, "The Idempotency-Key was used for another request";
+    WRONG_REGION = "wrong-region", 421, "This region is not the home";
+    REGION_TOKEN_REFUSED = "region-token-refused", 421, "The token of the region is refused";
+    REGION_SETTINGS_DIFFER = "region-settings-differ", 503, "The regions' settings differ";
+    REGION_UNAVAILABLE = "region-unavailable", 503, "Another region cannot answer now";
+    REGION_UNKNOWN = "region-unknown", 503, "The home region is not in the settings";
     UNAVAILABLE = "unavailable", 503, "The service cannot answer now";
     INTERNAL = "internal", 500, "Something went wrong on our side";
 }
@@ -210,6 +215,27 @@ impl From<Error> for Problem {
                 &IDEMPOTENCY_KEY_REUSED,
                 "This Idempotency-Key came with another request before; use a new one.",
             ),
+            Error::WrongRegion { home } => {
+                Self::new(&WRONG_REGION, "The pool's home is region `home`.").with("home", home.number())
+            }
+            Error::RegionTokenRefused(_) => Self::new(
+                &REGION_TOKEN_REFUSED,
+                "The token must be signed with a key of the sending region, for this region, in the last minute.",
+            ),
+            Error::RegionSettingsDiffer { .. } => Self::new(
+                &REGION_SETTINGS_DIFFER,
+                "The tenant's anchor region is not the region on record; an operator must act.",
+            )
+            .retry_after(UNAVAILABLE_RETRY_AFTER_SECONDS),
+            Error::RegionUnavailable { .. } => {
+                Self::new(&REGION_UNAVAILABLE, "Nothing is lost: ask for the same again.")
+                    .retry_after(UNAVAILABLE_RETRY_AFTER_SECONDS)
+            }
+            Error::RegionUnknown(_) => Self::new(
+                &REGION_UNKNOWN,
+                "The settings of this region lack the home region; an operator must act.",
+            )
+            .retry_after(UNAVAILABLE_RETRY_AFTER_SECONDS),
             Error::Registry(_)
             | Error::OthersUnreachable(_)
             | Error::NotDurable

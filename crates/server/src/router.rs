@@ -18,7 +18,7 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::app::App;
 use crate::error::Error;
-use crate::{admin, capacities, devices, licenses, operations};
+use crate::{admin, capacities, devices, forwarding, licenses, operations};
 use arrival::Arrival;
 use client_address::Proxies;
 use cors::Cors;
@@ -46,6 +46,14 @@ pub fn openapi() -> OpenApi {
 pub(crate) fn router(app: App) -> Router {
     let (routes, description) = routes().split_for_parts();
     let routes = routes.merge(operations::pages()).merge(docs(description));
+    // A deployment without regions does not pay for the layer.
+    let routes = match &app.regions {
+        Some(_) => {
+            let layer = middleware::from_fn_with_state(app.clone(), forwarding::pass);
+            routes.merge(forwarding::routes()).layer(layer)
+        }
+        None => routes,
+    };
     match app.settings.metrics.listen {
         Some(_) => fronted(routes, app),
         None => fronted(routes.merge(operations::metrics_page()), app),

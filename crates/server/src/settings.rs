@@ -16,6 +16,7 @@ mod metrics;
 mod networks;
 mod origins;
 mod reference;
+mod region;
 mod registry;
 mod registry_url;
 mod secret;
@@ -43,6 +44,7 @@ pub use metrics::MetricsSettings;
 pub use networks::{Network, Networks, NoNetwork};
 pub use origins::{InvalidOrigin, Origin, Origins};
 pub use reference::SectionReference;
+pub use region::{PeerSettings, RegionSettings};
 pub use registry::{RegistrySettings, WhenDown};
 pub use registry_url::RegistryUrl;
 pub use seatkeeper_engine::Durability;
@@ -64,6 +66,8 @@ pub struct Settings {
     pub ledger: LedgerSettings,
     /// The live sessions.
     pub registry: RegistrySettings,
+    /// This region among several.
+    pub region: RegionSettings,
     /// Defaults for licenses.
     pub licenses: LicensesSettings,
     /// Subscribers and their plans.
@@ -110,6 +114,7 @@ impl Settings {
             self.auth.checks(),
             self.ledger.checks(),
             self.registry.checks(&self.ledger),
+            self.region.checks(),
             self.licenses.checks(),
             self.devices.checks(&self.registry),
             self.capacities.checks(),

@@ -29,6 +29,7 @@ use crate::holders::Holders;
 use crate::jobs::{self, Roster};
 use crate::limits::Limits;
 use crate::metrics::{Books, Looks, Metrics, MetricsAccess, MetricsPage, Node, Redis};
+use crate::regions::Regions;
 use crate::release_codes::{ReleaseCodes, ReleaseKeyReader};
 use crate::router::{metrics_router, router};
 use crate::settings::{InvalidSetting, MetricsSettings, Settings};
@@ -51,6 +52,9 @@ pub enum StartError {
     /// No key for the verification of tokens is available.
     #[error("there is no key to check tokens with")]
     Key(#[from] KeyError),
+    /// A key file of the section `[region]` cannot be used.
+    #[error("the keys of [region] cannot be used")]
+    Region(#[source] KeyError),
     /// No client can be made for the sink of usage.
     #[error("usage cannot be brought to the sink")]
     Sink(#[from] SinkError),
@@ -133,6 +137,8 @@ async fn start_by<C: TimeSource>(
     let entitlements = entitlements(&settings, others, &ledger, running.engine().endings(), workers);
     let release_codes = Arc::new(ReleaseCodes::new(ledger.clone()).await?);
     workers.start(ReleaseKeyReader(Arc::clone(&release_codes)));
+    let leeway = Duration::from_secs(settings.auth.leeway_seconds);
+    let regions = Regions::from_settings(&settings.region, leeway, &ledger).map_err(StartError::Region)?;
     let looks = Arc::new(looks(&settings.metrics, &running, &ledger, servers.clone()));
     let app = App::new(Parts {
         verifier,
@@ -142,6 +148,7 @@ async fn start_by<C: TimeSource>(
         limits: Limits::new(&settings.limits, servers),
         holders: Holders::default(),
         release_codes,
+        regions,
         metrics_page: MetricsPage::new(&metrics, Arc::clone(&looks)),
         metrics_access: metrics_access(&settings.metrics, workers)?,
         looks,

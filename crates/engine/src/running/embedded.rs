@@ -23,13 +23,14 @@ const AHEAD_TOLERATED: Span = Span::from_secs(30 * 86_400);
 
 /// Returns a registry with every live session of the ledger, each with a full TTL.
 pub(super) async fn filled_registry(
+    region: Region,
     journal_events_max: usize,
     ledger: &Ledger,
     entitlements: &dyn TermsSource,
     clock: impl TimeSource,
 ) -> Result<Arc<dyn Registry>, StartError> {
     let epoch = ledger.raise_epoch(&uuid::Uuid::new_v4().to_string()).await?;
-    let registry = MemoryRegistry::new(epoch, Region::default(), journal_events_max, clock);
+    let registry = MemoryRegistry::new(epoch, region, journal_events_max, clock);
     let (began, mut sessions) = (Instant::now(), 0);
     let mut pools = std::pin::pin!(ledger.live_sessions());
     while let Some(LivePool { pool, seq, sessions: live }) = pools.try_next().await? {

@@ -72,6 +72,7 @@ struct Backends {
 
 /// Inputs for building the backends.
 struct Building<'a> {
+    region: Region,
     journal_events_max: usize,
     ledger: &'a Ledger,
     known: &'a KnownEpochs,
@@ -90,9 +91,10 @@ impl Shared {
         let is_ledgers = matches!(sharing.store, SharedStore::Postgres(_));
         let lease = Arc::new(EpochLease::shared(known.clone(), Arc::clone(&reach), is_ledgers));
         let journal_events_max = settings.journal_size();
-        let building = Building { journal_events_max, ledger, known: &known, lease: &lease };
+        let region = settings.region;
+        let building = Building { region, journal_events_max, ledger, known: &known, lease: &lease };
         let backends = building.backends(&sharing.store).await?;
-        let registries = backends.registries(&known, settings.journal_events_max).await?;
+        let registries = backends.registries(&known, settings).await?;
         let Backends { main, standby, lasting, redis_clock, postgres_clock } = backends;
         let of_postgres = postgres_clock.as_ref().map(|clock| (Store::PostgreSql, Arc::clone(clock.steps())));
         let of_redis = redis_clock.map(|steps| (Store::Redis, steps));
@@ -190,6 +192,7 @@ impl Building<'_> {
             return Err(StartError::Unfit(why));
         }
         let kept = redis::Settings {
+            region: self.region,
             journal_events_max: self.journal_events_max,
             wait_replicas: settings.wait_replicas,
             lease: Some(BUCKET_LEASE),
@@ -219,8 +222,7 @@ impl Building<'_> {
         epochs: &Arc<Epochs>,
     ) -> Result<PostgresRegistry, StartError> {
         let (epochs, events_max) = (Arc::clone(epochs), self.journal_events_max);
-        let region = Region::default();
-        Ok(PostgresRegistry::connect(url, CONNECTIONS_MAX, epochs, region, events_max).await?)
+        Ok(PostgresRegistry::connect(url, CONNECTIONS_MAX, epochs, self.region, events_max).await?)
     }
 
     /// Returns the registry of sessions without heartbeats, over the connections of `beside`.
@@ -231,17 +233,13 @@ impl Building<'_> {
 
 impl Backends {
     /// Returns the registries of a node over these backends.
-    async fn registries(
-        &self,
-        known: &KnownEpochs,
-        journal_events_max: u64,
-    ) -> Result<Registries, StartError> {
-        let commits = || Commits::new(journal_events_max);
+    async fn registries(&self, known: &KnownEpochs, settings: &Settings) -> Result<Registries, StartError> {
+        let commits = || Commits::new(settings.journal_events_max);
         let backend = |registry: &Arc<dyn Rebuild>, epochs: &Arc<Epochs>| {
             Backend::rebuilt(Arc::clone(registry) as _, commits(), Arc::clone(epochs))
         };
         let node_local = match self.lasting.as_ref().filter(|_| self.standby.is_some()) {
-            Some(lasting) => Some(node_local(lasting.now().await?)),
+            Some(lasting) => Some(node_local(settings.region, lasting.now().await?)),
             None => None,
         };
         Ok(Registries {
@@ -254,8 +252,8 @@ impl Backends {
 }
 
 /// Returns the node-local backend. Its clock begins at `now`.
-fn node_local(now: RegistryTime) -> Backend {
+fn node_local(region: Region, now: RegistryTime) -> Backend {
     let clock = MonotonicClock::starting_at(now);
-    let registry = MemoryRegistry::new(NODE_LOCAL_EPOCH, Region::default(), NODE_LOCAL_EVENTS_MAX, clock);
+    let registry = MemoryRegistry::new(NODE_LOCAL_EPOCH, region, NODE_LOCAL_EVENTS_MAX, clock);
     Backend::node_local(Arc::new(registry), Commits::new(NODE_LOCAL_EVENTS_MAX as u64))
 }

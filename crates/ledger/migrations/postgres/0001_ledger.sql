@@ -5,7 +5,9 @@ CREATE TABLE tenants (
     id                  TEXT        COLLATE "C" NOT NULL PRIMARY KEY CHECK (id <> ''),
     created_at          TIMESTAMPTZ NOT NULL,
     -- The version of the last change of the tenant's plans and subscriptions, in commit order.
-    entitlement_version BIGINT      NOT NULL DEFAULT 0 CHECK (entitlement_version >= 0)
+    entitlement_version BIGINT      NOT NULL DEFAULT 0 CHECK (entitlement_version >= 0),
+    -- The region that assigns the homes of the tenant's subscribers; fixed at the tenant's first request among regions.
+    anchor_region       BIGINT      CHECK (anchor_region BETWEEN 1 AND 255)
 );
 
 -- Licenses: the seat limits of license pools. Never deleted.
@@ -224,6 +226,16 @@ CREATE TABLE release_keys (
     generation BIGINT      NOT NULL PRIMARY KEY CHECK (generation >= 1),
     secret     BYTEA       NOT NULL CHECK (length(secret) = 32),
     made_at    TIMESTAMPTZ NOT NULL
+);
+
+-- The home region of each subscriber known here. A row never changes: the tenant's anchor region inserts the row at the
+-- subscriber's first request, and the home region copies the row before it opens the pool.
+CREATE TABLE homes (
+    tenant_id   TEXT        COLLATE "C" NOT NULL,
+    user_id     TEXT        COLLATE "C" NOT NULL CHECK (user_id <> ''),
+    region      BIGINT      NOT NULL CHECK (region BETWEEN 1 AND 255),
+    assigned_at TIMESTAMPTZ NOT NULL,
+    PRIMARY KEY (tenant_id, user_id)
 );
 
 -- The answer to each write with an `Idempotency-Key`.

@@ -5,7 +5,9 @@ CREATE TABLE tenants (
     id                  TEXT    NOT NULL PRIMARY KEY CHECK (id <> ''),
     created_at          TEXT    NOT NULL,
     -- The version of the last change of the tenant's plans and subscriptions, in commit order.
-    entitlement_version INTEGER NOT NULL DEFAULT 0 CHECK (entitlement_version >= 0)
+    entitlement_version INTEGER NOT NULL DEFAULT 0 CHECK (entitlement_version >= 0),
+    -- The region that assigns the homes of the tenant's subscribers; fixed at the tenant's first request among regions.
+    anchor_region       INTEGER CHECK (anchor_region BETWEEN 1 AND 255)
 ) STRICT;
 
 -- Licenses: the seat limits of license pools. Never deleted.
@@ -199,6 +201,16 @@ CREATE TABLE release_keys (
     generation INTEGER NOT NULL PRIMARY KEY CHECK (generation >= 1),
     secret     BLOB    NOT NULL CHECK (length(secret) = 32),
     made_at    TEXT    NOT NULL
+) STRICT;
+
+-- The home region of each subscriber known here. A row never changes: the tenant's anchor region inserts the row at the
+-- subscriber's first request, and the home region copies the row before it opens the pool.
+CREATE TABLE homes (
+    tenant_id   TEXT    NOT NULL,
+    user_id     TEXT    NOT NULL CHECK (user_id <> ''),
+    region      INTEGER NOT NULL CHECK (region BETWEEN 1 AND 255),
+    assigned_at TEXT    NOT NULL,
+    PRIMARY KEY (tenant_id, user_id)
 ) STRICT;
 
 -- The answer to each write with an `Idempotency-Key`.

@@ -9,6 +9,7 @@ mod buckets;
 mod directory;
 mod fields;
 mod figures;
+mod homes;
 mod jobs;
 mod licenses;
 mod live;

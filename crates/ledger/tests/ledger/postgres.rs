@@ -9,6 +9,7 @@ mod applying;
 mod buckets;
 mod fields;
 mod figures;
+mod homes;
 mod jobs;
 mod licenses;
 mod live;

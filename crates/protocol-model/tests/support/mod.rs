@@ -31,6 +31,7 @@ pub(crate) mod states_min {
     pub(crate) const PARTITION: usize = 2_800_000;
     pub(crate) const TWO_FAULTS: usize = 500_000;
     pub(crate) const FORGETFUL_LEDGER: usize = 470_000;
+    pub(crate) const HOMES: usize = 11_000;
 
     /// Five million states without a broken promise, in all walks together.
     const _: () = assert!(

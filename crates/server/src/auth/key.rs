@@ -39,7 +39,7 @@ pub enum KeyError {
         /// Algorithm in the settings.
         algorithm: Algorithm,
     },
-    /// The first key of the file does not sign license tokens.
+    /// The first key of the file does not sign.
     #[error("{path} does not hold 1 to {KEYS_MAX} Ed25519 keys in PEM, the first of them private")]
     NotASigningKey {
         /// The file.
@@ -167,6 +167,19 @@ pub(super) fn encoding(settings: &Settings) -> Result<EncodingKey, KeyError> {
     }
     let source = Source::from_settings(settings);
     source.signing_in(&source.read()?)
+}
+
+/// Returns the private key that signs requests to peer regions.
+pub(crate) fn region_signing_key(path: &Path) -> Result<EncodingKey, KeyError> {
+    let source = Source::KeyFile { path: path.to_owned(), algorithm: Algorithm::EdDsa, is_own: false };
+    let refused = |_| KeyError::NotASigningKey { path: path.into() };
+    source.signing_in(&source.read()?).map_err(refused)
+}
+
+/// Returns the public keys of a peer region.
+pub(crate) fn region_public_keys(path: &Path) -> Result<Arc<[DecodingKey]>, KeyError> {
+    let source = Source::KeyFile { path: path.to_owned(), algorithm: Algorithm::EdDsa, is_own: false };
+    source.keys_in(&source.read()?)
 }
 
 /// Checks that the file holds keys for `algorithm`, and otherwise returns the reason in words. For HS256,

@@ -11,7 +11,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::app::App;
 use crate::error::{Error, FieldError};
-pub(crate) use whole::BODY_BYTES_MAX;
+pub(crate) use whole::{BODY_BYTES_MAX, read as read_body};
 
 /// A parsed and validated JSON body.
 pub(crate) struct Body<T>(pub(crate) T);
@@ -55,7 +55,8 @@ impl Unread {
     }
 
     async fn bytes(self, app: &App) -> Result<Bytes, Error> {
-        whole::read(self.0, app.settings.server.body_timeout()).await
+        let (parts, body) = self.0.into_parts();
+        whole::read(&parts.headers, body, app.settings.server.body_timeout()).await
     }
 }
 

@@ -5,7 +5,8 @@ use utoipa::openapi::{RefOr, Schema};
 
 use super::{
     AuthSettings, CapacitiesSettings, DevicesSettings, LedgerSettings, LicensesSettings, LimitsSettings,
-    LogSettings, MetricsSettings, RegistrySettings, ServerSettings, TracingSettings, UsageSettings,
+    LogSettings, MetricsSettings, RegionSettings, RegistrySettings, ServerSettings, TracingSettings,
+    UsageSettings,
 };
 
 /// A section of the settings.
@@ -27,6 +28,7 @@ impl SectionReference {
             Self::new::<AuthSettings>("auth"),
             Self::new::<LedgerSettings>("ledger"),
             Self::new::<RegistrySettings>("registry"),
+            Self::new::<RegionSettings>("region"),
             Self::new::<LicensesSettings>("licenses"),
             Self::new::<DevicesSettings>("devices"),
             Self::new::<CapacitiesSettings>("capacities"),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use seatkeeper_core::Region;
 use seatkeeper_engine::{RedisSettings, Settings as EngineSettings, SharedSettings, SharedStore, Topology};
 use seatkeeper_ledger::buckets::BucketMode;
 use seatkeeper_redis::Servers;
@@ -15,6 +16,7 @@ pub(super) fn engine_settings(
 ) -> Result<EngineSettings, InvalidSetting> {
     let sweep_milliseconds = settings.registry.sweep_interval_milliseconds;
     Ok(EngineSettings {
+        region: Region::new(settings.region.number),
         topology: topology(settings, servers)?,
         journal_events_max: settings.registry.journal_events_max,
         commit_timeout: Duration::from_millis(settings.ledger.commit_timeout_milliseconds),

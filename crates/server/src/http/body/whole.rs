@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use axum::body::Bytes;
-use axum::extract::Request;
-use axum::http::header::CONTENT_LENGTH;
+use axum::body::{Body, Bytes};
+use axum::http::header::{CONTENT_LENGTH, HeaderMap};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
 use crate::error::Error;
@@ -15,11 +14,11 @@ pub(crate) const BODY_BYTES_MAX: usize = 64 * 1024;
 /// Reads a request's whole body. Returns `Err(BodyTooLarge)` for a body over the maximum, and
 /// `Err(BodyTooSlow)` if the body does not arrive within `patience`. The connection deals with the unread
 /// rest.
-pub(super) async fn read(request: Request, patience: Duration) -> Result<Bytes, Error> {
-    if told_length(&request).is_some_and(|length| length > BODY_BYTES_MAX) {
+pub(crate) async fn read(headers: &HeaderMap, body: Body, patience: Duration) -> Result<Bytes, Error> {
+    if told_length(headers).is_some_and(|length| length > BODY_BYTES_MAX) {
         return Err(Error::BodyTooLarge);
     }
-    let reading = Limited::new(request.into_body(), BODY_BYTES_MAX).collect();
+    let reading = Limited::new(body, BODY_BYTES_MAX).collect();
     match tokio::time::timeout(patience, reading).await.map_err(|_| Error::BodyTooSlow)? {
         Ok(whole) => Ok(whole.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => Err(Error::BodyTooLarge),
@@ -27,6 +26,6 @@ pub(super) async fn read(request: Request, patience: Duration) -> Result<Bytes, 
     }
 }
 
-fn told_length(request: &Request) -> Option<usize> {
-    request.headers().get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+fn told_length(headers: &HeaderMap) -> Option<usize> {
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }

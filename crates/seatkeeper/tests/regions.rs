@@ -1,0 +1,18 @@
+//! Several regions on one machine, each with stores of its own, and a network between every two.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a failed test panics")]
+#![allow(clippy::needless_pass_by_value, reason = "callers pass JSON literals")]
+
+mod harness;
+
+#[path = "regions/agreement.rs"]
+mod agreement;
+#[path = "regions/cuts.rs"]
+mod cuts;
+#[path = "regions/forwarding.rs"]
+mod forwarding;
+#[path = "regions/storm.rs"]
+mod storm;
+#[path = "regions/world.rs"]
+mod world;
+
+const TOPOLOGY: harness::Topology = harness::Topology::Embedded;

@@ -1,0 +1,302 @@
+//! Three regions in this process: `eu`, `us` and `ap`, numbers 1 to 3. A proxy stands between each region and each peer.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
+use jsonwebtoken::{Algorithm, EncodingKey, Header};
+use reqwest::Method;
+use seatkeeper_core::SessionId;
+use seatkeeper_ledger::Location;
+use seatkeeper_server::auth::{TokenRequest, mint};
+use seatkeeper_server::{LimitsSettings, PeerSettings, RegistryUrl, Running, Secret, Settings, start};
+use seatkeeper_testbed::postgres::{self, Database};
+use seatkeeper_testbed::proxy::{Network, Proxy};
+use seatkeeper_testbed::redis::Redis;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+use crate::harness::{Answer, Client, run_with, write_ed25519_key};
+
+pub(crate) const NAMES: [&str; 3] = ["eu", "us", "ap"];
+/// The index of the anchor of every tenant.
+pub(crate) const EU: usize = 0;
+pub(crate) const US: usize = 1;
+pub(crate) const AP: usize = 2;
+
+pub(crate) const TENANT: &str = "acme";
+
+/// An address at which no server listens.
+const NOWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 1);
+
+/// The shared stores of a region. A region without shared stores is embedded.
+struct Stores {
+    redis: Redis,
+    database: Database,
+}
+
+pub(crate) struct World {
+    dir: TempDir,
+    pub(crate) settings: Vec<Settings>,
+    servers: Vec<Option<Server>>,
+    /// The network from a region to a peer.
+    links: Vec<Vec<Option<Proxy>>>,
+    stores: Vec<Option<Stores>>,
+}
+
+struct Server {
+    stop: CancellationToken,
+    running: Running,
+}
+
+impl World {
+    /// Starts three embedded regions.
+    pub(crate) async fn start() -> Self {
+        Self::start_with([false; 3], |_| {}).await
+    }
+
+    /// Starts three regions. A region of `shares` has a Redis and a PostgreSQL of its own. `change` changes the settings
+    /// of every region.
+    pub(crate) async fn start_with(shares: [bool; 3], change: impl Fn(&mut Settings)) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        for file in ["tokens", "licenses"].into_iter().chain(NAMES) {
+            write_key_pair(dir.path(), file);
+        }
+        let mut links = Vec::new();
+        for from in 0..3 {
+            let mut row = Vec::new();
+            for to in 0..3 {
+                let seed = (from * 3 + to) as u64;
+                row.push(if from == to { None } else { Some(Proxy::start(NOWHERE, seed).await) });
+            }
+            links.push(row);
+        }
+        let stores: Vec<_> = shares
+            .into_iter()
+            .map(|shares| shares.then(|| Stores { redis: Redis::start(), database: postgres::database() }))
+            .collect();
+        let mut settings = Vec::new();
+        for region in 0..3 {
+            let mut own = settings_of(dir.path(), region, &links[region], stores[region].as_ref());
+            change(&mut own);
+            settings.push(own);
+        }
+        let mut world = Self { dir, settings, servers: vec![None, None, None], links, stores };
+        for region in 0..3 {
+            world.start_region(region).await;
+        }
+        world
+    }
+
+    /// Starts a stopped region, and leads the links of the others to it.
+    pub(crate) async fn start_region(&mut self, region: usize) {
+        let stop = CancellationToken::new();
+        let running = start(self.settings[region].clone(), stop.clone()).await.expect("a region that starts");
+        for from in 0..3 {
+            if let Some(link) = &self.links[from][region] {
+                link.redirect(running.addr);
+            }
+        }
+        self.servers[region] = Some(Server { stop, running });
+    }
+
+    /// Stops a region.
+    pub(crate) async fn stop_region(&mut self, region: usize) {
+        let Server { stop, running } = self.servers[region].take().expect("a running region");
+        for from in 0..3 {
+            if let Some(link) = &self.links[from][region] {
+                link.redirect(NOWHERE);
+            }
+        }
+        stop.cancel();
+        running.finished().await;
+    }
+
+    /// Changes the networks between all regions.
+    pub(crate) fn set_all(&self, network: Network) {
+        for link in self.links.iter().flatten().flatten() {
+            link.set(network);
+        }
+    }
+
+    /// Changes the networks between a region and its peers, both ways.
+    pub(crate) fn set_around(&self, region: usize, network: Network) {
+        for other in 0..3 {
+            for link in [&self.links[region][other], &self.links[other][region]].into_iter().flatten() {
+                link.set(network);
+            }
+        }
+    }
+
+    /// Returns the base URL of a region.
+    pub(crate) fn url(&self, region: usize) -> String {
+        format!("http://{}", self.servers[region].as_ref().expect("a running region").running.addr)
+    }
+
+    /// Returns a client of a region for a user.
+    pub(crate) fn client(&self, region: usize, user: &str) -> Client {
+        self.client_with(region, user, "")
+    }
+
+    pub(crate) fn service(&self, region: usize) -> Client {
+        self.client_with(region, "service", "service")
+    }
+
+    pub(crate) fn admin(&self, region: usize) -> Client {
+        self.client_with(region, "ops", "admin")
+    }
+
+    fn client_with(&self, region: usize, user: &str, scopes: &str) -> Client {
+        let request = TokenRequest {
+            tenant: TENANT.to_owned(),
+            user: user.to_owned(),
+            scopes: scopes.to_owned(),
+            ttl: Duration::from_secs(3_600),
+        };
+        Client::new(&self.url(region), mint(&self.settings[region], &request).unwrap())
+    }
+
+    /// Signs a token of region `from` for region `to`, as for a client with the address `client`.
+    pub(crate) fn region_token(&self, from: usize, to: usize, client: &str) -> String {
+        let key = std::fs::read(self.key_file(NAMES[from])).unwrap();
+        let name = |region: usize| format!("seatkeeper-region-{}", region + 1);
+        let expires =
+            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() + 60;
+        let claims = json!({ "iss": name(from), "aud": name(to), "exp": expires, "client": client });
+        let header =
+            Header { typ: Some("seatkeeper-region+jwt".to_owned()), ..Header::new(Algorithm::EdDSA) };
+        jsonwebtoken::encode(&header, &claims, &EncodingKey::from_ed_pem(&key).unwrap()).unwrap()
+    }
+
+    /// Sends a user's request with the token of a region.
+    pub(crate) async fn send_with(
+        &self,
+        region: usize,
+        user: &str,
+        region_token: &str,
+        method: Method,
+        path: &str,
+        body: Value,
+    ) -> Answer {
+        let client = self.client(region, user);
+        let request =
+            client.http.request(method, format!("{}{path}", client.url())).bearer_auth(&client.token);
+        let request = request.header("Seatkeeper-Region-Token", region_token).json(&body);
+        Answer::read(request.send().await.unwrap()).await.unwrap()
+    }
+
+    /// Creates a license by a region, and returns its key.
+    pub(crate) async fn license(&self, region: usize, seats: u32) -> Value {
+        let license = self.admin(region).post("/api/v1/admin/licenses", json!({ "max_seats": seats })).await;
+        license.expect(201)["license_key"].clone()
+    }
+
+    /// Subscribes a user by a region to a plan of two screens that refuses the third.
+    pub(crate) async fn subscribe(&self, region: usize, user: &str) {
+        let subscription = json!({ "user": user, "plan": "pair" });
+        self.admin(region).post("/api/v1/admin/subscriptions", subscription).await.expect(201);
+    }
+
+    /// Creates the plan `pair` in every region.
+    pub(crate) async fn create_plan(&self) {
+        for region in 0..3 {
+            let plan = json!({ "name": "pair", "device_limit": 2, "price_cents": 0, "when_full": "deny" });
+            self.admin(region).post("/api/v1/admin/plans", plan).await.expect(201);
+        }
+    }
+
+    /// Stops every region, and proves each audit log.
+    pub(crate) async fn close(mut self) {
+        for region in 0..3 {
+            if self.servers[region].is_some() {
+                self.stop_region(region).await;
+            }
+            let settings = &self.settings[region];
+            let data_dir = settings.ledger.data_dir.to_str().unwrap();
+            let url = self.stores[region].as_ref().map(|stores| stores.database.url());
+            let variables: Vec<_> =
+                url.map(|url| ("SEATKEEPER_LEDGER_URL".to_owned(), url)).into_iter().collect();
+            let output = run_with(&variables, &["audit", "verify", "--data-dir", data_dir]);
+            assert!(output.status.success(), "{}: {}{}", NAMES[region], output.stdout, output.stderr);
+        }
+    }
+
+    /// Returns the location of a region's ledger.
+    pub(crate) fn ledger(&self, region: usize) -> Location {
+        self.settings[region].ledger.location().unwrap()
+    }
+
+    pub(crate) fn key_file(&self, name: &str) -> PathBuf {
+        self.dir.path().join(format!("{name}.pem"))
+    }
+}
+
+/// Returns the region number in the id of a session.
+pub(crate) fn region_of(session_id: &Value) -> u8 {
+    let id: SessionId = session_id.as_str().expect("a session id").parse().unwrap();
+    id.region().number()
+}
+
+/// Returns a request for a screen.
+pub(crate) fn screen(device: &str) -> Value {
+    json!({ "device_id": device, "device_type": "tv" })
+}
+
+fn settings_of(dir: &Path, region: usize, links: &[Option<Proxy>], stores: Option<&Stores>) -> Settings {
+    let mut settings = Settings::default();
+    settings.server.listen = "127.0.0.1:0".parse().unwrap();
+    settings.ledger.data_dir = dir.join(format!("data-{}", NAMES[region]));
+    settings.auth.key_file = Some(dir.join("tokens.pem"));
+    settings.auth.license_token_key_file = Some(dir.join("licenses.pem"));
+    settings.limits = unlimited();
+    settings.region.number = region as u8 + 1;
+    settings.region.name = NAMES[region].to_owned();
+    settings.region.anchor = Some(1);
+    settings.region.key_file = Some(dir.join(format!("{}.pem", NAMES[region])));
+    settings.region.forward_timeout_milliseconds = 2_000;
+    for (other, link) in links.iter().enumerate() {
+        let Some(link) = link else { continue };
+        settings.region.peers.push(PeerSettings {
+            number: other as u8 + 1,
+            name: NAMES[other].to_owned(),
+            url: format!("http://{}", link.address()),
+            public_key_file: dir.join(format!("{}.pub.pem", NAMES[other])),
+        });
+    }
+    if let Some(Stores { redis, database }) = stores {
+        settings.registry.url = RegistryUrl::new(redis.url());
+        settings.ledger.url = Some(Secret::new(database.url()));
+    }
+    settings
+}
+
+fn unlimited() -> LimitsSettings {
+    LimitsSettings {
+        licenses_acquires_per_minute: 0,
+        licenses_heartbeats_per_minute: 0,
+        devices_acquires_per_minute: 0,
+        devices_heartbeats_per_minute: 0,
+        capacities_acquires_per_minute: 0,
+        service_acquires_per_minute: 0,
+        service_heartbeats_per_minute: 0,
+        license_tokens_per_address_per_minute: 0,
+        license_tokens_per_key_per_minute: 0,
+        releases_per_address_per_minute: 0,
+        ..LimitsSettings::default()
+    }
+}
+
+/// Writes a private key to `NAME.pem` and its public key to `NAME.pub.pem`.
+fn write_key_pair(dir: &Path, name: &str) {
+    let private = dir.join(format!("{name}.pem"));
+    write_ed25519_key(&private);
+    let der = pem::parse(std::fs::read(&private).unwrap()).unwrap();
+    let pair = Ed25519KeyPair::from_pkcs8(der.contents()).unwrap();
+    // The fixed beginning of an Ed25519 public key (RFC 8410).
+    let mut public = vec![0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+    public.extend_from_slice(pair.public_key().as_ref());
+    let text = pem::encode(&pem::Pem::new("PUBLIC KEY", public));
+    std::fs::write(dir.join(format!("{name}.pub.pem")), text).unwrap();
+}

@@ -1,0 +1,10 @@
+//! Forwarding among regions: `layer` is in front of the APIs, and sends a request of a pool at home elsewhere to the
+//! pool's home. `locator` reads from a request what names its home. `assignments` is the API of an anchor for the other
+//! regions.
+
+mod assignments;
+mod layer;
+mod locator;
+
+pub(crate) use assignments::routes;
+pub(crate) use layer::pass;

@@ -1,0 +1,41 @@
+//! The API of an anchor for the other regions: the assignment of a subscriber's home.
+
+use axum::extract::State;
+use axum::routing::post;
+use axum::{Extension, Json, Router};
+use garde::Validate;
+use seatkeeper_core::{TenantId, UserId};
+use serde::Deserialize;
+
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Body, name_field};
+use crate::regions::{Forwarder, HOMES_PATH, HomeAnswer};
+
+/// A subscriber whose home is asked for.
+#[derive(Deserialize, Validate)]
+struct HomeRequest {
+    #[garde(custom(name_field))]
+    tenant: String,
+    #[garde(custom(name_field))]
+    user: String,
+}
+
+/// Returns the routes for the other regions.
+pub(crate) fn routes() -> Router<App> {
+    Router::new().route(HOMES_PATH, post(assign))
+}
+
+/// `POST /api/v1/regions/homes`: the home of a subscriber. A subscriber without a home gets the region that asks.
+async fn assign(
+    State(app): State<App>,
+    forwarder: Option<Extension<Forwarder>>,
+    Body(ask): Body<HomeRequest>,
+) -> Result<Json<HomeAnswer>, Error> {
+    let (Some(regions), Some(Extension(forwarder))) = (&app.regions, forwarder) else {
+        return Err(Error::RegionTokenRefused(None));
+    };
+    let (tenant, user) = (TenantId::new(ask.tenant), UserId::new(ask.user));
+    let home = regions.assign_home(&tenant, &user, forwarder.region).await?;
+    Ok(Json(HomeAnswer { region: home.number() }))
+}

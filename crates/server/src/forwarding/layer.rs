@@ -1,0 +1,288 @@
+//! The layer in front of the APIs: a request of a pool at home elsewhere is forwarded to the pool's home.
+
+use std::time::Instant;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse as _, Response};
+use futures_util::stream;
+use seatkeeper_core::{Region, RequestId, SessionId, TenantId, UserId};
+use uuid::Uuid;
+
+use super::locator::{self, Locator};
+use crate::app::App;
+use crate::auth::{Caller, bearer_of, tenant_from_text};
+use crate::error::Error;
+use crate::http::{Meta, name_field, read_body};
+use crate::metrics::ForwardOutcome;
+use crate::outbound::{self, PeerFault};
+use crate::regions::{Client, Forwarder, REGION_TOKEN, Regions, Sent};
+
+/// The tenant of a request that names none.
+const TENANT_DEFAULT: &str = "default";
+
+/// The headers of a request that are forwarded.
+const FORWARDED: [HeaderName; 6] = [
+    header::AUTHORIZATION,
+    header::CONTENT_TYPE,
+    header::USER_AGENT,
+    header::ACCEPT,
+    HeaderName::from_static("last-event-id"),
+    HeaderName::from_static("idempotency-key"),
+];
+
+/// The headers of an answer that belong to the connection or to this region's own layer.
+const NOT_RETURNED: [HeaderName; 7] = [
+    header::CONNECTION,
+    header::TRANSFER_ENCODING,
+    header::CONTENT_LENGTH,
+    header::DATE,
+    header::UPGRADE,
+    HeaderName::from_static("keep-alive"),
+    HeaderName::from_static("x-request-id"),
+];
+
+/// Answers a request here, or forwards the request to its home.
+pub(crate) async fn pass(State(app): State<App>, request: Request, next: Next) -> Response {
+    let Some(regions) = &app.regions else { return next.run(request).await };
+    match (Layer { regions, app: &app }).routed(request).await {
+        Ok(Routed::Here(request)) => next.run(request).await,
+        Ok(Routed::Answered(answer)) => answer,
+        Err(error) => error.into_response(),
+    }
+}
+
+/// The outcome of the layer.
+enum Routed {
+    /// The request is answered here.
+    Here(Request),
+    /// The home has answered the request.
+    Answered(Response),
+}
+
+/// A request with the part of its body that is already read.
+struct Incoming {
+    parts: Parts,
+    body: Reading,
+}
+
+/// A body, read or not.
+enum Reading {
+    Unread(Body),
+    Read(Bytes),
+}
+
+impl Incoming {
+    /// Reads the body, unless it is read, and returns it.
+    async fn bytes(&mut self, app: &App) -> Result<Bytes, Error> {
+        let body = match &mut self.body {
+            Reading::Read(bytes) => return Ok(bytes.clone()),
+            Reading::Unread(body) => std::mem::take(body),
+        };
+        let bytes = read_body(&self.parts.headers, body, app.settings.server.body_timeout()).await?;
+        self.body = Reading::Read(bytes.clone());
+        Ok(bytes)
+    }
+
+    fn into_request(self) -> Request {
+        let body = match self.body {
+            Reading::Unread(body) => body,
+            Reading::Read(bytes) => Body::from(bytes),
+        };
+        Request::from_parts(self.parts, body)
+    }
+}
+
+/// The layer of a server with regions.
+struct Layer<'a> {
+    regions: &'a Regions,
+    app: &'a App,
+}
+
+impl Layer<'_> {
+    async fn routed(&self, mut request: Request) -> Result<Routed, Error> {
+        let forwarder = self.accept(&mut request)?;
+        let route = request.extensions().get::<MatchedPath>();
+        let Some(locator) = route.and_then(|route| Locator::for_route(request.method(), route.as_str()))
+        else {
+            return Ok(Routed::Here(request));
+        };
+        let (parts, body) = request.into_parts();
+        let mut incoming = Incoming { parts, body: Reading::Unread(body) };
+        let home = self.home_for(locator, &mut incoming).await?;
+        match home.filter(|home| *home != self.regions.own()) {
+            None => Ok(Routed::Here(incoming.into_request())),
+            // A forwarded request is never forwarded again, so no loop can form.
+            Some(home) if forwarder.is_some() => Err(Error::WrongRegion { home }),
+            Some(home) => self.forward(&mut incoming, home).await.map(Routed::Answered),
+        }
+    }
+
+    /// Checks the token of a forwarded request, and takes over the client's address and the id of the request.
+    fn accept(&self, request: &mut Request) -> Result<Option<Forwarder>, Error> {
+        let Some(token) = request.headers().get(REGION_TOKEN) else { return Ok(None) };
+        let token = token.to_str().map_err(|_| Error::RegionTokenRefused(None))?;
+        let checked = self.regions.forwarder(token);
+        let forwarder = checked.map_err(|error| {
+            tracing::warn!(
+                error = &error as &dyn std::error::Error,
+                "a token of another region was refused, and so was its request: check region.peers and the key files"
+            );
+            Error::RegionTokenRefused(Some(error))
+        })?;
+        if let Some(meta) = request.extensions_mut().get_mut::<Meta>() {
+            meta.ip = forwarder.client.address;
+            if let Some(id) = &forwarder.client.request_id {
+                meta.id = RequestId::new(id.as_str());
+            }
+        }
+        request.extensions_mut().insert(forwarder.clone());
+        Ok(Some(forwarder))
+    }
+
+    /// Returns the home of a request. `None` for a request that names no home: the API refuses such a request itself.
+    async fn home_for(&self, locator: Locator, incoming: &mut Incoming) -> Result<Option<Region>, Error> {
+        let body = if locator.reads_body() { incoming.bytes(self.app).await? } else { Bytes::new() };
+        let parts = &incoming.parts;
+        // A caller without a valid token causes no request to another region, unless the API needs no token.
+        let caller = async || self.app.verifier.caller(bearer_of(&parts.headers)?).await.map_err(Error::from);
+        match locator {
+            Locator::BodyTenant => Ok(Some(self.anchor_of_named(&body))),
+            Locator::ReleasedSession => Ok(self.home_of_session(locator::body_field(&body, "session_id"))),
+            Locator::Subscriber => {
+                let caller = caller().await?;
+                self.regions.home_of(&caller.tenant, &caller.user).await.map(Some)
+            }
+            Locator::BodySubscriber => self.home_of_named(&*caller().await?, &body).await,
+            Locator::Tenant => self.regions.anchor_of(&caller().await?.tenant).await.map(Some),
+            Locator::BodyTenantObject => {
+                self.anchor_of_object(&*caller().await?, locator::body_field(&body, "tenantObjectId")).await
+            }
+            Locator::QueryTenantObject => {
+                self.anchor_of_object(&*caller().await?, locator::parameter(&parts.uri, "tenantObjectId"))
+                    .await
+            }
+            Locator::PathSession => {
+                caller().await?;
+                Ok(self.home_of_session(session_in(parts.uri.path())))
+            }
+            Locator::BodySession => {
+                caller().await?;
+                Ok(self.home_of_session(locator::body_field(&body, "session_id")))
+            }
+        }
+    }
+
+    /// Returns the anchor of the tenant whom a caller without a token names. No record is made of the tenant.
+    fn anchor_of_named(&self, body: &[u8]) -> Region {
+        let tenant = locator::body_field::<String>(body, "tenant");
+        self.regions.named_anchor(&tenant_from_text(tenant.as_deref().unwrap_or(TENANT_DEFAULT)))
+    }
+
+    /// Returns the home of the subscriber whom an admin names.
+    async fn home_of_named(&self, caller: &Caller, body: &[u8]) -> Result<Option<Region>, Error> {
+        let user = locator::body_field::<String>(body, "user").filter(|user| name_field(user, &()).is_ok());
+        match user.filter(|_| caller.scopes.admin) {
+            Some(user) => self.regions.home_of(&caller.tenant, &UserId::new(user)).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the anchor of the tenant whom a service names, by default of the caller's tenant.
+    async fn anchor_of_object(
+        &self,
+        caller: &Caller,
+        named: Option<String>,
+    ) -> Result<Option<Region>, Error> {
+        let tenant = match named.as_deref().map(Uuid::try_parse) {
+            None => caller.tenant.clone(),
+            Some(Ok(tenant)) => TenantId::new(tenant.to_string()),
+            Some(Err(_)) => return Ok(None),
+        };
+        if tenant != caller.tenant && !caller.scopes.service {
+            return Ok(None);
+        }
+        self.regions.anchor_of(&tenant).await.map(Some)
+    }
+
+    /// Returns the home of a session. `None` for an id that no region has made.
+    fn home_of_session(&self, id: Option<Uuid>) -> Option<Region> {
+        self.regions.home_of_session(SessionId::try_from(id?).ok()?)
+    }
+
+    async fn forward(&self, incoming: &mut Incoming, home: Region) -> Result<Response, Error> {
+        let body = incoming.bytes(self.app).await?;
+        let parts = &incoming.parts;
+        let meta = parts.extensions.get::<Meta>();
+        let client = Client {
+            address: meta.and_then(|meta| meta.ip),
+            request_id: meta.map(|meta| meta.id.as_str().to_owned()),
+        };
+        let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+        let headers = forwarded(&parts.headers);
+        let sent = Sent { method: parts.method.clone(), path, headers, body };
+        let began = Instant::now();
+        let answer = self.regions.send(home, client, sent).await;
+        let answer = match answer {
+            Ok(answer) if answer.status() == StatusCode::MISDIRECTED_REQUEST => {
+                Err(refused(home, answer).await)
+            }
+            answer => answer,
+        };
+        let outcome = if answer.is_ok() { ForwardOutcome::Answered } else { ForwardOutcome::Unavailable };
+        self.app.metrics.regions.forwarded(outcome, began.elapsed());
+        answer.map(|answer| returned(self.app, answer))
+    }
+}
+
+/// Returns the error of a request that its home refused as a region, and tells the operator.
+async fn refused(home: Region, answer: reqwest::Response) -> Error {
+    let fault = PeerFault::refused(answer.status().as_u16(), &outbound::beginning(answer).await);
+    tracing::error!(
+        region = home.number(),
+        error = &fault as &dyn std::error::Error,
+        "a region refused a forwarded request, so its caller gets 503: compare the [region] settings of both regions"
+    );
+    Error::RegionUnavailable { peer: home, source: fault }
+}
+
+/// Returns the session id in the path of a route `/api/v1/KIND/sessions/ID/…`.
+fn session_in(path: &str) -> Option<Uuid> {
+    Uuid::try_parse(path.split('/').nth(5)?).ok()
+}
+
+fn forwarded(headers: &HeaderMap) -> HeaderMap {
+    let mut forwarded = HeaderMap::new();
+    for name in FORWARDED {
+        for value in headers.get_all(&name) {
+            forwarded.append(name.clone(), value.clone());
+        }
+    }
+    forwarded
+}
+
+/// Returns the home's answer to the client, as a stream that ends with the answer or at a shutdown.
+fn returned(app: &App, answer: reqwest::Response) -> Response {
+    let status = answer.status();
+    let mut headers = answer.headers().clone();
+    for name in NOT_RETURNED {
+        headers.remove(name);
+    }
+    let stopping = app.stopping.clone();
+    let chunks = stream::try_unfold((answer, stopping), async |(mut answer, stopping)| {
+        let chunk = tokio::select! {
+            chunk = answer.chunk() => chunk?,
+            () = stopping.cancelled(), if is_endless(&answer) => None,
+        };
+        Ok::<_, reqwest::Error>(chunk.map(|chunk| (chunk, (answer, stopping))))
+    });
+    (status, headers, Body::from_stream(chunks)).into_response()
+}
+
+fn is_endless(answer: &reqwest::Response) -> bool {
+    let kind = answer.headers().get(header::CONTENT_TYPE);
+    kind.is_some_and(|kind| kind.as_bytes().starts_with(b"text/event-stream"))
+}

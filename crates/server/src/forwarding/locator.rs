@@ -1,0 +1,104 @@
+//! The part of a request that names its home.
+
+use axum::extract::Query;
+use axum::http::{Method, Uri};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// The part of a request that names its home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Locator {
+    /// The subscriber that the token speaks for.
+    Subscriber,
+    /// The subscriber named by the field `user` of the body, in the tenant of the token.
+    BodySubscriber,
+    /// The tenant of the token: the request goes to the tenant's anchor.
+    Tenant,
+    /// The tenant in the field `tenant` of the body, by default `default`. The caller has no token.
+    BodyTenant,
+    /// The tenant in the field `tenantObjectId` of the body, by default the tenant of the token.
+    BodyTenantObject,
+    /// The tenant in the parameter `tenantObjectId`, by default the tenant of the token.
+    QueryTenantObject,
+    /// The session in the path.
+    PathSession,
+    /// The session in the field `session_id` of the body.
+    BodySession,
+    /// The session in the field `session_id` of the body. The caller has no token.
+    ReleasedSession,
+}
+
+impl Locator {
+    /// Returns the locator of a route. `None`: every region answers for itself.
+    pub(super) fn for_route(method: &Method, route: &str) -> Option<Self> {
+        if let Some(path) = route.strip_prefix("/api/v1/devices") {
+            return Some(for_devices(path));
+        }
+        if let Some(path) = route.strip_prefix("/api/v1/licenses") {
+            return Some(for_licenses(path));
+        }
+        if let Some(path) = route.strip_prefix("/api/v1/capacities") {
+            return Some(for_capacities(method, path));
+        }
+        match (method, route.strip_prefix("/api/v1/admin")?) {
+            (_, "/licenses" | "/licenses/{license_id}") => Some(Self::Tenant),
+            (&Method::POST, "/subscriptions") => Some(Self::BodySubscriber),
+            _ => None,
+        }
+    }
+
+    /// Returns `true` if the body must be read before the home is known.
+    pub(super) fn reads_body(self) -> bool {
+        match self {
+            Self::BodySubscriber
+            | Self::BodyTenant
+            | Self::BodyTenantObject
+            | Self::BodySession
+            | Self::ReleasedSession => true,
+            Self::Subscriber | Self::Tenant | Self::QueryTenantObject | Self::PathSession => false,
+        }
+    }
+}
+
+/// Returns the locator of a route of devices. A subscriber's pool follows from the token, so any further route is located
+/// by the token.
+fn for_devices(path: &str) -> Locator {
+    match path {
+        "/sessions/heartbeat" => Locator::BodySession,
+        "/sessions/release" => Locator::ReleasedSession,
+        path if path.starts_with("/sessions/{session_id}") => Locator::PathSession,
+        _ => Locator::Subscriber,
+    }
+}
+
+fn for_licenses(path: &str) -> Locator {
+    match path {
+        "/token" => Locator::BodyTenant,
+        "/sessions/release" => Locator::ReleasedSession,
+        path if path.starts_with("/sessions/{session_id}") => Locator::PathSession,
+        _ => Locator::Tenant,
+    }
+}
+
+fn for_capacities(method: &Method, path: &str) -> Locator {
+    match (method, path) {
+        (&Method::PUT, "/sessions") => Locator::BodyTenantObject,
+        (_, "/sessions") => Locator::QueryTenantObject,
+        _ => Locator::PathSession,
+    }
+}
+
+/// Returns a field of a JSON body, or `None` for a body or field that the API refuses.
+pub(super) fn body_field<T: DeserializeOwned>(body: &[u8], name: &str) -> Option<T> {
+    let mut body: Value = serde_json::from_slice(body).ok()?;
+    serde_json::from_value(body.get_mut(name)?.take()).ok()
+}
+
+/// Returns a parameter of the query.
+pub(super) fn parameter(uri: &Uri, name: &str) -> Option<String> {
+    let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(uri).ok()?;
+    pairs.into_iter().find(|(key, _)| key == name).map(|(_, value)| value)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,44 @@
+//! Locators of routes, and fields of requests.
+
+use axum::http::Method;
+
+use super::{Locator, body_field, parameter};
+
+#[test]
+fn every_route_that_admits_has_a_locator() {
+    for (method, route, locator) in [
+        (Method::POST, "/api/v1/devices/sessions", Locator::Subscriber),
+        (Method::POST, "/api/v1/devices/sessions/heartbeat", Locator::BodySession),
+        (Method::GET, "/api/v1/devices/sessions/{session_id}/events", Locator::PathSession),
+        (Method::POST, "/api/v1/devices/further", Locator::Subscriber),
+        (Method::POST, "/api/v1/licenses/acquire", Locator::Tenant),
+        (Method::POST, "/api/v1/licenses/token", Locator::BodyTenant),
+        (Method::POST, "/api/v1/licenses/sessions/release", Locator::ReleasedSession),
+        (Method::PATCH, "/api/v1/licenses/sessions/{session_id}/heartbeat", Locator::PathSession),
+        (Method::GET, "/api/v1/licenses/{license_id}/sessions", Locator::Tenant),
+        (Method::PUT, "/api/v1/capacities/sessions", Locator::BodyTenantObject),
+        (Method::GET, "/api/v1/capacities/sessions", Locator::QueryTenantObject),
+        (Method::POST, "/api/v1/admin/subscriptions", Locator::BodySubscriber),
+        (Method::PATCH, "/api/v1/admin/licenses/{license_id}", Locator::Tenant),
+    ] {
+        assert_eq!(Locator::for_route(&method, route), Some(locator), "{method} {route}");
+    }
+    for route in ["/healthz", "/metrics", "/api/v1/admin/audit", "/api/v1/regions/homes"] {
+        assert_eq!(Locator::for_route(&Method::GET, route), None, "{route}");
+    }
+}
+
+#[test]
+fn a_field_is_read_whatever_stands_beside_it() {
+    assert_eq!(body_field::<String>(br#"{"x": [1], "user": "ann"}"#, "user"), Some("ann".into()));
+    assert_eq!(body_field::<String>(br#"{"user": 1}"#, "user"), None);
+    assert_eq!(body_field::<String>(b"[]", "user"), None);
+    assert_eq!(body_field::<String>(b"{", "user"), None);
+}
+
+#[test]
+fn a_parameter_is_decoded() {
+    let uri = "/sessions?a=1&tenantObjectId=x%20y".parse().unwrap();
+    assert_eq!(parameter(&uri, "tenantObjectId"), Some("x y".into()));
+    assert_eq!(parameter(&uri, "b"), None);
+}

@@ -1,0 +1,64 @@
+//! Counters and times of requests sent to other regions.
+
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
+use seatkeeper_core::named_enum;
+
+use super::Timing;
+
+/// Counters and times of this node's forwarded requests.
+#[derive(Clone, Debug)]
+pub(crate) struct RegionMetrics {
+    forwarded: Family<Forwarded, Counter>,
+    answers: Timing,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Forwarded {
+    outcome: &'static str,
+}
+
+named_enum! {
+    /// The outcome of a forwarded request.
+    pub(crate) enum ForwardOutcome {
+        /// The home answered, with success or a denial.
+        Answered = "answered",
+        /// The home was out of reach, or refused the request.
+        Unavailable = "unavailable",
+    }
+}
+
+impl Default for RegionMetrics {
+    fn default() -> Self {
+        let forwarded = Family::<Forwarded, Counter>::default();
+        for outcome in ForwardOutcome::ALL.map(ForwardOutcome::as_str) {
+            drop(forwarded.get_or_create(&Forwarded { outcome }));
+        }
+        Self { forwarded, answers: Timing::of_answers() }
+    }
+}
+
+impl RegionMetrics {
+    pub(super) fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "region_forwarded",
+            "Requests forwarded to the home region of their pool, by outcome",
+            self.forwarded.clone(),
+        );
+        registry.register(
+            "region_forward_seconds",
+            "Time from a forwarded request to the beginning of its answer",
+            self.answers.clone(),
+        );
+    }
+
+    /// Counts a forwarded request that took `time`.
+    pub(crate) fn forwarded(&self, outcome: ForwardOutcome, time: Duration) {
+        self.forwarded.get_or_create(&Forwarded { outcome: outcome.as_str() }).inc();
+        self.answers.observe(time);
+    }
+}

@@ -1,0 +1,134 @@
+//! Region tokens: a forwarding region signs a token for a single receiver, valid for a minute. The token carries the
+//! client's address and the request's id.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jsonwebtoken::errors::{Error, ErrorKind};
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use seatkeeper_core::Region;
+use seatkeeper_engine::wall_clock;
+use serde::{Deserialize, Serialize};
+
+use crate::auth::{self, KeyError};
+use crate::settings::RegionSettings;
+
+/// The header with the token.
+pub(crate) const REGION_TOKEN: &str = "seatkeeper-region-token";
+
+/// Lifetime of a token, in seconds.
+const LIFETIME_SECONDS: i64 = 60;
+
+/// The `typ` in the header of a token (RFC 8725, 3.11).
+const TYPE: &str = "seatkeeper-region+jwt";
+
+/// Signs tokens for peers, and checks the tokens of peers.
+pub(super) struct PeerTokens {
+    own: Region,
+    /// `None` for a region without peers.
+    signing: Option<EncodingKey>,
+    keys: HashMap<Region, Arc<[DecodingKey]>>,
+    validation: Validation,
+}
+
+/// The claims of a token.
+#[derive(Debug, Serialize, Deserialize)]
+struct Claims {
+    iss: String,
+    aud: String,
+    exp: i64,
+    #[serde(flatten)]
+    client: Client,
+}
+
+/// The client of a forwarded request.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Client {
+    /// The address of the client.
+    #[serde(rename = "client", skip_serializing_if = "Option::is_none")]
+    pub(crate) address: Option<IpAddr>,
+    /// The id of the client's request.
+    #[serde(rename = "request", skip_serializing_if = "Option::is_none")]
+    pub(crate) request_id: Option<String>,
+}
+
+/// The origin of a forwarded request, by a valid token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Forwarder {
+    /// The region that sent the request.
+    pub(crate) region: Region,
+    /// The client behind the region.
+    pub(crate) client: Client,
+}
+
+impl PeerTokens {
+    pub(super) fn from_settings(settings: &RegionSettings, leeway: Duration) -> Result<Self, KeyError> {
+        let signing = settings.key_file.as_deref().map(auth::region_signing_key).transpose()?;
+        let mut keys = HashMap::new();
+        for peer in &settings.peers {
+            keys.insert(Region::new(peer.number), auth::region_public_keys(&peer.public_key_file)?);
+        }
+        Ok(Self::new(Region::new(settings.number), signing, keys, leeway))
+    }
+
+    fn new(
+        own: Region,
+        signing: Option<EncodingKey>,
+        keys: HashMap<Region, Arc<[DecodingKey]>>,
+        leeway: Duration,
+    ) -> Self {
+        let mut validation = Validation::new(Algorithm::EdDSA);
+        validation.leeway = leeway.as_secs();
+        validation.set_audience(&[name_of(own)]);
+        validation.set_required_spec_claims(&["exp", "aud", "iss"]);
+        Self { own, signing, keys, validation }
+    }
+
+    /// Signs a token for `receiver`.
+    pub(super) fn sign(&self, receiver: Region, client: Client) -> Result<String, Error> {
+        let signing = self.signing.as_ref().ok_or(ErrorKind::InvalidKeyFormat)?;
+        let claims = Claims {
+            iss: name_of(self.own),
+            aud: name_of(receiver),
+            exp: wall_clock::now().timestamp().saturating_add(LIFETIME_SECONDS),
+            client,
+        };
+        let header = Header { typ: Some(TYPE.to_owned()), ..Header::new(Algorithm::EdDSA) };
+        jsonwebtoken::encode(&header, &claims, signing)
+    }
+
+    /// Returns the forwarder named by a token. The issuer that the token claims chooses the keys, and nothing else.
+    pub(super) fn check(&self, token: &str) -> Result<Forwarder, Error> {
+        let claimed = jsonwebtoken::dangerous::insecure_decode_claims::<Claims>(token)?;
+        let known = self.keys.iter().find(|(region, _)| name_of(**region) == claimed.iss);
+        let (region, keys) = known.ok_or(ErrorKind::InvalidIssuer)?;
+        let mut refused = ErrorKind::InvalidSignature.into();
+        for key in keys.iter() {
+            match jsonwebtoken::decode::<Claims>(token, key, &self.validation) {
+                Ok(data) if data.header.typ.as_deref() != Some(TYPE) => {
+                    return Err(ErrorKind::InvalidToken.into());
+                }
+                Ok(data) if self.lives_too_long(&data.claims) => return Err(ErrorKind::InvalidToken.into()),
+                Ok(data) => return Ok(Forwarder { region: *region, client: data.claims.client }),
+                Err(error) => refused = error,
+            }
+        }
+        Err(refused)
+    }
+
+    fn lives_too_long(&self, claims: &Claims) -> bool {
+        let leeway = i64::try_from(self.validation.leeway).unwrap_or(i64::MAX);
+        let last = wall_clock::now().timestamp().saturating_add(LIFETIME_SECONDS).saturating_add(leeway);
+        claims.exp > last
+    }
+}
+
+/// Returns the name of a region as issuer and audience of tokens.
+fn name_of(region: Region) -> String {
+    format!("seatkeeper-region-{}", region.number())
+}
+
+#[cfg(test)]
+mod tests;

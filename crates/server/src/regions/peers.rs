@@ -1,0 +1,68 @@
+//! The other regions, and requests to them. The connections of a peer are kept alive and shared.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use axum::body::Bytes;
+use reqwest::header::HeaderMap;
+use reqwest::{Client, Method, Response};
+use seatkeeper_core::Region;
+
+use super::peer_token::REGION_TOKEN;
+use crate::auth::KeyError;
+use crate::error::Error;
+use crate::outbound::{self, PeerFault};
+use crate::settings::{PeerSettings, RegionSettings};
+
+/// The longest silence within an answer. Streams of events have a keep-alive comment more often.
+const SILENCE_MAX: Duration = Duration::from_secs(60);
+
+/// The other regions.
+pub(super) struct Peers {
+    client: Client,
+    answer_timeout: Duration,
+    /// The address of each region, without a slash at the end.
+    urls: HashMap<Region, String>,
+}
+
+/// A request to a peer.
+pub(crate) struct Sent<'a> {
+    pub(crate) method: Method,
+    /// Path and query.
+    pub(crate) path: &'a str,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Peers {
+    pub(super) fn new(settings: &RegionSettings) -> Result<Self, KeyError> {
+        let url = |peer: &PeerSettings| (Region::new(peer.number), peer.url.trim_end_matches('/').to_owned());
+        Ok(Self {
+            client: outbound::streaming_client(SILENCE_MAX)?,
+            answer_timeout: Duration::from_millis(settings.forward_timeout_milliseconds),
+            urls: settings.peers.iter().map(url).collect(),
+        })
+    }
+
+    /// Returns the address of a peer, or `Err(RegionUnknown)`.
+    pub(super) fn url(&self, region: Region) -> Result<&str, Error> {
+        self.urls.get(&region).map(String::as_str).ok_or(Error::RegionUnknown(region))
+    }
+
+    /// Returns `true` if the region is a peer.
+    pub(super) fn has(&self, region: Region) -> bool {
+        self.urls.contains_key(&region)
+    }
+
+    /// Sends a request to the peer at `url`, and returns the beginning of the answer.
+    pub(super) async fn send(&self, url: &str, token: &str, sent: Sent<'_>) -> Result<Response, PeerFault> {
+        // The path begins with a slash, so it cannot change the host.
+        let url = format!("{url}{}", sent.path);
+        let request = self.client.request(sent.method, url).headers(sent.headers).header(REGION_TOKEN, token);
+        match tokio::time::timeout(self.answer_timeout, request.body(sent.body).send()).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => Err(PeerFault::Transport(outbound::causes(error))),
+            Err(_) => Err(PeerFault::TimedOut),
+        }
+    }
+}
