@@ -2,6 +2,7 @@
 //! votes of all nodes decide about a bucket's mode; the view of one node never does.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -37,13 +38,19 @@ pub(crate) struct Reach {
     breakers: Mutex<Box<[Breaker]>>,
     /// The instant since which more than half of the buckets are not served.
     mostly_unserved_since: Mutex<Option<Instant>>,
+    /// The ledger would refuse the raises of this node.
+    is_held_back: AtomicBool,
 }
 
 impl Default for Reach {
     /// Returns the reach of a node before its first probe: every breaker is closed.
     fn default() -> Self {
         let breakers = (0..BUCKETS).map(|_| Breaker::default()).collect();
-        Self { breakers: Mutex::new(breakers), mostly_unserved_since: Mutex::default() }
+        Self {
+            breakers: Mutex::new(breakers),
+            mostly_unserved_since: Mutex::default(),
+            is_held_back: AtomicBool::default(),
+        }
     }
 }
 
@@ -61,6 +68,16 @@ impl Reach {
     /// Returns whether more than half of the buckets have not been served for [`UNSERVED_AFTER`].
     pub(crate) fn is_mostly_unserved(&self) -> bool {
         self.mostly_unserved_since.lock().is_some_and(|since| since.elapsed() >= UNSERVED_AFTER)
+    }
+
+    /// Returns whether this node leaves buckets without service, because the ledger would refuse its raises.
+    pub(crate) fn is_held_back(&self) -> bool {
+        self.is_held_back.load(Relaxed)
+    }
+
+    /// Notes whether the ledger would refuse the raises of this node. Returns the value before.
+    pub(super) fn note_held_back(&self, is_held_back: bool) -> bool {
+        self.is_held_back.swap(is_held_back, Relaxed)
     }
 
     /// Notes the number of buckets not served.

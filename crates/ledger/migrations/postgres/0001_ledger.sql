@@ -208,7 +208,10 @@ CREATE TABLE nodes (
     seen_at     TIMESTAMPTZ NOT NULL,
     -- The buckets whose registry the node cannot reach, a bit per bucket. The lowest bit of the first byte is
     -- bucket 0.
-    unreachable BYTEA       NOT NULL CHECK (length(unreachable) = 32)
+    unreachable BYTEA       NOT NULL CHECK (length(unreachable) = 32),
+    -- The nodes without whose word this node extends no lease, 16 bytes each. Empty for a node without a lease,
+    -- and for a node that extends no lease.
+    named       BYTEA       NOT NULL CHECK (length(named) % 16 = 0)
 ) WITH (fillfactor = 50);
 
 -- The node rebuilding a bucket. A lock only saves double work: any node may take an expired lock.

@@ -183,7 +183,10 @@ CREATE TABLE nodes (
     seen_at     TEXT NOT NULL,
     -- The buckets whose registry the node cannot reach, a bit per bucket. The lowest bit of the first byte is
     -- bucket 0.
-    unreachable BLOB NOT NULL CHECK (length(unreachable) = 32)
+    unreachable BLOB NOT NULL CHECK (length(unreachable) = 32),
+    -- The nodes without whose word this node extends no lease, 16 bytes each. Empty for a node without a lease,
+    -- and for a node that extends no lease.
+    named       BLOB NOT NULL CHECK (length(named) % 16 = 0)
 ) STRICT;
 
 -- The node rebuilding a bucket. A lock only saves double work: any node may take an expired lock.
