@@ -86,13 +86,13 @@ impl Reach {
         *since = (unserved * 2 > usize::from(BUCKETS)).then(|| since.unwrap_or(now));
     }
 
-    /// Notes the reached buckets. Returns the number of newly opened breakers, and the number of newly closed
+    /// Notes the buckets reached by a probe that took from `began` to `now`. Returns the number of newly opened breakers, and the number of newly closed
     /// breakers.
-    fn note(&self, reached: BucketSet, now: Instant) -> (usize, usize) {
+    fn note(&self, reached: BucketSet, began: Instant, now: Instant) -> (usize, usize) {
         let mut breakers = self.breakers.lock();
         let (mut lost, mut back) = (0, 0);
         for (bucket, breaker) in Bucket::all().zip(breakers.iter_mut()) {
-            if breaker.note(reached.contains(bucket), now) {
+            if breaker.note(reached.contains(bucket), began, now) {
                 *(if breaker.is_open() { &mut lost } else { &mut back }) += 1;
             }
         }
@@ -152,7 +152,7 @@ impl Worker for Probe {
         let conditions = self.targets.conditions(modes.iter().map(|row| row.mode)).await;
         let now = Instant::now();
         let reached = if self.targets.is_ledgers { BucketSet::ALL } else { self.reached(&conditions.main) };
-        let (lost, back) = self.reach.note(reached, now);
+        let (lost, back) = self.reach.note(reached, began, now);
         if lost > 0 {
             tracing::error!(
                 buckets = lost,
@@ -180,8 +180,14 @@ impl Worker for Probe {
                 );
             }
         }
-        Ok(Progress::Idle)
+        Ok(after_probe(began.elapsed()))
     }
+}
+
+/// Returns the rest after a probe. A probe of a silent server takes longer than the interval between two probes,
+/// and the next probe follows at once: the breaker opens in time.
+fn after_probe(took: Duration) -> Progress {
+    if took < POLL_INTERVAL { Progress::Idle } else { Progress::More }
 }
 
 impl Probe {
