@@ -373,6 +373,16 @@ CREATE TABLE usage_payloads (
     payload  TEXT NOT NULL
 );
 
+-- Copies of the ledger that took its place: promoted standbys and restored backups, each noted with the first
+-- raise of an epoch. A copy may lack the latest records, licenses and plans among them.
+CREATE TABLE ledger_copies (
+    identity TEXT        NOT NULL PRIMARY KEY,
+    noted_at TIMESTAMPTZ NOT NULL
+);
+
+CREATE TRIGGER ledger_copies_stay BEFORE UPDATE OR DELETE ON ledger_copies
+FOR EACH ROW EXECUTE FUNCTION refuse_change();
+
 -- Repairs of registry time by an operator. Audit records up to `audit_head` may be dated up to `wrong_until`;
 -- later records are dated from `repaired_at` on.
 CREATE TABLE clock_repairs (

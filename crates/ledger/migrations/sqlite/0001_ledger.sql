@@ -344,6 +344,23 @@ CREATE TABLE usage_payloads (
     payload  TEXT NOT NULL
 ) STRICT;
 
+-- Copies of the ledger that took its place: restored backups, each noted with the first raise of an epoch. A copy
+-- may lack the latest records, licenses and plans among them.
+CREATE TABLE ledger_copies (
+    identity TEXT NOT NULL PRIMARY KEY,
+    noted_at TEXT NOT NULL
+) STRICT;
+
+CREATE TRIGGER ledger_copies_stay BEFORE UPDATE ON ledger_copies
+BEGIN
+    SELECT raise(ABORT, 'the audit log is append-only');
+END;
+
+CREATE TRIGGER ledger_copies_are_kept BEFORE DELETE ON ledger_copies
+BEGIN
+    SELECT raise(ABORT, 'the audit log is append-only');
+END;
+
 -- Repairs of registry time by an operator. Audit records up to `audit_head` may be dated up to `wrong_until`;
 -- later records are dated from `repaired_at` on.
 CREATE TABLE clock_repairs (

@@ -101,6 +101,8 @@ impl Ledger {
             chunk.iter().fold(query, |query, raise| query.bind(stored(raise.bucket))).execute().await?;
         }
         refuse_overlooked_raise(&mut tx, raiser).await?;
+        let now = tx.now().await?;
+        tx.query(include_str!("../../sql/note_copy.sql")).bind(now).execute().await?;
         let mut raised = Vec::new();
         for (statement, chunk) in RAISE.cut(tx.dialect(), &raises) {
             let query =
