@@ -1,4 +1,4 @@
-//! The serving nodes: the buckets whose registry each node cannot reach, and the nodes that each node names.
+//! The serving nodes: the unreachable buckets and the names of each node.
 //!
 //! A node may extend its lease without the ledger, by the word of every node that it *names*. Each row tells the
 //! names of its node. A node that raises an epoch is therefore refused while a remembered node may extend its

@@ -1,5 +1,5 @@
-//! Finds nodes that went silent without a farewell, and certainly have no lease. Such nodes are forgotten, so that
-//! they hold back no raise.
+//! Finds nodes that went silent without a farewell, and certainly have no lease. The ledger forgets silent nodes, and
+//! their rows hold back no raise.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ pub(super) struct Absences {
 }
 
 impl Absences {
-    /// Notes a roll call. `has_told`: this node's entry says since then that the ledger is reachable.
+    /// Notes a roll call. `has_told`: the call wrote "the ledger is reachable" as this node's entry.
     pub(super) fn note_roll_call(&mut self, has_told: bool, now: Instant) {
         let is_series = |(_, latest): &(Instant, Instant)| now.duration_since(*latest) < SERIES_PAUSE_MAX;
         let first = self.told.filter(is_series).map_or(now, |(first, _)| first);

@@ -86,8 +86,8 @@ impl Reach {
         *since = (unserved * 2 > usize::from(BUCKETS)).then(|| since.unwrap_or(now));
     }
 
-    /// Notes the buckets reached by a probe that took from `began` to `now`. Returns the number of newly opened breakers, and the number of newly closed
-    /// breakers.
+    /// Notes the buckets reached by a probe that took from `began` to `now`. Returns the number of newly opened
+    /// breakers, and the number of newly closed breakers.
     fn note(&self, reached: BucketSet, began: Instant, now: Instant) -> (usize, usize) {
         let mut breakers = self.breakers.lock();
         let (mut lost, mut back) = (0, 0);

@@ -42,7 +42,7 @@ pub struct Proof {
     pub node_local: u64,
     /// Repairs of registry time. Time ran back only at repairs.
     pub clock_repairs: u64,
-    /// Terms that a copy of the ledger has lost. Their admissions are within the limit that each record tells.
+    /// Terms lost by a copy of the ledger. Each admission by lost terms is within the limit of its own record.
     pub lost_terms: Vec<LostTerms>,
 }
 

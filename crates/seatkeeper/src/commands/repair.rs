@@ -13,7 +13,7 @@ use super::Error;
 pub(crate) enum RepairCommand {
     /// Set registry time back to the true time, after a wrong time got on record
     Clock(clock::ClockArgs),
-    /// Forget nodes that died without a farewell, so that other nodes may take over from them
+    /// Forget nodes that died without a farewell, and let the live nodes take over
     Nodes(nodes::NodesArgs),
 }
 
