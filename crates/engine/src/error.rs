@@ -32,6 +32,12 @@ pub enum Unready {
     /// A registry in use by other nodes is unreachable from this node, or refuses its writes.
     #[error("Redis is out of reach from this one, or refuses its writes")]
     NoRegistry,
+    /// This node would rebuild buckets, but nodes unknown to this node may serve them out of sight.
+    #[error(
+        "nodes that were there before this one may serve out of its sight, so this one takes nothing over; if \
+         they are dead, `seatkeeper repair nodes` forgets them"
+    )]
+    HeldBack,
     /// More than half of the buckets are not served.
     #[error("more than half of the buckets are not served by this one")]
     NotServed,

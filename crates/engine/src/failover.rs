@@ -10,11 +10,13 @@
 //!
 //! An answer without a commit must pass [`EpochLease::check`]: the lease must cover the answer's epoch.
 
+mod absences;
 mod breaker;
 mod confirm;
 mod epoch_lease;
 mod fallbacks;
 mod membership;
+mod names;
 mod probe;
 mod rebuild_queue;
 mod rebuild_targets;

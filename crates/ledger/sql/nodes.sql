@@ -1,2 +1,2 @@
 -- Reads all nodes, including nodes silent for a while.
-SELECT id, name, seen_at, unreachable FROM nodes ORDER BY id
+SELECT id, name, seen_at, unreachable, named FROM nodes ORDER BY id

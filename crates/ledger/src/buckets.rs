@@ -2,6 +2,8 @@
 
 mod epochs;
 mod locks;
+mod reading;
 
 pub use epochs::{BucketMode, BucketRow, EpochRaise, StaleBucket};
-pub(crate) use epochs::{hold, hold_current, read_buckets, stored};
+pub(crate) use epochs::{hold, hold_current, stored};
+pub use reading::Reading;

@@ -112,6 +112,18 @@ pub enum Error {
         /// The event's number.
         seq: u64,
     },
+    /// The node that raises an epoch was not seen within 5 s.
+    #[error("a node that was not seen within 5 s raises no epoch")]
+    RaiserNotLive,
+    /// Nodes that may serve without the ledger would not notice a raise: they do not know the raising node.
+    #[error(
+        "nodes {} may serve out of sight, and do not know the node that would take over",
+        nodes.join(", ")
+    )]
+    RaiseOverlooked {
+        /// The names of the nodes.
+        nodes: Vec<String>,
+    },
     /// Live nodes use the ledger. The operation requires all nodes to be stopped.
     #[error("{count} nodes are live: stop all of them, and ask again after 5 seconds")]
     NodesLive {

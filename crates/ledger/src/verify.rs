@@ -7,12 +7,14 @@
 mod finding;
 mod fold;
 mod grants;
+mod lost_terms;
 mod node_local;
 mod plans;
 mod read;
 mod replay;
 
 pub use finding::{Breach, BreachSite, Finding};
+pub use lost_terms::LostTerms;
 pub use plans::PlanHistory;
 pub use read::Verdict;
 pub use replay::{Cut, Proof, Replay};

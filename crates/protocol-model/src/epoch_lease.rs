@@ -3,9 +3,15 @@
 //!
 //! Unlike in the model of the registries, time counts, in ticks of half a lease. A tick passes for every node
 //! at once. The model omits the contents of registries: a rebuild is over after its fill.
+//!
+//! Nodes may start late. `names.rs` has the names of each node, the nodes without whose word a node extends no
+//! lease, and the rows of the ledger that tell the names.
+
+mod names;
 
 use stateright::{Model, Property};
 
+use self::names::Row;
 use crate::NODES;
 
 /// Ticks of a lease, and of the validity of a word on the roll.
@@ -26,6 +32,12 @@ pub struct LeaseRules {
     pub ledger_alone_restores: bool,
     /// A rebuild waits for a lease before the fill.
     pub rebuild_waits: bool,
+    /// The ledger refuses a raise while a row does not name the raising node.
+    pub raiser_is_named: bool,
+    /// A dropped name counts until the row without the name is on record.
+    pub names_on_record_count: bool,
+    /// A silent node is forgotten only after a series of entries on the roll.
+    pub forgetter_has_told: bool,
 }
 
 impl LeaseRules {
@@ -36,6 +48,9 @@ impl LeaseRules {
         raise_is_announced: true,
         ledger_alone_restores: true,
         rebuild_waits: true,
+        raiser_is_named: true,
+        names_on_record_count: true,
+        forgetter_has_told: true,
     };
 }
 
@@ -44,10 +59,26 @@ impl LeaseRules {
 pub struct Partition {
     /// The last epoch of the walk. The first epoch is 1.
     pub epochs: u8,
-    /// The number of times that a link to the ledger or to Redis is cut or mended.
+    /// The number of times that a link to the ledger or to Redis is cut or mended, or a reply is lost.
     pub changes: u8,
+    /// The nodes of the walk.
+    pub cluster: Cluster,
     /// The rules in force.
     pub rules: LeaseRules,
+}
+
+/// The nodes of a walk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cluster {
+    /// Three nodes that name each other throughout.
+    Constant,
+    /// Two nodes. Replies get lost, and nodes go silent, are dropped and are forgotten.
+    Changing,
+    /// The same, but the second node starts during the walk.
+    WithNewcomer {
+        /// The newcomer reaches Redis at first.
+        reaches_redis: bool,
+    },
 }
 
 /// A word on the roll.
@@ -77,7 +108,17 @@ struct Node {
     vouched_ago: u8,
     has_lapsed: bool,
     word: Word,
+    /// Ticks since this node tells on the roll, without a pause, that the ledger may be reachable.
+    told_for: u8,
     raised: Option<Raised>,
+    /// The node takes no part in the walk.
+    is_unused: bool,
+    /// The nodes named by the latest reading, and by the latest row with a reply. The number of a node is its
+    /// place in [`Nodes::nodes`], a bit each.
+    latest: u8,
+    on_record: u8,
+    /// The node's row in the ledger.
+    row: Option<Row>,
 }
 
 impl Node {
@@ -103,8 +144,14 @@ pub enum LeaseStep {
     Ledger(usize),
     /// The link to Redis is cut, or mended.
     Redis(usize),
-    /// The node reads the ledger, with success or failure.
+    /// The node reads the ledger, with success or failure. After a success the node names every node with a row.
     Read(usize),
+    /// The same, but the node names no silent node.
+    ReadDropping(usize),
+    /// The node reads the ledger, and the reply is lost.
+    ReadLost(usize),
+    /// The node forgets the nodes that certainly have no lease.
+    Forget(usize),
     /// The node answers the roll call.
     Answer(usize),
     /// The node reads the roll, and accepts the word of every node.
@@ -131,6 +178,12 @@ impl Model for Partition {
     type Action = LeaseStep;
 
     fn init_states(&self) -> Vec<Nodes> {
+        let old = match self.cluster {
+            Cluster::Constant => NODES,
+            Cluster::Changing => 2,
+            Cluster::WithNewcomer { .. } => 1,
+        };
+        let named = (1 << old) - 1;
         let node = Node {
             has_ledger: true,
             has_redis: true,
@@ -139,36 +192,50 @@ impl Model for Partition {
             vouched_ago: 0,
             has_lapsed: false,
             word: Word { may_reach_ledger: true, age: 0 },
+            told_for: LEASE,
             raised: None,
+            is_unused: false,
+            latest: named,
+            on_record: named,
+            row: Some(Row { named, age: 0 }),
         };
-        vec![Nodes { epoch: 1, filled: 1, nodes: [node; NODES], changes_left: self.changes }]
+        let newcomer = Node {
+            has_redis: self.cluster == Cluster::WithNewcomer { reaches_redis: true },
+            has_lapsed: true,
+            word: Word { may_reach_ledger: true, age: LEASE },
+            told_for: 0,
+            latest: 0,
+            on_record: 0,
+            row: None,
+            ..node
+        };
+        let unused = Node { is_unused: true, has_ledger: false, has_redis: false, ..newcomer };
+        let nodes = std::array::from_fn(|number| match number {
+            _ if number < old => node,
+            1 => newcomer,
+            _ => unused,
+        });
+        vec![Nodes { epoch: 1, filled: 1, nodes, changes_left: self.changes }.canonical()]
     }
 
-    fn actions(&self, _nodes: &Nodes, steps: &mut Vec<LeaseStep>) {
+    fn actions(&self, nodes: &Nodes, steps: &mut Vec<LeaseStep>) {
+        use LeaseStep::{
+            Answer, BreakOff, Fill, Forget, Lapse, Ledger, Raise, Read, ReadDropping, ReadLost, Redis, Vouch,
+        };
         steps.push(LeaseStep::Tick);
-        for node in 0..NODES {
-            steps.extend(
-                [
-                    LeaseStep::Ledger,
-                    LeaseStep::Redis,
-                    LeaseStep::Read,
-                    LeaseStep::Answer,
-                    LeaseStep::Vouch,
-                    LeaseStep::Lapse,
-                    LeaseStep::Raise,
-                    LeaseStep::Fill,
-                    LeaseStep::BreakOff,
-                ]
-                .map(|step| step(node)),
-            );
+        for node in (0..NODES).filter(|node| !nodes.nodes[*node].is_unused) {
+            let always = [Ledger, Redis, Read, Answer, Vouch, Lapse, Raise, Fill, BreakOff];
+            steps.extend(always.map(|step| step(node)));
+            if self.cluster != Cluster::Constant {
+                steps.extend([ReadDropping, ReadLost, Forget].map(|step| step(node)));
+            }
         }
     }
 
     fn next_state(&self, nodes: &Nodes, step: LeaseStep) -> Option<Nodes> {
         let mut next = nodes.clone();
         self.carry_out(step, &mut next)?;
-        // Nodes are interchangeable: sort them to merge symmetric states.
-        next.nodes.sort_unstable();
+        let next = next.canonical();
         (next != *nodes).then_some(next)
     }
 
@@ -179,8 +246,11 @@ impl Model for Partition {
             }),
             Property::sometimes(GOES_ON, |_, nodes: &Nodes| {
                 // Renewed without a link to the ledger, so by the word of the remaining nodes.
-                nodes.nodes.iter().all(|node| node.is_without_ledger && node.vouched_ago == 0)
-                    && nodes.nodes.iter().all(|node| !node.has_ledger && node.word.age == 0)
+                let goes_on = |node: &Node| {
+                    node.is_without_ledger && node.vouched_ago == 0 && !node.has_ledger && node.word.age == 0
+                };
+                let mut started = nodes.nodes.iter().filter(|node| node.row.is_some()).peekable();
+                started.peek().is_some() && started.all(goes_on)
             }),
         ]
     }
@@ -197,7 +267,15 @@ impl Partition {
                 nodes.changes_left = nodes.changes_left.checked_sub(1)?;
                 nodes.nodes[node].has_redis ^= true;
             }
-            LeaseStep::Read(node) => self.read(nodes, node),
+            LeaseStep::Read(node) => self.read(nodes, node, false),
+            LeaseStep::ReadDropping(node) => self.read(nodes, node, true),
+            LeaseStep::ReadLost(node) => {
+                nodes.nodes[node].has_ledger.then_some(())?;
+                nodes.changes_left = nodes.changes_left.checked_sub(1)?;
+                nodes.write_row(node);
+                nodes.nodes[node].is_without_ledger = true;
+            }
+            LeaseStep::Forget(node) => self.forget(nodes, node)?,
             LeaseStep::Answer(node) => self.answer(&mut nodes.nodes[node])?,
             LeaseStep::Vouch(node) => self.vouch(nodes, node)?,
             LeaseStep::Lapse(node) => {
@@ -218,25 +296,49 @@ impl Partition {
             LeaseStep::BreakOff(node) => {
                 nodes.nodes[node].raised.take()?;
             }
-            LeaseStep::Tick => tick(nodes),
+            LeaseStep::Tick => self.tick(nodes),
         }
         Some(())
     }
 
-    fn read(&self, nodes: &mut Nodes, node: usize) {
-        let (epoch, node) = (nodes.epoch, &mut nodes.nodes[node]);
+    fn read(&self, nodes: &mut Nodes, number: usize, drops_silent: bool) {
+        let node = &mut nodes.nodes[number];
         node.is_without_ledger = !node.has_ledger;
-        if node.has_ledger {
-            (node.epoch, node.vouched_ago, node.has_lapsed) = (epoch, 0, false);
-        } else if !self.rules.every_node_vouches {
-            node.vouched_ago = 0;
+        if !node.has_ledger {
+            if !self.rules.every_node_vouches {
+                node.vouched_ago = 0;
+            }
+            return;
         }
+        let was_known = nodes.write_row(number);
+        let (epoch, seen) = (nodes.epoch, nodes.seen(drops_silent));
+        let node = &mut nodes.nodes[number];
+        (node.on_record, node.latest) = (node.latest, seen);
+        if was_known {
+            (node.epoch, node.vouched_ago, node.has_lapsed) = (epoch, 0, false);
+        }
+    }
+
+    fn forget(&self, nodes: &mut Nodes, number: usize) -> Option<()> {
+        let node = nodes.nodes[number];
+        let has_told = node.told_for >= LEASE || !self.rules.forgetter_has_told;
+        (node.has_ledger && has_told).then_some(())?;
+        for other in (0..NODES).filter(|other| *other != number) {
+            let row = &mut nodes.nodes[other].row;
+            *row = row.filter(|row| row.age < LEASE);
+        }
+        Some(())
     }
 
     fn answer(&self, node: &mut Node) -> Option<()> {
         node.has_redis.then_some(())?;
         let is_raising = self.rules.raise_is_announced && node.raised.is_some();
-        node.word = Word { may_reach_ledger: !node.is_without_ledger || is_raising, age: 0 };
+        let may_reach_ledger = !node.is_without_ledger || is_raising;
+        let goes_on = may_reach_ledger && node.word.may_reach_ledger && node.word.age < LEASE;
+        if !goes_on && self.cluster != Cluster::Constant {
+            node.told_for = 0;
+        }
+        node.word = Word { may_reach_ledger, age: 0 };
         Some(())
     }
 
@@ -244,9 +346,21 @@ impl Partition {
         let words = nodes.nodes.map(|node| node.word);
         let reader = &mut nodes.nodes[node];
         (reader.has_redis && reader.is_without_ledger).then_some(())?;
-        let all_have_lost = words.iter().all(|word| !word.may_reach_ledger && word.age < LEASE);
+        let named = reader.latest | if self.rules.names_on_record_count { reader.on_record } else { 0 };
+        let is_named = |number: usize| named & (1 << number) != 0;
+        // An older entry of an unnamed node counts for a while as well, and does not in the model.
+        let is_in_the_way = |(number, word): (usize, &Word)| {
+            let is_fresh = word.age < LEASE;
+            if is_named(number) {
+                word.may_reach_ledger || !is_fresh
+            } else {
+                word.may_reach_ledger && is_fresh
+            }
+        };
+        let all_have_lost = !words.iter().enumerate().any(is_in_the_way);
         (all_have_lost && (reader.may_answer() || !self.rules.ledger_alone_restores)).then_some(())?;
-        let oldest = words.iter().map(|word| word.age).max().unwrap_or_default();
+        let of_named = words.iter().enumerate().filter(|(number, _)| is_named(*number));
+        let oldest = of_named.map(|(_, word)| word.age).max().unwrap_or_default();
         let vouched_ago = if self.rules.words_grow_old { oldest } else { 0 };
         reader.vouched_ago = reader.vouched_ago.min(vouched_ago);
         reader.has_lapsed = false;
@@ -255,6 +369,7 @@ impl Partition {
 
     fn raise(&self, nodes: &mut Nodes, node: usize) -> Option<()> {
         (nodes.epoch < self.epochs && nodes.nodes[node].has_ledger).then_some(())?;
+        (!self.rules.raiser_is_named || nodes.may_raise(node)).then_some(())?;
         nodes.epoch += 1;
         nodes.nodes[node].raised = Some(Raised { epoch: nodes.epoch, waited: 0 });
         if self.rules.raise_is_announced {
@@ -263,13 +378,22 @@ impl Partition {
         }
         Some(())
     }
+
+    fn tick(&self, nodes: &mut Nodes) {
+        for node in &mut nodes.nodes {
+            node.vouched_ago = older(node.vouched_ago);
+            node.word.age = older(node.word.age);
+            node.raised = node.raised.map(|raised| Raised { waited: older(raised.waited), ..raised });
+            if self.cluster != Cluster::Constant {
+                let is_told = node.word.may_reach_ledger && node.word.age < LEASE;
+                node.told_for = if is_told { older(node.told_for) } else { 0 };
+                node.row = node.row.map(|row| Row { age: older(row.age), ..row });
+            }
+        }
+    }
 }
 
-fn tick(nodes: &mut Nodes) {
-    let older = |age: u8| LEASE.min(age + 1);
-    for node in &mut nodes.nodes {
-        node.vouched_ago = older(node.vouched_ago);
-        node.word.age = older(node.word.age);
-        node.raised = node.raised.map(|raised| Raised { waited: older(raised.waited), ..raised });
-    }
+/// Returns an age one tick later. Ages beyond a lease are all alike.
+fn older(age: u8) -> u8 {
+    LEASE.min(age + 1)
 }

@@ -13,6 +13,8 @@ mod connection;
 mod evicting;
 #[path = "redis_servers/finding.rs"]
 mod finding;
+#[path = "redis_servers/frozen.rs"]
+mod frozen;
 #[path = "redis_servers/full_memory.rs"]
 mod full_memory;
 #[path = "redis_servers/journal.rs"]

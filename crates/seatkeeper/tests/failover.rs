@@ -43,6 +43,7 @@ mod failover {
     mod limits;
     mod lost_memory;
     mod network;
+    mod newcomers;
     mod one_side;
     mod partitions;
     mod password;

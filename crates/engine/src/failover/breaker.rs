@@ -23,13 +23,14 @@ impl Breaker {
         self.is_open
     }
 
-    /// Notes the result of a probe. Returns whether the breaker opened or closed.
-    pub(super) fn note(&mut self, went_well: bool, now: Instant) -> bool {
+    /// Notes the result of a probe that took from `began` to `now`. Returns whether the breaker opened or closed.
+    pub(super) fn note(&mut self, went_well: bool, began: Instant, now: Instant) -> bool {
         if went_well != self.is_open {
             self.against_since = None;
             return false;
         }
-        let since = *self.against_since.get_or_insert(now);
+        // A silent server fails a probe only after a while, and was out of reach from the start.
+        let since = *self.against_since.get_or_insert(if went_well { now } else { began });
         let patience = if self.is_open { CLOSES_AFTER } else { OPENS_AFTER };
         if now.duration_since(since) < patience {
             return false;

@@ -48,7 +48,10 @@ impl Worker for Confirm {
 
     async fn activate(&self) -> Result<Progress, Error> {
         match self.read_in_time().await {
-            Ok(Ok((began, nodes, rows))) => self.note(began, nodes, rows),
+            Ok(Ok((began, nodes, rows))) => {
+                self.note(began, nodes.clone(), rows);
+                self.forget_absent(&nodes).await;
+            }
             Ok(Err(error)) => {
                 if self.lease.not_confirmed() {
                     let causes = with_causes(&Error::Ledger(error));
@@ -80,6 +83,21 @@ impl Confirm {
         }
         self.lease.ledger_is_late();
         tokio::time::timeout(READING_MAX.saturating_sub(READING_LATE), reading).await
+    }
+
+    /// Forgets nodes that went silent without a farewell. A failure only delays the forgetting.
+    async fn forget_absent(&self, nodes: &[KnownNode]) {
+        match tokio::time::timeout(READING_MAX, self.membership.forget_absent(nodes)).await {
+            Ok(Ok(forgotten)) if !forgotten.is_empty() => tracing::warn!(
+                nodes = forgotten.join(", "),
+                "nodes went silent without a farewell: they are forgotten, and serve nothing until they reach the ledger"
+            ),
+            Ok(Ok(_)) | Err(_) => {}
+            Ok(Err(error)) => tracing::debug!(
+                error = &error as &dyn std::error::Error,
+                "nodes that went silent were not forgotten"
+            ),
+        }
     }
 
     fn note(&self, began: Instant, nodes: Vec<KnownNode>, rows: Vec<BucketRow>) {

@@ -21,6 +21,10 @@ use tokio::sync::{Notify, watch};
 use super::{LEASE, Reach};
 use crate::error::Unready;
 
+/// A lease is extended without the ledger for this time after the latest reading. The ledger remembers a silent
+/// node for an hour longer.
+const VOUCHED_MAX: Duration = Duration::from_secs(24 * 3_600);
+
 /// The longest wait of an answer for a renewal of the lease.
 const RENEWAL_WAIT_MAX: Duration = Duration::from_secs(3);
 
@@ -58,6 +62,8 @@ struct Shared {
 struct Term {
     /// The latest instant at which the ledger, or all other nodes, proved the epochs.
     vouched: Option<Instant>,
+    /// The latest reading with success.
+    read: Option<Instant>,
     /// The latest reading of the ledger failed.
     is_without_ledger: bool,
     /// The ledger has not answered the present reading for a while.
@@ -69,6 +75,11 @@ struct Term {
 impl Term {
     fn holds(self, now: Instant) -> bool {
         !self.has_lapsed && self.vouched.is_some_and(|vouched| now.duration_since(vouched) < LEASE)
+    }
+
+    /// Returns whether other nodes may extend the lease.
+    fn may_be_vouched_for(self, now: Instant) -> bool {
+        self.holds(now) && self.read.is_some_and(|read| now.duration_since(read) < VOUCHED_MAX)
     }
 }
 
@@ -136,14 +147,15 @@ impl EpochLease {
         let (rows, unreachable) = (self.rows(), shared.reach.unreachable());
         let is_cut_off =
             |row: &BucketRow| row.mode == BucketMode::Registry && unreachable.contains(row.bucket);
+        let is_held_back = shared.reach.is_held_back();
         Some(if shared.needs_ledger && !self.reaches_ledger() {
             Err(Unready::NoLedger)
         } else if rows.is_empty() || !self.holds() {
             Err(Unready::NoLease)
         } else if rows.iter().any(is_cut_off) {
-            Err(Unready::NoRegistry)
+            Err(if is_held_back { Unready::HeldBack } else { Unready::NoRegistry })
         } else if shared.reach.is_mostly_unserved() {
-            Err(Unready::NotServed)
+            Err(if is_held_back { Unready::HeldBack } else { Unready::NotServed })
         } else {
             Ok(())
         })
@@ -208,7 +220,7 @@ impl EpochLease {
         *shared.rows.lock() = rows.into();
         *shared.nodes.lock() = nodes.into();
         // The term is written last: a reader of the new term must find the epochs of the same reading.
-        shared.term.send_replace(Term { vouched: Some(began), ..Term::default() });
+        shared.term.send_replace(Term { vouched: Some(began), read: Some(began), ..Term::default() });
     }
 
     /// Notes a failed reading of the ledger. Returns whether the reading before had succeeded.
@@ -222,11 +234,13 @@ impl EpochLease {
         is_first
     }
 
-    /// Extends a lease that is not over. By the roll call, no node reached the ledger at `at`.
+    /// Extends a lease that is not over, up to [`VOUCHED_MAX`] after the latest reading. By the roll call, no node
+    /// reached the ledger at `at`.
     pub(super) fn vouch(&self, at: Instant) {
         let Some(shared) = &self.shared else { return };
         shared.term.send_if_modified(|term| {
-            let renews = term.holds(Instant::now()) && term.vouched.is_none_or(|vouched| vouched < at);
+            let renews =
+                term.may_be_vouched_for(Instant::now()) && term.vouched.is_none_or(|vouched| vouched < at);
             if renews {
                 term.vouched = Some(at);
             }

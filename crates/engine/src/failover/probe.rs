@@ -2,6 +2,7 @@
 //! votes of all nodes decide about a bucket's mode; the view of one node never does.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -37,13 +38,19 @@ pub(crate) struct Reach {
     breakers: Mutex<Box<[Breaker]>>,
     /// The instant since which more than half of the buckets are not served.
     mostly_unserved_since: Mutex<Option<Instant>>,
+    /// The ledger would refuse the raises of this node.
+    is_held_back: AtomicBool,
 }
 
 impl Default for Reach {
     /// Returns the reach of a node before its first probe: every breaker is closed.
     fn default() -> Self {
         let breakers = (0..BUCKETS).map(|_| Breaker::default()).collect();
-        Self { breakers: Mutex::new(breakers), mostly_unserved_since: Mutex::default() }
+        Self {
+            breakers: Mutex::new(breakers),
+            mostly_unserved_since: Mutex::default(),
+            is_held_back: AtomicBool::default(),
+        }
     }
 }
 
@@ -63,19 +70,29 @@ impl Reach {
         self.mostly_unserved_since.lock().is_some_and(|since| since.elapsed() >= UNSERVED_AFTER)
     }
 
+    /// Returns whether this node leaves buckets without service, because the ledger would refuse its raises.
+    pub(crate) fn is_held_back(&self) -> bool {
+        self.is_held_back.load(Relaxed)
+    }
+
+    /// Notes whether the ledger would refuse the raises of this node. Returns the value before.
+    pub(super) fn note_held_back(&self, is_held_back: bool) -> bool {
+        self.is_held_back.swap(is_held_back, Relaxed)
+    }
+
     /// Notes the number of buckets not served.
     fn note_unserved(&self, unserved: usize, now: Instant) {
         let mut since = self.mostly_unserved_since.lock();
         *since = (unserved * 2 > usize::from(BUCKETS)).then(|| since.unwrap_or(now));
     }
 
-    /// Notes the reached buckets. Returns the number of newly opened breakers, and the number of newly closed
-    /// breakers.
-    fn note(&self, reached: BucketSet, now: Instant) -> (usize, usize) {
+    /// Notes the buckets reached by a probe that took from `began` to `now`. Returns the number of newly opened
+    /// breakers, and the number of newly closed breakers.
+    fn note(&self, reached: BucketSet, began: Instant, now: Instant) -> (usize, usize) {
         let mut breakers = self.breakers.lock();
         let (mut lost, mut back) = (0, 0);
         for (bucket, breaker) in Bucket::all().zip(breakers.iter_mut()) {
-            if breaker.note(reached.contains(bucket), now) {
+            if breaker.note(reached.contains(bucket), began, now) {
                 *(if breaker.is_open() { &mut lost } else { &mut back }) += 1;
             }
         }
@@ -135,7 +152,7 @@ impl Worker for Probe {
         let conditions = self.targets.conditions(modes.iter().map(|row| row.mode)).await;
         let now = Instant::now();
         let reached = if self.targets.is_ledgers { BucketSet::ALL } else { self.reached(&conditions.main) };
-        let (lost, back) = self.reach.note(reached, now);
+        let (lost, back) = self.reach.note(reached, began, now);
         if lost > 0 {
             tracing::error!(
                 buckets = lost,
@@ -163,8 +180,14 @@ impl Worker for Probe {
                 );
             }
         }
-        Ok(Progress::Idle)
+        Ok(after_probe(began.elapsed()))
     }
+}
+
+/// Returns the rest after a probe. A probe of a silent server takes longer than the interval between two probes,
+/// and the next probe follows at once: the breaker opens in time.
+fn after_probe(took: Duration) -> Progress {
+    if took < POLL_INTERVAL { Progress::Idle } else { Progress::More }
 }
 
 impl Probe {

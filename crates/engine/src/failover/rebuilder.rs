@@ -94,7 +94,7 @@ impl Worker for Rebuilder {
 
     async fn activate(&self) -> Result<Progress, Error> {
         let queue = self.queue.take();
-        if queue.is_empty() {
+        if self.is_held_back(&queue) || queue.is_empty() {
             return Ok(Progress::Idle);
         }
         let buckets: Vec<_> = queue.iter().map(|need| need.bucket).collect();
@@ -116,6 +116,22 @@ impl Worker for Rebuilder {
 }
 
 impl Rebuilder {
+    /// Returns whether the ledger would refuse a raise of this node, because nodes that do not name this node may
+    /// serve out of sight.
+    fn is_held_back(&self, queue: &[RebuildTask]) -> bool {
+        let nodes = self.membership.overlooked_by(&self.lease.nodes());
+        if nodes.is_empty() {
+            self.reach.note_held_back(false);
+        } else if !queue.is_empty() && !self.reach.note_held_back(true) {
+            tracing::warn!(
+                nodes = nodes.join(", "),
+                "nodes that do not know this node may serve without PostgreSQL: this node takes no bucket over until \
+                 it has reached Redis for 5 s; if they are dead, run `seatkeeper repair nodes`"
+            );
+        }
+        !nodes.is_empty()
+    }
+
     /// Step 1: locks the buckets for `time`, and returns the locked buckets. A bucket locked by another node is
     /// skipped.
     async fn lock(&self, buckets: &[Bucket], time: Span) -> Result<Vec<Bucket>, Error> {
@@ -217,7 +233,7 @@ impl Rebuilder {
                 EpochRaise { bucket, seen, next: epoch_after(last, rand::random()) }
             };
             let raises: Vec<_> = queue.iter().map(raise).collect();
-            let raised = self.ledger.raise(&raises, mode, identity.as_deref()).await?;
+            let raised = self.ledger.raise(self.membership.id(), &raises, mode, identity.as_deref()).await?;
             if raised.is_empty() {
                 continue;
             }

@@ -33,8 +33,8 @@ impl Worker for Roll {
     }
 
     async fn activate(&self) -> Result<Progress, Error> {
-        let (reaches_ledger, named) = (!self.lease.misses_ledger(), self.lease.nodes());
-        let unreached_since = self.membership.ledger_unreached_since(reaches_ledger, &named).await;
+        let reaches_ledger = !self.lease.misses_ledger();
+        let unreached_since = self.membership.ledger_unreached_since(reaches_ledger).await;
         if let Some(since) = unreached_since.filter(|_| !reaches_ledger) {
             self.lease.vouch(since);
         }

@@ -210,7 +210,10 @@ CREATE TABLE nodes (
     seen_at     TIMESTAMPTZ NOT NULL,
     -- The buckets whose registry the node cannot reach, a bit per bucket. The lowest bit of the first byte is
     -- bucket 0.
-    unreachable BYTEA       NOT NULL CHECK (length(unreachable) = 32)
+    unreachable BYTEA       NOT NULL CHECK (length(unreachable) = 32),
+    -- The nodes without whose word this node extends no lease, 16 bytes each. Empty for a node without a lease,
+    -- and for a node that extends no lease.
+    named       BYTEA       NOT NULL CHECK (length(named) % 16 = 0)
 ) WITH (fillfactor = 50);
 
 -- The node rebuilding a bucket. A lock only saves double work: any node may take an expired lock.
@@ -381,6 +384,16 @@ CREATE TABLE usage_payloads (
     batch_id UUID NOT NULL PRIMARY KEY REFERENCES usage_outbox (id),
     payload  TEXT NOT NULL
 );
+
+-- Copies of the ledger that took its place: promoted standbys and restored backups, each noted with the first
+-- raise of an epoch. A copy may lack the latest records, licenses and plans among them.
+CREATE TABLE ledger_copies (
+    identity TEXT        NOT NULL PRIMARY KEY,
+    noted_at TIMESTAMPTZ NOT NULL
+);
+
+CREATE TRIGGER ledger_copies_stay BEFORE UPDATE OR DELETE ON ledger_copies
+FOR EACH ROW EXECUTE FUNCTION refuse_change();
 
 -- Repairs of registry time by an operator. Audit records up to `audit_head` may be dated up to `wrong_until`;
 -- later records are dated from `repaired_at` on.

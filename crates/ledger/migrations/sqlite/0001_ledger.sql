@@ -185,7 +185,10 @@ CREATE TABLE nodes (
     seen_at     TEXT NOT NULL,
     -- The buckets whose registry the node cannot reach, a bit per bucket. The lowest bit of the first byte is
     -- bucket 0.
-    unreachable BLOB NOT NULL CHECK (length(unreachable) = 32)
+    unreachable BLOB NOT NULL CHECK (length(unreachable) = 32),
+    -- The nodes without whose word this node extends no lease, 16 bytes each. Empty for a node without a lease,
+    -- and for a node that extends no lease.
+    named       BLOB NOT NULL CHECK (length(named) % 16 = 0)
 ) STRICT;
 
 -- The node rebuilding a bucket. A lock only saves double work: any node may take an expired lock.
@@ -352,6 +355,23 @@ CREATE TABLE usage_payloads (
     batch_id BLOB NOT NULL PRIMARY KEY REFERENCES usage_outbox (id),
     payload  TEXT NOT NULL
 ) STRICT;
+
+-- Copies of the ledger that took its place: restored backups, each noted with the first raise of an epoch. A copy
+-- may lack the latest records, licenses and plans among them.
+CREATE TABLE ledger_copies (
+    identity TEXT NOT NULL PRIMARY KEY,
+    noted_at TEXT NOT NULL
+) STRICT;
+
+CREATE TRIGGER ledger_copies_stay BEFORE UPDATE ON ledger_copies
+BEGIN
+    SELECT raise(ABORT, 'the audit log is append-only');
+END;
+
+CREATE TRIGGER ledger_copies_are_kept BEFORE DELETE ON ledger_copies
+BEGIN
+    SELECT raise(ABORT, 'the audit log is append-only');
+END;
 
 -- Repairs of registry time by an operator. Audit records up to `audit_head` may be dated up to `wrong_until`;
 -- later records are dated from `repaired_at` on.

@@ -5,9 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use seatkeeper_core::{BUCKETS, Bucket, Event, named_enum};
+use uuid::Uuid;
 
 use crate::chunks::{ChunkedStatement, sized_texts};
 use crate::database::{Row, Tx};
+use crate::nodes::refuse_overlooked_raise;
 use crate::row::{Fields, corrupt, stored_whole};
 use crate::{Error, Ledger};
 
@@ -83,8 +85,11 @@ impl Ledger {
     /// Raises each bucket still at epoch `seen` to epoch `next`, with mode `mode` and registry `identity` (a
     /// compare-and-swap). Returns the raised buckets in order. The call waits for batches in the course of
     /// being applied; later batches are refused unless their events have the new epoch.
+    ///
+    /// `Err(RaiseOverlooked)` while a remembered node may extend its lease without the word of node `raiser`.
     pub async fn raise(
         &self,
+        raiser: Uuid,
         raises: &[EpochRaise],
         mode: BucketMode,
         identity: Option<&str>,
@@ -95,6 +100,9 @@ impl Ledger {
             let query = tx.query(statement);
             chunk.iter().fold(query, |query, raise| query.bind(stored(raise.bucket))).execute().await?;
         }
+        refuse_overlooked_raise(&mut tx, raiser).await?;
+        let now = tx.now().await?;
+        tx.query(include_str!("../../sql/note_copy.sql")).bind(now).execute().await?;
         let mut raised = Vec::new();
         for (statement, chunk) in RAISE.cut(tx.dialect(), &raises) {
             let query =
@@ -128,7 +136,7 @@ impl Ledger {
 }
 
 /// Reads all buckets in order within a transaction.
-pub(crate) async fn read_buckets(tx: &mut Tx) -> Result<Vec<BucketRow>, Error> {
+pub(super) async fn read_buckets(tx: &mut Tx) -> Result<Vec<BucketRow>, Error> {
     let rows = tx.query(include_str!("../../sql/buckets.sql")).fetch_all().await?;
     rows.iter().map(BucketRow::read).collect()
 }

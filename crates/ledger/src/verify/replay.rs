@@ -6,6 +6,7 @@ use seatkeeper_core::{EndReason, PoolId, PoolKind, RegistryTime, SessionId};
 
 use super::fold::Fold;
 use super::grants::Grants;
+use super::lost_terms::{Losses, LostTerms};
 use super::node_local::NodeLocal;
 use super::plans::PlanStream;
 use super::{Breach, BreachSite, Finding, PlanHistory};
@@ -23,7 +24,7 @@ pub struct Cut {
 }
 
 /// The counts of everything replayed without a violation.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proof {
     /// Pools.
     pub pools: u64,
@@ -41,6 +42,8 @@ pub struct Proof {
     pub node_local: u64,
     /// Repairs of registry time. Time ran back only at repairs.
     pub clock_repairs: u64,
+    /// Terms lost by a copy of the ledger. Each admission by lost terms is within the limit of its own record.
+    pub lost_terms: Vec<LostTerms>,
 }
 
 impl Proof {
@@ -54,6 +57,7 @@ impl Proof {
         self.live += other.live;
         self.node_local += other.node_local;
         self.clock_repairs += other.clock_repairs;
+        self.lost_terms.extend(other.lost_terms);
     }
 }
 
@@ -73,6 +77,7 @@ pub struct Replay<'p> {
     /// The id of the newest record before each repair of registry time.
     repaired_after: Vec<u64>,
     grants: Grants<'p>,
+    losses: Losses,
     plan: PlanStream,
     version_newest: u64,
     fold: Fold,
@@ -87,6 +92,7 @@ impl<'p> Replay<'p> {
     pub fn new(pool: PoolId, cut: Option<Cut>, plans: &'p PlanHistory) -> Self {
         Self {
             grants: Grants::new(pool.kind, plans),
+            losses: Losses::default(),
             plan: PlanStream::default(),
             pool,
             cut,
@@ -108,6 +114,14 @@ impl<'p> Replay<'p> {
     #[must_use]
     pub fn with_clock_repairs(mut self, audit_heads: Vec<u64>) -> Self {
         self.repaired_after = audit_heads;
+        self
+    }
+
+    /// Lets admissions go by terms that are not on record, as long as a copy of the ledger may have lost the terms.
+    /// `copies` are the times at which the ledger was found to be a copy.
+    #[must_use]
+    pub fn with_copies(mut self, copies: &[RegistryTime]) -> Self {
+        self.losses = Losses::new(copies);
         self
     }
 
@@ -159,7 +173,8 @@ impl<'p> Replay<'p> {
         if standing != live {
             return Err(self.finding(BreachSite::Pool, Breach::LiveMisplaced { standing, live }));
         }
-        Ok(Proof { live, node_local: self.node_local.admissions, ..self.proof })
+        let lost_terms = self.losses.found(&self.pool);
+        Ok(Proof { live, node_local: self.node_local.admissions, lost_terms, ..self.proof })
     }
 
     /// Replays a record kept from before the cut.
@@ -219,9 +234,15 @@ impl<'p> Replay<'p> {
         if version != 0 && version < newest {
             return Err(Breach::OlderTerms { version, newest });
         }
-        self.version_newest = newest.max(version);
-        let granted = self.grants.limit(version, record.at)?;
-        if granted == Some(limit) { Ok(()) } else { Err(Breach::LimitNotGranted { limit, version, granted }) }
+        let breach = match self.grants.limit(version, record.at) {
+            Ok(granted) if granted == Some(limit) => {
+                self.version_newest = newest.max(version);
+                return Ok(());
+            }
+            Ok(granted) => Breach::LimitNotGranted { limit, version, granted },
+            Err(breach) => breach,
+        };
+        if self.losses.explain(version, record.at) { Ok(()) } else { Err(breach) }
     }
 
     fn ended(&mut self, record: &AuditRecord, id: SessionId) -> Result<(), Breach> {

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::place::TestLedger;
-use crate::story::{EPOCH, Story, ledger, licensed};
+use crate::story::{EPOCH, Story, ledger, licensed, raiser};
 
 /// A time limit long enough for a busy machine.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -45,9 +45,14 @@ async fn an_epoch_is_raised_from_the_one_that_was_seen_and_from_no_other() {
     let (_place, ledger) = ledger().await;
     let raise = |number, seen| EpochRaise { bucket: bucket(number), seen, next: EPOCH + 9 };
     let seen = [raise(255, EPOCH), raise(7, EPOCH), raise(8, EPOCH + 1), raise(9, EPOCH - 1)];
-    let raised = ledger.raise(&seen, BucketMode::Ledger, Some("redis:1")).await.unwrap();
+    let raised =
+        ledger.raise(raiser(&ledger).await, &seen, BucketMode::Ledger, Some("redis:1")).await.unwrap();
     assert_eq!(raised, [bucket(7), bucket(255)]);
-    assert_eq!(ledger.raise(&seen[..2], BucketMode::Deny, None).await.unwrap(), [], "somebody was faster");
+    assert_eq!(
+        ledger.raise(raiser(&ledger).await, &seen[..2], BucketMode::Deny, None).await.unwrap(),
+        [],
+        "somebody was faster"
+    );
 
     let rows = ledger.buckets().await.unwrap();
     assert!(rows.iter().map(|row| row.bucket).eq(Bucket::all()));
@@ -65,7 +70,7 @@ async fn a_batch_with_events_of_another_epoch_is_refused_whole() {
     let (_place, ledger) = ledger().await;
     let (mut old, mut current) = two_stories(&ledger).await;
     let raise = EpochRaise { bucket: old.pool.bucket(), seen: EPOCH, next: EPOCH + 1 };
-    ledger.raise(&[raise], BucketMode::Registry, None).await.unwrap();
+    ledger.raise(raiser(&ledger).await, &[raise], BucketMode::Registry, None).await.unwrap();
     let (of_old, of_current) = (old.admit("one"), current.admit("one"));
     let refused = ledger.apply(&[of_current.1.clone(), of_old.1.clone()]).await;
     let stale = [StaleBucket { bucket: old.pool.bucket(), epoch: EPOCH + 1 }];
@@ -124,7 +129,10 @@ async fn nothing_of_an_older_epoch_is_recorded_after_a_raise() {
         assert!(tokio::time::timeout(DEADLINE, go_on).await.expect("nodes that learn the epoch"));
         let all: Vec<_> =
             Bucket::all().map(|bucket| EpochRaise { bucket, seen: epoch, next: epoch + 1 }).collect();
-        assert_eq!(ledger.raise(&all, BucketMode::Registry, None).await.unwrap().len(), 256);
+        assert_eq!(
+            ledger.raise(raiser(&ledger).await, &all, BucketMode::Registry, None).await.unwrap().len(),
+            256
+        );
         counted.push(up_to(&mut observer, epoch).await);
     }
     is_over.send_replace(true);

@@ -10,7 +10,7 @@ use sqlx::{Connection as _, Executor as _};
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use crate::story::{EPOCH, Story, ledger, licensed};
+use crate::story::{EPOCH, Story, ledger, licensed, raiser};
 
 /// Longer than any operation takes without waiting for a lock.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -30,7 +30,7 @@ async fn who_relies_on_an_epoch_holds_up_those_who_raise_it_and_not_those_who_re
         Bucket::all().map(|bucket| EpochRaise { bucket, seen: EPOCH, next: EPOCH + 1 }).collect();
     let raising = tokio::spawn({
         let ledger = ledger.clone();
-        async move { ledger.raise(&all, BucketMode::Registry, None).await }
+        async move { ledger.raise(raiser(&ledger).await, &all, BucketMode::Registry, None).await }
     });
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert!(!raising.is_finished(), "raised under who relies on it");

@@ -6,6 +6,7 @@ mod place;
 
 mod applying;
 mod buckets;
+mod copies;
 mod directory;
 mod fields;
 mod figures;

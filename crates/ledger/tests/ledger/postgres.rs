@@ -7,6 +7,7 @@ mod place;
 
 mod applying;
 mod buckets;
+mod copies;
 mod fields;
 mod figures;
 mod homes;

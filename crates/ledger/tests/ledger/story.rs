@@ -1,16 +1,18 @@
 //! Stories: the events of a pool, as a registry would produce them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use seatkeeper_core::{
-    Actor, Change, Denial, Denied, Device, EndReason, Event, Holder, Origin, Particulars, PoolId, PoolKind,
-    Region, RegistryTime, Seats, Session, SessionId, Span, TenantId, Tier, UserId, Users, WhenFull,
+    Actor, BucketSet, Change, Denial, Denied, Device, EndReason, Event, Holder, Origin, Particulars, PoolId,
+    PoolKind, Region, RegistryTime, Seats, Session, SessionId, Span, TenantId, Tier, UserId, Users, WhenFull,
 };
 use seatkeeper_ledger::licenses::{Clients, CountPer, License, LicenseKey, NewLicense, Reacquire, Status};
+use seatkeeper_ledger::nodes::NodeRow;
 use seatkeeper_ledger::plans::{NewPlan, Plan, PlanName};
 use seatkeeper_ledger::subscriptions::{NewSubscription, Subscription};
 use seatkeeper_ledger::{Ledger, Settings, Write};
+use uuid::Uuid;
 
 use crate::place::TestLedger;
 
@@ -25,6 +27,13 @@ pub(crate) async fn ledger() -> (TestLedger, Ledger) {
     let ledger = Ledger::open(Settings::new(place.location())).await.unwrap();
     assert_eq!(ledger.raise_epoch("memory:1").await.unwrap(), EPOCH);
     (place, ledger)
+}
+
+/// Returns a live node, which may raise epochs.
+pub(crate) async fn raiser(ledger: &Ledger) -> Uuid {
+    let (id, name, unreachable) = (Uuid::from_u128(99), "raiser".to_owned(), BucketSet::default());
+    ledger.node_reads(&NodeRow { id, name, unreachable, named: BTreeSet::new() }).await.unwrap();
+    id
 }
 
 pub(crate) fn tenant() -> TenantId {

@@ -105,6 +105,7 @@ async fn a_whole_history_is_proven() {
         live: 1,
         node_local: 0,
         clock_repairs: 0,
+        lost_terms: Vec::new(),
     };
     assert_eq!(proof, expected);
 }

@@ -29,6 +29,9 @@ pub(crate) mod states_min {
     pub(crate) const FALLBACK_AND_RETURN: usize = 230_000;
     pub(crate) const TWO_REBUILDS: usize = 660_000;
     pub(crate) const PARTITION: usize = 2_800_000;
+    pub(crate) const NEWCOMER: usize = 850_000;
+    pub(crate) const NEWCOMER_WITH_REDIS: usize = 5_500_000;
+    pub(crate) const SILENCES: usize = 3_200_000;
     pub(crate) const TWO_FAULTS: usize = 500_000;
     pub(crate) const FORGETFUL_LEDGER: usize = 470_000;
     pub(crate) const HOMES: usize = 11_000;

@@ -2,6 +2,7 @@
 //! single server. A bucket without a current lease ends no session.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -16,6 +17,10 @@ use super::scripts::SCRIPTS;
 use super::survey::BucketSurvey;
 use crate::Error;
 
+/// The longest age of a survey that tells which leases to renew. A lease is renewed while half of it is left, which
+/// is much longer.
+const SURVEY_AGE_MAX: Duration = Duration::from_secs(2);
+
 impl RedisRegistry {
     /// Renews the leases of this node's served buckets once half of the lease is over.
     ///
@@ -23,7 +28,9 @@ impl RedisRegistry {
     /// group, so that later the leases of a group fall due together.
     pub(super) async fn renew_served_leases(&self) -> Result<(), Error> {
         let Some(lease) = self.settings.lease else { return Ok(()) };
-        let served = self.served_heads(self.settings.journal_poll).await?;
+        // A silent server costs every survey a second, so the survey of the same probe serves.
+        let survey = self.survey(SURVEY_AGE_MAX).await;
+        let served: Vec<_> = survey.buckets().filter_map(|bucket| self.served_bucket(bucket)).collect();
         let is_due = |bucket: &Bucket| {
             let found = served.binary_search_by_key(bucket, |(bucket, _)| *bucket);
             found.is_ok_and(|place| self.is_half_over(&served[place], lease))
@@ -31,6 +38,16 @@ impl RedisRegistry {
         let groups = self.by_command(served.iter().map(|(bucket, _)| *bucket));
         let due = groups.iter().filter(|group| group.iter().any(is_due));
         join_all(due.map(|group| self.renew_leases_of(group, lease))).await.into_iter().collect()
+    }
+
+    /// Returns a bucket that this node serves, unless its server is out of reach.
+    fn served_bucket(
+        &self,
+        (bucket, standing): (Bucket, &Result<BucketSurvey, Arc<str>>),
+    ) -> Option<(Bucket, BucketSurvey)> {
+        let standing = standing.as_ref().ok()?;
+        standing.serving_in(self.epochs.get(bucket))?;
+        Some((bucket, standing.clone()))
     }
 
     fn is_half_over(&self, (bucket, standing): &(Bucket, BucketSurvey), lease: Duration) -> bool {

@@ -11,7 +11,7 @@ fn tries(breaker: &mut Breaker, at: &mut Instant, went_well: bool, time: Duratio
     let end = *at + time;
     let mut changed = false;
     while *at < end {
-        changed |= breaker.note(went_well, *at);
+        changed |= breaker.note(went_well, *at, *at);
         *at += TRY_INTERVAL;
     }
     changed
@@ -38,4 +38,15 @@ fn a_server_that_fails_for_a_while_is_out_of_reach_until_it_has_gone_well_for_a_
     assert!(breaker.is_open());
     assert!(tries(&mut breaker, &mut at, true, 3 * TRY_INTERVAL));
     assert!(!breaker.is_open());
+}
+
+/// The time that a probe of a silent server takes.
+const SILENT: Duration = Duration::from_secs(1);
+
+#[test]
+fn a_silent_server_is_out_of_reach_after_three_seconds() {
+    let (mut breaker, began) = (Breaker::default(), Instant::now());
+    let opened =
+        (0..10).find(|round| breaker.note(false, began + *round * SILENT, began + (round + 1) * SILENT));
+    assert_eq!(opened.map(|round| (round + 1) * SILENT), Some(OPENS_AFTER));
 }

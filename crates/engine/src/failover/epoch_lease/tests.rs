@@ -9,7 +9,7 @@ use seatkeeper_ledger::buckets::{BucketMode, BucketRow};
 use seatkeeper_registry::Epochs;
 
 use super::super::LEASE;
-use super::{EpochLease, KnownEpochs, Unready};
+use super::{EpochLease, KnownEpochs, Term, Unready, VOUCHED_MAX};
 
 fn bucket() -> Bucket {
     Bucket::new(3).expect("a bucket")
@@ -69,6 +69,16 @@ async fn who_wakes_late_learns_that_the_epoch_is_over() {
     assert!(late.as_mut().now_or_never().is_none());
     lease.confirm(Instant::now(), Vec::new(), rows(8, BucketMode::Registry));
     assert!(late.await.is_err());
+}
+
+#[test]
+fn the_roll_extends_no_lease_a_day_after_the_latest_reading() {
+    let read = Instant::now();
+    for (later, is_extended) in [(VOUCHED_MAX - LEASE, true), (VOUCHED_MAX, false)] {
+        let now = read + later;
+        let term = Term { vouched: Some(now), read: Some(read), ..Term::default() };
+        assert_eq!(term.may_be_vouched_for(now), is_extended, "{later:?} after the reading");
+    }
 }
 
 #[test]

@@ -24,7 +24,8 @@ fn with_ledger(node: Uuid, ago: Duration) -> Sighting {
 /// Returns the time for which no node can have reached the ledger, if all nodes vouch for it.
 fn unreached_for(sightings: &[Sighting], named: &[Uuid]) -> Option<Duration> {
     let now = Instant::now();
-    unreached_since(now, OWN, sightings, named.iter().copied()).map(|since| now.duration_since(since))
+    unreached_since(now, OWN, sightings, &named.iter().copied().collect())
+        .map(|since| now.duration_since(since))
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! A bucket is rebuilt only if the ledger and the majority of nodes agree.
 
+use std::collections::BTreeSet;
+
 use seatkeeper_core::{Bucket, BucketSet};
 use seatkeeper_ledger::buckets::{BucketMode, BucketRow};
 use seatkeeper_ledger::nodes::NodeRow;
@@ -229,7 +231,12 @@ fn what_takes_the_place_of_a_registry_is_filled_for_the_epoch_before_it_serves()
 
 #[test]
 fn half_of_the_nodes_are_no_majority() {
-    let node = |unreachable| NodeRow { id: Uuid::new_v4(), name: "node".to_owned(), unreachable };
+    let node = |unreachable| NodeRow {
+        id: Uuid::new_v4(),
+        name: "node".to_owned(),
+        unreachable,
+        named: BTreeSet::new(),
+    };
     let (well, cut_off) = (BucketSet::default(), BucketSet::ALL);
     for (nodes, is_cut, is_reached) in [
         (vec![], false, false),

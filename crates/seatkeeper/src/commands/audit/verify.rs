@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use indicatif::ProgressBar;
 use seatkeeper_ledger::clock_repair::ClockRepair;
-use seatkeeper_ledger::verify::{Finding, Proof, Verdict};
+use seatkeeper_ledger::verify::{Finding, LostTerms, Proof, Verdict};
 use seatkeeper_ledger::{Error as LedgerError, Ledger, Location};
 use serde_json::{Value, json};
 
@@ -78,7 +78,8 @@ pub(crate) fn print(verdict: &Verdict) -> io::Result<()> {
 }
 
 fn print_proof(proof: &Proof) -> io::Result<()> {
-    let Proof { pools, records, admissions, ends, denials, live, node_local, clock_repairs } = proof;
+    let Proof { pools, records, admissions, ends, denials, live, node_local, clock_repairs, lost_terms } =
+        proof;
     output::line("Proven from the audit log alone, whose records are numbered without a gap:")?;
     output::line(format_args!("  records     {records:>9}  of pools: {pools}"))?;
     output::line(format_args!("  admissions  {admissions:>9}  none left its pool above its limit"))?;
@@ -96,7 +97,32 @@ fn print_proof(proof: &Proof) -> io::Result<()> {
             "  repairs     {clock_repairs:>9}  of registry time: time ran back at these, and nowhere else"
         ))?;
     }
+    print_lost_terms(lost_terms)?;
     output::line("The table of sessions is what the log says it must be.")
+}
+
+/// Prints the licenses and subscriptions that a promoted standby or a restored backup lacks.
+fn print_lost_terms(lost_terms: &[LostTerms]) -> io::Result<()> {
+    for LostTerms { pool, version, admissions } in lost_terms {
+        output::line(format_args!(
+            "  LOST: {} {} of tenant {}, version {version}, by which {admissions} admissions were decided. A standby was \
+             promoted or a backup restored without it. Make the change again, or end the sessions.",
+            pool.kind.as_str(),
+            pool.name,
+            pool.tenant,
+        ))?;
+    }
+    Ok(())
+}
+
+fn lost_as_json(LostTerms { pool, version, admissions }: &LostTerms) -> Value {
+    json!({
+        "tenant_id": pool.tenant.to_string(),
+        "pool_kind": pool.kind.as_str(),
+        "pool_id": pool.name.to_string(),
+        "version": version,
+        "admissions": admissions,
+    })
 }
 
 fn print_finding(finding: &Finding) -> io::Result<()> {
@@ -138,6 +164,7 @@ fn as_json(verdict: &Verdict, repairs: &[ClockRepair]) -> Value {
             "denials": proof.denials,
             "live": proof.live,
             "alone": proof.node_local,
+            "lost_terms": proof.lost_terms.iter().map(lost_as_json).collect::<Vec<_>>(),
             "clock_repairs": repairs.iter().map(repair_as_json).collect::<Vec<_>>(),
         }),
         Verdict::Broken(finding) => json!({ "proven": false, "finding": finding.to_string() }),

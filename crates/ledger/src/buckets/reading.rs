@@ -1,0 +1,35 @@
+//! The reading that keeps a node's lease: the node writes its row, and reads all nodes and all buckets.
+
+use std::time::Instant;
+
+use super::BucketRow;
+use super::epochs::read_buckets;
+use crate::nodes::{KnownNode, NodeRow, NodesSeen, see};
+use crate::{Error, Ledger};
+
+/// The nodes and the buckets, read by a live node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// Every remembered node by id, including the reading node.
+    pub nodes: Vec<KnownNode>,
+    /// An instant before the buckets were read.
+    pub asked: Instant,
+    /// All buckets in order; `None` if the node was not known before the reading.
+    pub buckets: Option<Vec<BucketRow>>,
+}
+
+impl Ledger {
+    /// Writes the row of a live node and reads the buckets, in one transaction.
+    ///
+    /// `buckets` is `None` unless an earlier transaction has committed the node's row. A node raising an
+    /// epoch at the same moment does not see an uncommitted row, and would not wait for the reading node's
+    /// lease. After `None`, the caller reads again.
+    pub async fn node_reads(&self, node: &NodeRow) -> Result<Reading, Error> {
+        let mut tx = self.write().await?;
+        let NodesSeen { nodes, was_known } = see(&mut tx, node).await?;
+        let asked = Instant::now();
+        let buckets = if was_known { Some(read_buckets(&mut tx).await?) } else { None };
+        tx.commit().await?;
+        Ok(Reading { nodes, asked, buckets })
+    }
+}
