@@ -1,5 +1,8 @@
 //! A node over Redis and PostgreSQL beside the thin server over a Redis of its own, and beside one commit to
 //! PostgreSQL. Rates are measured with many connections, latencies with one client.
+//!
+//! PostgreSQL runs with `fsync` off for the lines about CPU. An acquire on record and the commit beside the
+//! acquire run on one PostgreSQL with the default, `fsync` on.
 
 use std::time::{Duration, Instant};
 
@@ -48,6 +51,15 @@ struct Side {
     redis: u32,
 }
 
+/// A node whose PostgreSQL has `fsync` on, and a connection of our own to the same PostgreSQL.
+struct OnRecord {
+    acquires: Plan,
+    ledger: PgConnection,
+    product: Product,
+    // Dropped after the node.
+    _servers: (Redis, Postgres),
+}
+
 /// The rate of a load, and the CPU time of server and Redis for each request, in microseconds.
 #[derive(Clone, Copy)]
 struct Rate {
@@ -86,14 +98,13 @@ pub(crate) async fn run(effort: Effort) -> Result<Vec<Line>, Error> {
         side(&product.target()?, ours, &full[0], [product.pid(), redis.pid()]),
         side(&address, theirs, &full[1], [thin.pid(), thin_redis.pid()]),
     ];
-    let mut ledger = postgres.url(&postgres.add_database()).parse::<PgConnectOptions>()?.connect().await?;
-    ledger.execute(include_str!("beside_thin/schema.sql")).await?;
+    let mut on_record = OnRecord::start(measured).await?;
 
     let mut rounds = Vec::new();
     // The extra round at the start warms up and does not count.
     for round in 0..=effort.rounds {
         eprintln!("thin: round {round} of {}", effort.rounds);
-        let figures = play(&sides, &product, &mut ledger, measured).await?;
+        let figures = play(&sides, &mut on_record, measured).await?;
         if round > 0 {
             rounds.push(figures);
         }
@@ -113,8 +124,7 @@ fn plan(target: &Target, license_keys: Vec<String>, measured: Duration, scenario
 /// Measures a round: a figure for each of `LINES`.
 async fn play(
     sides: &[Side; 2],
-    product: &Product,
-    ledger: &mut PgConnection,
+    on_record: &mut OnRecord,
     measured: Duration,
 ) -> Result<[Figure; LINES.len()], Error> {
     let [ours, theirs] = sides;
@@ -129,10 +139,9 @@ async fn play(
         p50_millis(&alone(&ours.denied), Operation::Denied).await?,
         p50_millis(&alone(&theirs.denied), Operation::Denied).await?,
     ];
-    let cycle = Plan { scenario: Scenario::Cycle { heartbeats: 0 }, ..alone(&ours.heartbeats) };
-    let acquire = p50_millis(&cycle, Operation::Acquire).await?;
-    product.caught_up().await?;
-    let commit = commit_millis(ledger, measured).await?;
+    let acquire = p50_millis(&on_record.acquires, Operation::Acquire).await?;
+    on_record.product.caught_up().await?;
+    let commit = commit_millis(&mut on_record.ledger, measured).await?;
     let redis = heartbeats.map(|rate| rate.redis_micros);
     Ok([
         Figure::from_rates(heartbeats),
@@ -142,6 +151,21 @@ async fn play(
         Figure::from_millis(refused),
         Figure::from_millis([acquire, commit]),
     ])
+}
+
+impl OnRecord {
+    /// Starts the servers, and a load of one client that acquires and releases.
+    async fn start(measured: Duration) -> Result<Self, Error> {
+        let (redis, postgres) = (Redis::start(), Postgres::start_with(&[]));
+        let product = Product::start_over(&redis.url(), &postgres.url(&postgres.add_database()))?;
+        let licenses = vec![product.license(SEATS).await?];
+        let cycle = plan(&product.target()?, licenses, measured, Scenario::Cycle { heartbeats: 0 });
+        let database = postgres.url(&postgres.add_database());
+        let mut ledger = database.parse::<PgConnectOptions>()?.connect().await?;
+        ledger.execute(include_str!("beside_thin/schema.sql")).await?;
+        let acquires = Plan { concurrency: 1, ..cycle };
+        Ok(Self { acquires, ledger, product, _servers: (redis, postgres) })
+    }
 }
 
 impl Side {
