@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -102,7 +103,12 @@ func (d *driver) open(c command) error {
 	} else if c.TokenFile != "" {
 		source = seatkeeper.TokenFile(c.TokenFile)
 	}
-	client, err := seatkeeper.NewClient(c.URL, source, seatkeeper.EventStreams(c.EventStreams))
+	options := []seatkeeper.ClientOption{source, seatkeeper.EventStreams(c.EventStreams)}
+	nodes := strings.Fields(c.URL)
+	for _, node := range nodes[1:] {
+		options = append(options, seatkeeper.Server(node))
+	}
+	client, err := seatkeeper.NewClient(nodes[0], options...)
 	d.client = client
 	return err
 }

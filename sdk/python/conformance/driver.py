@@ -32,10 +32,11 @@ class Driver:
     def do_open(self, command: dict[str, Any]) -> dict[str, Any]:
         key = command.get("license_key")
         self._client = Client(
-            command["url"],
+            command["url"].split(),
             token=command.get("token"),
             token_file=command.get("token_file"),
             token_source=LicenseKey(key) if key else None,
+            ca_file=command.get("ca_file"),
             event_streams=command["event_streams"],
         )
         return {"ok": True}

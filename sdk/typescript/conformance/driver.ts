@@ -67,7 +67,7 @@ function isHeld(seat: Seat): boolean {
 async function obey(command: Command): Promise<object> {
   switch (command.do) {
     case "open":
-      client = new Client(command.url, { token: source(command), eventStreams: command.event_streams });
+      client = new Client(command.url.split(" "), { token: source(command), eventStreams: command.event_streams });
       return { ok: true };
     case "acquire":
       return acquire(command);

@@ -54,7 +54,13 @@ impl Driver {
     }
 
     fn open(&self, command: &Value) -> Result<Value, Error> {
-        let builder = Client::builder(text(command, "url"));
+        let mut urls = text(command, "url").split(' ');
+        let first = urls.next().unwrap_or_default();
+        let builder = urls.fold(Client::builder(first), |builder, url| builder.server(url));
+        let builder = match command["ca_file"].as_str() {
+            Some(path) => builder.certificates(std::fs::read(path).expect("a readable file")),
+            None => builder,
+        };
         let builder = if let Some(key) = command["license_key"].as_str() {
             builder.license_key(key)
         } else if let Some(path) = command["token_file"].as_str() {
