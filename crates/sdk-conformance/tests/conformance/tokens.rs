@@ -34,9 +34,10 @@ fn status(exchange: &Exchange) -> u16 {
 pub(crate) async fn a_token_that_expires_is_read_again(cast: Cast) {
     const LIFE: Duration = Duration::from_secs(3);
     let mut stage = stage(cast, one_seat(5)).await;
+    // The first request reads the file.
+    let driver = stage.driver(Access::File, true).await;
     stage.write_token("3s").await;
     let old_token_ends = Instant::now() + LIFE;
-    let driver = stage.driver(Access::File, true).await;
     stage.acquire(&driver, MACHINE).await;
     // The file has a new token before the first token ends.
     stage.write_token("1h").await;
