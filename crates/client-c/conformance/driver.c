@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SEATS_MAX = 512 };
+enum { SEATS_MAX = 1024 };
 
 /* A seat under its name in the commands. */
 struct entry {
@@ -66,7 +66,8 @@ static sk_seat *seat_of(const char *line) {
     return seat;
 }
 
-static void do_open(const char *line, const char *id) {
+/* Opens a client with the options of a command. */
+static int32_t open_client(const char *line, sk_client **opened, sk_error **error) {
     char streams[TEXT_MAX] = "";
     member(line, "event_streams", streams);
     char *texts[] = { member_copy(line, "url"), member_copy(line, "token"), member_copy(line, "token_file"),
@@ -74,15 +75,62 @@ static void do_open(const char *line, const char *id) {
     sk_options options = { .size = sizeof options, .server = texts[0], .token = texts[1], .token_file = texts[2],
                            .license_key = texts[3], .ca_file = texts[4] };
     options.flags = strcmp(streams, "true") == 0 ? 0 : SK_NO_EVENT_STREAMS;
+    int32_t result = sk_client_open(&options, opened, error);
+    for (size_t place = 0; place < sizeof texts / sizeof *texts; place++) {
+        free(texts[place]);
+    }
+    return result;
+}
+
+static void do_open(const char *line, const char *id) {
     sk_error *error = NULL;
-    if (sk_client_open(&options, &client, &error) == SK_OK) {
+    if (open_client(line, &client, &error) == SK_OK) {
         printf("{\"id\":%s,\"ok\":true}\n", id);
     } else {
         fail(id, error);
     }
-    for (size_t place = 0; place < sizeof texts / sizeof *texts; place++) {
-        free(texts[place]);
+}
+
+/* Opens a client, acquires, releases and closes, again and again. */
+static void do_cycles(const char *line, const char *id) {
+    char *key = member_copy(line, "license_key"), *machine = member_copy(line, "machine");
+    sk_request request = { .size = sizeof request, .license_key = key, .machine_id = machine };
+    sk_error *error = NULL;
+    for (unsigned left = member_ms(line, "count") / 1000; left > 0 && error == NULL; left--) {
+        sk_client *opened = NULL;
+        sk_seat *seat = NULL;
+        if (open_client(line, &opened, &error) == SK_OK && sk_acquire(opened, &request, &seat, &error) == SK_OK) {
+            sk_seat_release(seat, 2000);
+        }
+        sk_seat_free(seat);
+        sk_client_close(opened, 2000);
     }
+    if (error == NULL) {
+        printf("{\"id\":%s,\"ok\":true}\n", id);
+    } else {
+        fail(id, error);
+    }
+    free(key);
+    free(machine);
+}
+
+/* Measures sk_seat_check, the best of ten rounds. */
+static void do_check(const char *line, const char *id) {
+    sk_seat *seat = seat_of(line);
+    unsigned calls = member_ms(line, "calls") / 1000;
+    double best = 1e9;
+    for (int round = 0; round < 10; round++) {
+        struct timespec begin, end;
+        int32_t bad = 0;
+        clock_gettime(CLOCK_MONOTONIC, &begin);
+        for (unsigned call = 0; call < calls; call++) {
+            bad |= sk_seat_check(seat);
+        }
+        clock_gettime(CLOCK_MONOTONIC, &end);
+        double each = ((double)(end.tv_sec - begin.tv_sec) * 1e9 + (double)(end.tv_nsec - begin.tv_nsec)) / calls;
+        best = bad == SK_OK && each < best ? each : best;
+    }
+    printf("{\"id\":%s,\"nanoseconds\":%.1f}\n", id, best);
 }
 
 /* Enters a seat, and tells its states from now on. An acquired seat begins as active. */
@@ -154,6 +202,10 @@ static void *obey(void *argument) {
     } else if (strcmp(name, "close") == 0) {
         sk_client_close(client, 2000);
         printf("{\"id\":%s,\"ok\":true}\n", id);
+    } else if (strcmp(name, "check") == 0) {
+        do_check(line, id);
+    } else if (strcmp(name, "cycles") == 0) {
+        do_cycles(line, id);
     } else if (strcmp(name, "crash") == 0) {
         kill(getpid(), SIGKILL);
     } else {
@@ -167,7 +219,12 @@ static void *obey(void *argument) {
 /* Returns true for a command that waits for the server, and so gets a thread of its own. */
 static int waits(const char *line) {
     char name[TEXT_MAX];
-    return member(line, "do", name) && (strcmp(name, "acquire") == 0 || strcmp(name, "release") == 0 || strcmp(name, "close") == 0);
+    const char *waiting[] = { "acquire", "release", "close", "cycles" };
+    int found = 0;
+    for (size_t place = 0; member(line, "do", name) && place < sizeof waiting / sizeof *waiting; place++) {
+        found |= strcmp(name, waiting[place]) == 0;
+    }
+    return found;
 }
 
 int main(void) {

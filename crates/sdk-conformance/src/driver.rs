@@ -8,6 +8,8 @@
 //! | `{"id", "do": "activity", "seat"}` | `{"id", "ok": true}` |
 //! | `{"id", "do": "release", "seat"}` | with `confirmed` |
 //! | `{"id", "do": "close"}` | `{"id", "ok": true}` |
+//! | `{"id", "do": "check", "seat", "calls"}` | with `nanoseconds`, the price of a call, the best of ten rounds |
+//! | `{"id", "do": "cycles", "license_key", "machine", "count"}`, and the fields of `open` | `{"id", "ok": true}` after `count` cycles of open, acquire, release and close |
 //! | `{"id", "do": "crash"}` | none: the driver ends itself without any cleaning |
 //!
 //! The `url` names one server, or the nodes of an installation with a space between two. The clients of TypeScript and Go
@@ -31,6 +33,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{interval, timeout};
 
 use crate::server::pid;
+use crate::usage::Usage;
 
 /// The interval between two looks at the states of all seats.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -135,6 +138,12 @@ impl Driver {
                 }
             }
         }));
+    }
+
+    /// Returns the resources of the process.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        Usage::from_process(self.process.id().expect("a running driver"))
     }
 
     /// Sends a command, and returns its id.

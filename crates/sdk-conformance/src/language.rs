@@ -106,11 +106,15 @@ impl Language {
     }
 }
 
-/// Compiles the driver of the C library against the static library that cargo built beside the test.
+/// Compiles the driver of the C library against the static library in `SDK_TEST_C_LIBRARIES`, or the one that cargo built
+/// beside the test.
 fn c_driver() -> PathBuf {
     let test = env::current_exe().expect("the path of this test");
-    let (driver, library) =
-        (test.with_file_name("sdk-conformance-c-driver"), test.with_file_name("libseatkeeper.a"));
+    let driver = test.with_file_name("sdk-conformance-c-driver");
+    let library = env::var_os("SDK_TEST_C_LIBRARIES").map_or_else(
+        || test.with_file_name("libseatkeeper.a"),
+        |folder| Path::new(&folder).join("libseatkeeper.a"),
+    );
     need(Command::new("cc").arg("--version"), "a C compiler");
     let folder = root().join("crates/client-c");
     let mut cc = Command::new("cc");

@@ -18,3 +18,4 @@ pub mod proxy;
 pub mod server;
 pub mod stage;
 pub mod topology;
+pub mod usage;

@@ -135,6 +135,22 @@ impl Stage {
         token
     }
 
+    /// Adds the address of the server and a token to the fields of a command.
+    pub async fn add_access(&mut self, fields: &mut Value, event_streams: bool) {
+        fields["url"] = self.proxy.urls().into();
+        fields["event_streams"] = event_streams.into();
+        fields["token"] = self.new_token("1h").await.into();
+    }
+
+    /// Starts a driver with an open client, and leaves the states of its seats alone.
+    pub async fn quiet_driver(&mut self, event_streams: bool) -> Driver {
+        let driver = Driver::start(self.cast.language.driver(self.cast.rust_driver));
+        let mut options = json!({});
+        self.add_access(&mut options, event_streams).await;
+        driver.call("open", options, LONG).await;
+        driver
+    }
+
     /// Starts a driver with an open client.
     pub async fn driver(&mut self, access: Access, event_streams: bool) -> Driver {
         let mut command = self.cast.language.driver(self.cast.rust_driver);
