@@ -15,7 +15,7 @@ const PROGRAMS: usize = 4;
 const SEATS: usize = 50;
 
 pub(crate) async fn two_hundred_seats_outlive_a_restart(cast: Cast) {
-    let terms = Terms { seats: (PROGRAMS * SEATS) as u32, ttl: Duration::from_secs(9) };
+    let terms = Terms { seats: (PROGRAMS * SEATS) as u32, ttl: Duration::from_secs(15) };
     let mut stage = stage(cast, terms).await;
     let machines: Vec<_> = (0..PROGRAMS * SEATS).map(|place| format!("m-{place:03}")).collect();
     let mut drivers = Vec::new();

@@ -18,6 +18,8 @@ const FIRST: usize = 500;
 const QUIET: Duration = Duration::from_secs(40);
 /// The time over which processor time is measured: an interval, in which each seat sends a heartbeat.
 const WINDOW: Duration = Duration::from_secs(120);
+/// The time for the threads of a command to end after its answer.
+const SETTLING: Duration = Duration::from_secs(1);
 /// The longest time of all cycles.
 const CYCLES_MAX: Duration = Duration::from_secs(3600);
 
@@ -73,9 +75,11 @@ pub(crate) async fn growth_by_cycles(language: Language) {
     stage.add_access(&mut fields, true).await;
     fields["count"] = (cycles / 10).into();
     driver.call("cycles", fields.clone(), CYCLES_MAX).await;
+    sleep(SETTLING).await;
     let before = driver.usage();
     fields["count"] = (cycles - cycles / 10).into();
     driver.call("cycles", fields, CYCLES_MAX).await;
+    sleep(SETTLING).await;
     let after = driver.usage();
     let name = |what: &str| format!("{cycles} cycles: {what}");
     print(language, &name("files more"), after.files as f64 - before.files as f64, 0.0, "");
