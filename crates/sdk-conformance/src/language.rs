@@ -78,7 +78,7 @@ impl Language {
                     );
                 });
                 let mut command = Command::new("node");
-                command.arg(folder.join("build/conformance/conformance/driver.js"));
+                command.arg("--expose-gc").arg(folder.join("build/conformance/conformance/driver.js"));
                 command
             }
             Self::Go => {

@@ -78,6 +78,8 @@ async function cycles(command: Command): Promise<void> {
     await seat.release();
     await client.close();
   }
+  // Node.js keeps garbage as long as it has memory.
+  (globalThis as { gc?: () => void }).gc?.();
 }
 
 /** Returns the answer of `check`. */
