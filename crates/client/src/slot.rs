@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use uuid::{Uuid, Version};
 
-use crate::state_dir::{Directory, StateDir, StateDirError, default_base, directory_name};
+use crate::state_dir::{Directory, StateDir, StateDirError, directory_name};
 
 /// The slots of a directory: the processes of one machine on one license.
 const SLOTS_MAX: u32 = 4096;
@@ -56,10 +56,7 @@ impl Slots {
         let base = match &self.state_dir {
             StateDir::None => return Ok(None),
             StateDir::Path(path) => path.clone(),
-            StateDir::Default => {
-                let base = default_base(std::env::consts::OS, |name| std::env::var_os(name));
-                base.ok_or(StateDirError::NoHome)?
-            }
+            StateDir::Default => StateDir::default_path()?,
         };
         let directory = Directory::open(&base, &directory_name(&self.server, license, machine))?;
         let unusable = |source: io::Error| StateDirError::unusable(&directory.path, source);

@@ -33,6 +33,13 @@ pub enum StateDir {
     None,
 }
 
+impl StateDir {
+    /// Returns the path of [`StateDir::Default`]. Fails with [`StateDirError::NoHome`] without a home directory.
+    pub fn default_path() -> Result<PathBuf, StateDirError> {
+        default_base(std::env::consts::OS, |name| std::env::var_os(name)).ok_or(StateDirError::NoHome)
+    }
+}
+
 impl From<PathBuf> for StateDir {
     fn from(path: PathBuf) -> Self {
         Self::Path(path)
@@ -167,7 +174,7 @@ fn check(opened: Result<OwnedFd, Errno>, path: &Path) -> Result<OwnedFd, StateDi
 }
 
 /// Returns the default base of an operating system with this environment. A path that is not absolute counts as missing.
-pub(crate) fn default_base(os: &str, variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+fn default_base(os: &str, variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let path = |name| variable(name).map(PathBuf::from).filter(|path| path.is_absolute());
     if os == "macos" {
         return Some(path("HOME")?.join("Library/Application Support/Seatkeeper"));

@@ -2,13 +2,18 @@
 //!
 //! | command | answer |
 //! |---|---|
-//! | `{"id", "do": "open", "url", "token" or "token_file" or "license_key", "event_streams"}` | `{"id", "ok": true}` |
+//! | `{"id", "do": "open", "url", "token" or "token_file" or "license_key", "event_streams", "ca_file"}` | `{"id", "ok": true}` |
 //! | `{"id", "do": "acquire", "seat", "license_key", "machine", "wait", "patience"}` | with `session`, or `error` |
 //! | `{"id", "do": "state"}` | with `states`: of each seat its `kind`, and `valid`, the answer of `check` |
 //! | `{"id", "do": "activity", "seat"}` | `{"id", "ok": true}` |
 //! | `{"id", "do": "release", "seat"}` | with `confirmed` |
 //! | `{"id", "do": "close"}` | `{"id", "ok": true}` |
+//! | `{"id", "do": "check", "seat", "calls"}` | with `nanoseconds`, the price of a call, the best of ten rounds |
+//! | `{"id", "do": "cycles", "license_key", "machine", "count"}`, and the fields of `open` | `{"id", "ok": true}` after `count` cycles of open, acquire, release and close |
 //! | `{"id", "do": "crash"}` | none: the driver ends itself without any cleaning |
+//!
+//! The `url` names one server, or the nodes of an installation with a space between two. The clients of TypeScript and Go
+//! trust the authority in `NODE_EXTRA_CA_CERTS` and `SSL_CERT_FILE`, and ignore `ca_file`.
 //!
 //! A driver answers commands in any order: an acquire holds up no other command. Each change of a state is a line
 //! `{"seat", "at", "state": {"kind", "reason", "by", "retry"}}`, with `at` in milliseconds on a monotonic clock. A driver
@@ -28,6 +33,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{interval, timeout};
 
 use crate::server::pid;
+use crate::usage::Usage;
 
 /// The interval between two looks at the states of all seats.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -132,6 +138,12 @@ impl Driver {
                 }
             }
         }));
+    }
+
+    /// Returns the resources of the process.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        Usage::from_process(self.process.id().expect("a running driver"))
     }
 
     /// Sends a command, and returns its id.

@@ -16,9 +16,14 @@ pub enum Language {
     TypeScript,
     /// The module `seatkeeper.dev/seatkeeper` of `sdk/go`.
     Go,
+    /// The C library of `crates/client-c`.
+    C,
 }
 
 impl Language {
+    /// Every language, as `SEATKEEPER_SDKS` lists them.
+    const ALL: [Self; 5] = [Self::Rust, Self::Python, Self::TypeScript, Self::Go, Self::C];
+
     /// Returns the name, as in `SEATKEEPER_SDKS`.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -27,6 +32,7 @@ impl Language {
             Self::Python => "python",
             Self::TypeScript => "typescript",
             Self::Go => "go",
+            Self::C => "c",
         }
     }
 
@@ -34,7 +40,7 @@ impl Language {
     #[must_use]
     pub fn is_wanted(self) -> bool {
         let Ok(wanted) = env::var("SEATKEEPER_SDKS") else { return true };
-        let known = ["rust", "python", "typescript", "go"];
+        let known = Self::ALL.map(Self::name);
         if let Some(name) = wanted.split(',').find(|name| !known.contains(name)) {
             panic!("SEATKEEPER_SDKS names {name:?}: want a list of {}", known.join(","));
         }
@@ -72,7 +78,7 @@ impl Language {
                     );
                 });
                 let mut command = Command::new("node");
-                command.arg(folder.join("build/conformance/conformance/driver.js"));
+                command.arg("--expose-gc").arg(folder.join("build/conformance/conformance/driver.js"));
                 command
             }
             Self::Go => {
@@ -92,8 +98,30 @@ impl Language {
                 });
                 Command::new(driver)
             }
+            Self::C => {
+                static BUILT: OnceLock<PathBuf> = OnceLock::new();
+                Command::new(BUILT.get_or_init(c_driver))
+            }
         }
     }
+}
+
+/// Compiles the driver of the C library against the static library in `SDK_TEST_C_LIBRARIES`, or the one that cargo built
+/// beside the test.
+fn c_driver() -> PathBuf {
+    let test = env::current_exe().expect("the path of this test");
+    let driver = test.with_file_name("sdk-conformance-c-driver");
+    let library = env::var_os("SDK_TEST_C_LIBRARIES").map_or_else(
+        || test.with_file_name("libseatkeeper.a"),
+        |folder| Path::new(&folder).join("libseatkeeper.a"),
+    );
+    need(Command::new("cc").arg("--version"), "a C compiler");
+    let folder = root().join("crates/client-c");
+    let mut cc = Command::new("cc");
+    cc.args(["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O1", "-pthread", "-I"]);
+    cc.arg(folder.join("include")).arg("-o").arg(&driver).arg(folder.join("conformance/driver.c"));
+    build(cc.arg(library).args(["-lpthread", "-ldl", "-lm"]));
+    driver
 }
 
 /// Returns the root of the repository.

@@ -17,3 +17,5 @@ pub mod language;
 pub mod proxy;
 pub mod server;
 pub mod stage;
+pub mod topology;
+pub mod usage;

@@ -1,6 +1,7 @@
 //! A proxy of HTTP between clients and the server, which plays faults of the network and of the server.
 
 mod body;
+mod identity;
 
 use std::future::pending;
 use std::io;
@@ -17,13 +18,17 @@ use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
 
 use crate::exchange::{Exchange, Kind, Log};
 use crate::http::send;
 use body::ProxyBody;
+pub use identity::Identity;
 
 /// The fault that the proxy plays.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,17 +58,18 @@ pub struct Canned {
     pub body: &'static str,
 }
 
-/// A proxy on a port of its own. A drop closes the port.
+/// A proxy with a port of its own for each node of the server. A drop closes the ports.
 #[derive(Debug)]
 pub struct Proxy {
-    address: SocketAddr,
+    addresses: Vec<SocketAddr>,
     shared: Arc<Shared>,
-    listening: JoinHandle<()>,
+    listening: Vec<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
 struct Shared {
-    upstream: SocketAddr,
+    /// The certificate of TLS connections; `None` without TLS. A new one ends the open connections.
+    tls: watch::Sender<Option<Arc<ServerConfig>>>,
     fault: watch::Sender<Fault>,
     log: Mutex<Log>,
     /// Number of replies to lose, by the kind of the request.
@@ -73,25 +79,35 @@ struct Shared {
 }
 
 impl Proxy {
-    /// Starts a proxy in front of `upstream`.
-    pub async fn start(upstream: SocketAddr) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("an address");
+    /// Starts a proxy in front of the nodes of a server. With `identity`, clients speak TLS.
+    pub async fn start(nodes: impl IntoIterator<Item = SocketAddr>, identity: Option<&Identity>) -> Self {
         let shared = Arc::new(Shared {
-            upstream,
+            tls: watch::Sender::new(identity.map(Identity::config)),
             fault: watch::Sender::new(Fault::Pass),
             log: Mutex::default(),
             losses: Mutex::default(),
             answers: Mutex::default(),
         });
-        let listening = tokio::spawn(listen(listener, shared.clone()));
-        Self { address, shared, listening }
+        let mut proxy = Self { addresses: Vec::new(), shared, listening: Vec::new() };
+        for node in nodes {
+            let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+            proxy.addresses.push(listener.local_addr().expect("an address"));
+            proxy.listening.push(tokio::spawn(listen(listener, node, proxy.shared.clone())));
+        }
+        proxy
     }
 
-    /// Returns the address of the server, as clients see it.
+    /// Returns the addresses of the nodes as clients see them, with a space between two.
     #[must_use]
-    pub fn url(&self) -> String {
-        format!("http://{}", self.address)
+    pub fn urls(&self) -> String {
+        let scheme = if self.shared.tls.borrow().is_some() { "https" } else { "http" };
+        let urls: Vec<_> = self.addresses.iter().map(|address| format!("{scheme}://{address}")).collect();
+        urls.join(" ")
+    }
+
+    /// Replaces the certificate, and ends the open connections, as the restart of a load balancer does.
+    pub fn present(&self, identity: &Identity) {
+        self.shared.tls.send_replace(Some(identity.config()));
     }
 
     /// Begins to play `fault`.
@@ -118,7 +134,7 @@ impl Proxy {
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        self.listening.abort();
+        self.listening.iter().for_each(JoinHandle::abort);
         self.set(Fault::Reset);
     }
 }
@@ -127,37 +143,58 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-async fn listen(listener: TcpListener, shared: Arc<Shared>) {
+async fn listen(listener: TcpListener, node: SocketAddr, shared: Arc<Shared>) {
     while let Ok((stream, _)) = listener.accept().await {
         if *shared.fault.borrow() == Fault::Reset {
             // Closing with a zero linger time sends a reset.
             let _ = stream.set_zero_linger();
             continue;
         }
-        tokio::spawn(serve(stream, shared.clone()));
+        tokio::spawn(accept(stream, node, shared.clone()));
     }
 }
 
-/// Serves one connection of a client.
-async fn serve(stream: TcpStream, shared: Arc<Shared>) {
-    let mut fault = shared.fault.subscribe();
+/// Serves one connection of a client, after the handshake of TLS if clients speak TLS.
+async fn accept(stream: TcpStream, node: SocketAddr, shared: Arc<Shared>) {
+    let (mut fault, mut tls) = (shared.fault.subscribe(), shared.tls.subscribe());
     let _ = stream.set_nodelay(true);
-    let service = service_fn(|request| answer(request, shared.clone()));
-    let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+    let acceptor = tls.borrow_and_update().clone().map(TlsAcceptor::from);
+    let serving = async {
+        match acceptor {
+            None => serve(stream, node, &shared).await,
+            Some(acceptor) => {
+                // A client that refuses the certificate ends the handshake.
+                if let Ok(stream) = acceptor.accept(stream).await {
+                    serve(stream, node, &shared).await;
+                }
+            }
+        }
+    };
     tokio::select! {
-        _ = connection => {}
+        () = serving => {}
         _ = fault.wait_for(|fault| *fault == Fault::Reset) => {}
+        _ = tls.changed() => {}
     }
 }
 
-/// Answers one request. An error closes the connection.
-async fn answer(request: Request<Incoming>, shared: Arc<Shared>) -> io::Result<Response<ProxyBody>> {
+async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin, node: SocketAddr, shared: &Arc<Shared>) {
+    let service = service_fn(|request| answer(request, node, shared.clone()));
+    // The end of a connection has no meaning of its own.
+    let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
+}
+
+/// Answers one request to `node`. An error closes the connection.
+async fn answer(
+    request: Request<Incoming>,
+    node: SocketAddr,
+    shared: Arc<Shared>,
+) -> io::Result<Response<ProxyBody>> {
     let (parts, body) = request.into_parts();
     let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
     let place = locked(&shared.log).begin(parts.method.as_str(), parts.uri.path(), &body);
     let _flight = Flight { shared: shared.clone(), place };
     // A request on its way reaches the server also after its client has hung up.
-    let passing = tokio::spawn(pass(parts, body, shared.clone(), place));
+    let passing = tokio::spawn(pass(parts, body, node, shared.clone(), place));
     passing.await.map_err(io::Error::other)?
 }
 
@@ -177,6 +214,7 @@ impl Drop for Flight {
 async fn pass(
     parts: Parts,
     body: Bytes,
+    node: SocketAddr,
     shared: Arc<Shared>,
     place: usize,
 ) -> io::Result<Response<ProxyBody>> {
@@ -197,7 +235,7 @@ async fn pass(
     let mut request = Request::from_parts(parts, Full::new(body));
     request.headers_mut().remove(CONNECTION);
     request.headers_mut().remove(TRANSFER_ENCODING);
-    let reply = send(shared.upstream, request).await?;
+    let reply = send(node, request).await?;
     let (mut head, body) = reply.into_parts();
     if kind == Kind::Events && head.status == 200 {
         locked(&shared.log).reply(place, 200, None, b"", true);

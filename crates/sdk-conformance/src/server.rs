@@ -1,4 +1,4 @@
-//! A real server, with a data directory of its own.
+//! A real server: one process with a data directory of its own, or three nodes over Redis and PostgreSQL.
 
 use std::env;
 use std::net::SocketAddr;
@@ -16,6 +16,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::audit::Audit;
 use crate::http::call;
+use crate::topology::{Stores, Topology};
 
 /// The longest start of a server, on a busy host.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
@@ -28,14 +29,24 @@ const SETTINGS: &[(&str, &str)] = &[
     ("SEATKEEPER_LIMITS_LICENSE_TOKENS_PER_ADDRESS_PER_MINUTE", "100000"),
 ];
 
-/// A server. A drop kills the process.
+/// A server. A drop kills its processes.
+///
+/// Clients begin with the first node, and the admin API of the last node answers the scenario. The faults of this type hit
+/// the first node.
 #[derive(Debug)]
 pub struct Server {
     binary: PathBuf,
     data: TempDir,
+    nodes: Vec<Node>,
+    stores: Option<Stores>,
+    admin_token: String,
+}
+
+/// A process of the server; `None` after a kill.
+#[derive(Debug)]
+struct Node {
     address: SocketAddr,
     process: Option<Child>,
-    admin_token: String,
 }
 
 /// A session, as the admin API lists it.
@@ -48,21 +59,28 @@ pub struct Session {
 }
 
 impl Server {
-    /// Starts the server of `SEATKEEPER_SERVER`, or the built one, on a free port.
-    pub async fn start() -> Self {
+    /// Starts the server of `SEATKEEPER_SERVER`, or the built one, on free ports.
+    pub async fn start(topology: Topology) -> Self {
         let data = tempfile::Builder::new().prefix("seatkeeper-conformance-").tempdir().expect("a directory");
-        let address = SocketAddr::from(([127, 0, 0, 1], 0));
-        let (binary, admin_token) = (binary(), String::new());
-        let mut server = Self { binary, data, address, process: None, admin_token };
-        server.restart().await;
+        let stores = topology.stores().await;
+        let mut server =
+            Self { binary: binary(), data, nodes: Vec::new(), stores, admin_token: String::new() };
+        for _ in 0..topology.nodes() {
+            let node = server.start_node(SocketAddr::from(([127, 0, 0, 1], 0))).await;
+            server.nodes.push(node);
+        }
         server.admin_token = server.token("ops", Some("admin"), "1h").await;
         server
     }
 
-    /// Starts the server again, on the port of its first start, and waits until the server listens.
+    /// Starts the first node again, on the port of its first start, and waits until the node listens.
     pub async fn restart(&mut self) {
+        self.nodes[0] = self.start_node(self.nodes[0].address).await;
+    }
+
+    async fn start_node(&self, address: SocketAddr) -> Node {
         let mut command = self.command();
-        command.args(["serve", "--listen", &self.address.to_string()]);
+        command.args(["serve", "--listen", &address.to_string()]);
         let log = std::fs::File::options().create(true).append(true).open(self.data.path().join("log"));
         command.envs(SETTINGS.iter().copied()).stdout(Stdio::piped()).stderr(log.expect("a log"));
         let mut process = command.kill_on_drop(true).spawn().expect("the server's binary");
@@ -75,19 +93,19 @@ impl Server {
             }
             panic!("the server did not start:\n{}", self.log());
         };
-        self.address = timeout(START_TIMEOUT, listening).await.expect("the server starts in time");
+        let address = timeout(START_TIMEOUT, listening).await.expect("the server starts in time");
         tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-        self.process = Some(process);
+        Node { address, process: Some(process) }
     }
 
-    /// Kills the server as a crash does.
+    /// Kills the first node as a crash does.
     pub async fn kill(&mut self) {
-        if let Some(mut process) = self.process.take() {
+        if let Some(mut process) = self.nodes[0].process.take() {
             process.kill().await.expect("a process of this server");
         }
     }
 
-    /// Stops the execution of the server until [`Server::resume`].
+    /// Stops the execution of the first node until [`Server::resume`].
     pub fn suspend(&self) {
         self.signal(Signal::STOP);
     }
@@ -98,14 +116,13 @@ impl Server {
     }
 
     fn signal(&self, signal: Signal) {
-        let id = self.process.as_ref().and_then(Child::id).expect("a running server");
+        let id = self.nodes[0].process.as_ref().and_then(Child::id).expect("a running node");
         kill_process(pid(id), signal).expect("a process of this server");
     }
 
-    /// Returns the address of the server.
-    #[must_use]
-    pub fn address(&self) -> SocketAddr {
-        self.address
+    /// Returns the addresses of the nodes.
+    pub fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
+        self.nodes.iter().map(|node| node.address)
     }
 
     /// Returns the end of the log.
@@ -219,7 +236,8 @@ impl Server {
     /// Sends a request to the admin API. Panics unless the request succeeds.
     async fn admin(&self, method: Method, path: &str, body: Option<&Value>) -> Value {
         let path = format!("/api/v1/admin/{path}");
-        let reply = call(self.address, &self.admin_token, method, &path, body).await;
+        let address = self.nodes.last().expect("a server has nodes").address;
+        let reply = call(address, &self.admin_token, method, &path, body).await;
         let (status, value) = reply.unwrap_or_else(|error| panic!("{path}: {error}\n{}", self.log()));
         assert!((200..300).contains(&status), "{path}: {status} {value}");
         value
@@ -232,7 +250,10 @@ impl Server {
         {
             command.env_remove(name);
         }
-        command.env("SEATKEEPER_LEDGER_DATA_DIR", self.data.path());
+        match &self.stores {
+            Some(stores) => command.envs(stores.settings()),
+            None => command.env("SEATKEEPER_LEDGER_DATA_DIR", self.data.path()),
+        };
         command
     }
 }

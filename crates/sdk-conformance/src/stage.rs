@@ -13,8 +13,9 @@ use tempfile::TempDir;
 use crate::driver::{Driver, LONG, Transcript};
 use crate::invariants::Evidence;
 use crate::language::Language;
-use crate::proxy::Proxy;
+use crate::proxy::{Identity, Proxy};
 use crate::server::Server;
+use crate::topology::Topology;
 
 /// The terms of the license.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +43,17 @@ pub enum Access {
     LicenseKey,
 }
 
+/// The client and the server of a scenario.
+#[derive(Clone, Copy, Debug)]
+pub struct Cast {
+    /// The language of the client.
+    pub language: Language,
+    /// The nodes of the server.
+    pub topology: Topology,
+    /// The driver of the Rust client that cargo built.
+    pub rust_driver: &'static str,
+}
+
 /// The stage of one scenario.
 #[derive(Debug)]
 pub struct Stage {
@@ -49,8 +61,8 @@ pub struct Stage {
     pub server: Server,
     /// The proxy between drivers and server.
     pub proxy: Proxy,
-    /// The language of the drivers.
-    pub language: Language,
+    /// The client and the server.
+    pub cast: Cast,
     /// The id of the license.
     pub license_id: String,
     /// The terms of the license.
@@ -59,24 +71,36 @@ pub struct Stage {
     tokens: Vec<String>,
     random: StdRng,
     files: TempDir,
-    rust_driver: &'static str,
+    ca_file: Option<PathBuf>,
     finished: Vec<Transcript>,
 }
 
 impl Stage {
     /// Starts a server with a license, and a proxy. Prints the seed, which `SEATKEEPER_SEED` sets.
-    pub async fn start(language: Language, rust_driver: &'static str, terms: Terms) -> Self {
+    pub async fn start(cast: Cast, terms: Terms) -> Self {
+        Self::start_with(cast, terms, None).await
+    }
+
+    /// Starts a server as [`Stage::start`] does. Clients speak TLS with the proxy, which has `identity` at first, and trust
+    /// the authority in `ca_file`.
+    pub async fn start_with_tls(cast: Cast, terms: Terms, identity: &Identity, ca_file: PathBuf) -> Self {
+        let mut stage = Self::start_with(cast, terms, Some(identity)).await;
+        stage.ca_file = Some(ca_file);
+        stage
+    }
+
+    async fn start_with(cast: Cast, terms: Terms, identity: Option<&Identity>) -> Self {
         let seed = env::var("SEATKEEPER_SEED")
             .map_or_else(|_| rand::random(), |seed| seed.parse().expect("a number"));
         eprintln!("SEATKEEPER_SEED={seed}");
         let mut random = StdRng::seed_from_u64(seed);
-        let server = Server::start().await;
+        let server = Server::start(cast.topology).await;
         let key = format!("CONFORMANCE-{:016X}", random.random::<u64>());
         let license_id = server.create_license(&key, terms.seats, terms.ttl).await;
-        let proxy = Proxy::start(server.address()).await;
+        let proxy = Proxy::start(server.addresses(), identity).await;
         let files = tempfile::tempdir().expect("a directory");
         let (tokens, finished) = (Vec::new(), Vec::new());
-        Self { server, proxy, language, license_id, terms, key, tokens, random, files, rust_driver, finished }
+        Self { server, proxy, cast, license_id, terms, key, tokens, random, files, ca_file: None, finished }
     }
 
     /// Returns the interval between two heartbeats: the server tells whole seconds.
@@ -111,10 +135,30 @@ impl Stage {
         token
     }
 
+    /// Adds the address of the server and a token to the fields of a command.
+    pub async fn add_access(&mut self, fields: &mut Value, event_streams: bool) {
+        fields["url"] = self.proxy.urls().into();
+        fields["event_streams"] = event_streams.into();
+        fields["token"] = self.new_token("1h").await.into();
+    }
+
+    /// Starts a driver with an open client, and leaves the states of its seats alone.
+    pub async fn quiet_driver(&mut self, event_streams: bool) -> Driver {
+        let driver = Driver::start(self.cast.language.driver(self.cast.rust_driver));
+        let mut options = json!({});
+        self.add_access(&mut options, event_streams).await;
+        driver.call("open", options, LONG).await;
+        driver
+    }
+
     /// Starts a driver with an open client.
     pub async fn driver(&mut self, access: Access, event_streams: bool) -> Driver {
-        let command = self.language.driver(self.rust_driver);
-        let mut options = json!({"url": self.proxy.url(), "event_streams": event_streams});
+        let mut command = self.cast.language.driver(self.cast.rust_driver);
+        let mut options = json!({"url": self.proxy.urls(), "event_streams": event_streams});
+        if let Some(path) = &self.ca_file {
+            command.env("NODE_EXTRA_CA_CERTS", path).env("SSL_CERT_FILE", path);
+            options["ca_file"] = path.to_string_lossy().into();
+        }
         match access {
             Access::Token => options["token"] = self.new_token("1h").await.into(),
             Access::File => {

@@ -1,24 +1,35 @@
-//! Plays faults to the client of each language, on a real server. `scripts/sdk-conformance` runs every scenario.
+//! Plays faults to the client of each language, on a real server: embedded, and three nodes over Redis and PostgreSQL.
+//!
+//! `scripts/sdk-conformance` runs every scenario.
 //!
 //! `SEATKEEPER_SDKS=rust,python` narrows the languages. `SEATKEEPER_SEED` repeats the random spans of a run.
 #![allow(clippy::expect_used, clippy::panic, reason = "a scenario that fails is a failed test")]
 
 mod conformance {
+    pub(crate) mod certificates;
     pub(crate) mod ends;
     pub(crate) mod faults;
+    pub(crate) mod fleet;
     pub(crate) mod processes;
     pub(crate) mod tokens;
 }
 
 use std::time::{Duration, Instant};
 
-use conformance::{ends, faults, processes, tokens};
+use conformance::{certificates, ends, faults, fleet, processes, tokens};
 use seatkeeper_sdk_conformance::language::Language;
-use seatkeeper_sdk_conformance::stage::{Stage, Terms};
+use seatkeeper_sdk_conformance::stage::{Cast, Stage, Terms};
+use seatkeeper_sdk_conformance::topology::Topology;
+
+/// Returns the cast of a scenario; `None` for a language that `SEATKEEPER_SDKS` leaves out.
+fn cast(language: Language, topology: Topology) -> Option<Cast> {
+    let rust_driver = env!("CARGO_BIN_EXE_sdk-conformance-rust-driver");
+    language.is_wanted().then_some(Cast { language, topology, rust_driver })
+}
 
 /// Starts the stage of a scenario.
-pub(crate) async fn stage(language: Language, terms: Terms) -> Stage {
-    Stage::start(language, env!("CARGO_BIN_EXE_sdk-conformance-rust-driver"), terms).await
+pub(crate) async fn stage(cast: Cast, terms: Terms) -> Stage {
+    Stage::start(cast, terms).await
 }
 
 /// Waits until `at`.
@@ -39,22 +50,24 @@ pub(crate) fn one_seat(seconds: u64) -> Terms {
 
 /// Makes a test of each scenario in each language.
 macro_rules! scenarios {
-    ($($(#[$doc:meta])* $module:ident::$name:ident;)*) => {
-        scenarios!(@ rust Rust $($module::$name)*);
-        scenarios!(@ python Python $($module::$name)*);
-        scenarios!(@ typescript TypeScript $($module::$name)*);
-        scenarios!(@ go Go $($module::$name)*);
+    ($($topology:ident $variant:ident { $($module:ident::$name:ident;)* })*) => {
+        $(mod $topology {
+            use super::*;
+            scenarios!(@ rust Rust $variant $($module::$name)*);
+            scenarios!(@ python Python $variant $($module::$name)*);
+            scenarios!(@ typescript TypeScript $variant $($module::$name)*);
+            scenarios!(@ go Go $variant $($module::$name)*);
+            scenarios!(@ c C $variant $($module::$name)*);
+        })*
     };
-    (@ $language:ident $variant:ident $($module:ident::$name:ident)*) => {
-        mod $language {
+    (@ $module:ident $language:ident $topology:ident $($scenario:ident::$name:ident)*) => {
+        mod $module {
             use super::*;
             $(
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $name() {
-                    if Language::$variant.is_wanted() {
-                        $module::$name(Language::$variant).await;
-                    } else {
-                        eprintln!("left out by SEATKEEPER_SDKS");
+                    if let Some(cast) = cast(Language::$language, Topology::$topology) {
+                        $scenario::$name(cast).await;
                     }
                 }
             )*
@@ -63,25 +76,41 @@ macro_rules! scenarios {
 }
 
 scenarios! {
-    faults::a_killed_server_that_restarts_costs_nothing;
-    faults::a_frozen_server_costs_nothing;
-    faults::a_lost_reply_to_an_acquire_takes_no_second_seat;
-    faults::a_black_hole_ends_the_seat_by_its_deadline;
-    faults::requests_that_arrive_late_do_no_harm;
-    faults::connections_that_break_cost_nothing;
-    faults::unavailable_answers_cost_nothing;
-    faults::throttled_answers_cost_nothing;
-    faults::pages_in_place_of_answers_cost_nothing;
-    tokens::a_token_that_expires_is_read_again;
-    tokens::a_rejected_license_token_is_replaced;
-    ends::a_suspended_license_ends_the_seat;
-    ends::a_revoked_session_is_told_by_the_stream;
-    ends::a_revoked_session_is_told_by_the_next_heartbeat;
-    ends::a_release_frees_the_seat;
-    ends::a_close_frees_the_seat;
-    ends::a_release_in_an_outage_ends_in_time;
-    processes::a_frozen_program_whose_seat_was_taken_tells_the_loss;
-    processes::a_frozen_program_whose_seat_is_free_takes_it_again;
-    processes::the_seat_of_a_killed_program_is_free_after_the_ttl;
-    processes::fifty_seats_outlive_a_restart;
+    embedded Embedded {
+        faults::a_killed_server_that_restarts_costs_nothing;
+        faults::a_frozen_server_costs_nothing;
+        faults::a_lost_reply_to_an_acquire_takes_no_second_seat;
+        faults::lost_replies_to_heartbeats_cost_nothing;
+        faults::a_black_hole_ends_the_seat_by_its_deadline;
+        faults::requests_that_arrive_late_do_no_harm;
+        faults::connections_that_break_cost_nothing;
+        faults::unavailable_answers_cost_nothing;
+        faults::throttled_answers_cost_nothing;
+        faults::pages_in_place_of_answers_cost_nothing;
+        certificates::a_new_certificate_costs_nothing;
+        certificates::a_certificate_of_a_stranger_is_an_outage;
+        tokens::a_token_that_expires_is_read_again;
+        tokens::a_rejected_license_token_is_replaced;
+        ends::a_suspended_license_ends_the_seat;
+        ends::a_revoked_session_is_told_by_the_stream;
+        ends::a_revoked_session_is_told_by_the_next_heartbeat;
+        ends::a_lowered_ttl_costs_nothing;
+        ends::a_release_frees_the_seat;
+        ends::a_close_frees_the_seat;
+        ends::a_lost_reply_to_a_release_frees_the_seat;
+        ends::a_release_in_an_outage_ends_in_time;
+        processes::a_frozen_program_whose_seat_was_taken_tells_the_loss;
+        processes::a_frozen_program_whose_seat_is_free_takes_it_again;
+        processes::the_seat_of_a_killed_program_is_free_after_the_ttl;
+        fleet::two_hundred_seats_outlive_a_restart;
+    }
+    three_nodes ThreeNodes {
+        faults::a_killed_node_costs_nothing;
+        faults::a_frozen_server_costs_nothing;
+        faults::a_lost_reply_to_an_acquire_takes_no_second_seat;
+        ends::a_revoked_session_is_told_by_the_stream;
+        ends::a_release_frees_the_seat;
+        processes::a_frozen_program_whose_seat_was_taken_tells_the_loss;
+        fleet::two_hundred_seats_outlive_a_restart;
+    }
 }

@@ -6,7 +6,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,6 +28,8 @@ type command struct {
 	Machine      string   `json:"machine"`
 	Wait         *float64 `json:"wait"`
 	Patience     float64  `json:"patience"`
+	Calls        int      `json:"calls"`
+	Count        int      `json:"count"`
 }
 
 // An answer is the members of a line of the output.
@@ -71,7 +75,9 @@ func (d *driver) reply(c command) {
 func (d *driver) obey(c command) (answer, error) {
 	switch c.Do {
 	case "open":
-		return answer{"ok": true}, d.open(c)
+		client, err := newClient(c)
+		d.client = client
+		return answer{"ok": true}, err
 	case "acquire":
 		return d.acquire(c)
 	case "state":
@@ -88,6 +94,10 @@ func (d *driver) obey(c command) (answer, error) {
 			err = nil
 		}
 		return answer{"ok": true}, err
+	case "check":
+		return answer{"nanoseconds": priceOfCheck(d.seat(c.Seat), c.Calls)}, nil
+	case "cycles":
+		return answer{"ok": true}, cycles(c)
 	case "crash":
 		return nil, crash()
 	default:
@@ -95,16 +105,56 @@ func (d *driver) obey(c command) (answer, error) {
 	}
 }
 
-func (d *driver) open(c command) error {
-	source := seatkeeper.Token(c.Token)
-	if c.LicenseKey != "" {
-		source = seatkeeper.LicenseKey(c.LicenseKey, "")
+// newClient returns a client with the options of a command.
+func newClient(c command) (*seatkeeper.Client, error) {
+	source := seatkeeper.LicenseKey(c.LicenseKey, "")
+	if c.Token != "" {
+		source = seatkeeper.Token(c.Token)
 	} else if c.TokenFile != "" {
 		source = seatkeeper.TokenFile(c.TokenFile)
 	}
-	client, err := seatkeeper.NewClient(c.URL, source, seatkeeper.EventStreams(c.EventStreams))
-	d.client = client
-	return err
+	options := []seatkeeper.ClientOption{source, seatkeeper.EventStreams(c.EventStreams)}
+	nodes := strings.Fields(c.URL)
+	for _, node := range nodes[1:] {
+		options = append(options, seatkeeper.Server(node))
+	}
+	return seatkeeper.NewClient(nodes[0], options...)
+}
+
+// cycles opens a client, acquires, releases and closes, again and again.
+func cycles(c command) error {
+	for range c.Count {
+		client, err := newClient(c)
+		if err != nil {
+			return err
+		}
+		seat, err := client.License(c.LicenseKey).Acquire(context.Background(), seatkeeper.Machine(c.Machine))
+		if err != nil {
+			return err
+		}
+		if err := seat.Release(context.Background()); err != nil {
+			return err
+		}
+		if err := client.Close(context.Background()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// priceOfCheck measures Check, the best of ten rounds, in nanoseconds.
+func priceOfCheck(seat *seatkeeper.Seat, calls int) float64 {
+	best := math.Inf(1)
+	for range 10 {
+		start := time.Now()
+		for range calls {
+			if seat.Check() != nil {
+				panic("the seat is not held")
+			}
+		}
+		best = min(best, float64(time.Since(start).Nanoseconds())/float64(calls))
+	}
+	return best
 }
 
 func (d *driver) acquire(c command) (answer, error) {

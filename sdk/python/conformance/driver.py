@@ -30,14 +30,7 @@ class Driver:
         self._print({"id": command["id"], **answer})
 
     def do_open(self, command: dict[str, Any]) -> dict[str, Any]:
-        key = command.get("license_key")
-        self._client = Client(
-            command["url"],
-            token=command.get("token"),
-            token_file=command.get("token_file"),
-            token_source=LicenseKey(key) if key else None,
-            event_streams=command["event_streams"],
-        )
+        self._client = new_client(command)
         return {"ok": True}
 
     def do_acquire(self, command: dict[str, Any]) -> dict[str, Any]:
@@ -73,6 +66,23 @@ class Driver:
         self._opened().close()
         return {"ok": True}
 
+    def do_check(self, command: dict[str, Any]) -> dict[str, Any]:
+        calls = range(command["calls"])
+        check = self._seats[command["seat"]].check
+        rounds = []
+        for _ in range(10):
+            start = time.perf_counter_ns()
+            for _ in calls:
+                check()
+            rounds.append((time.perf_counter_ns() - start) / len(calls))
+        return {"nanoseconds": min(rounds)}
+
+    def do_cycles(self, command: dict[str, Any]) -> dict[str, Any]:
+        for _ in range(command["count"]):
+            with new_client(command) as client:
+                client.license(command["license_key"]).acquire(machine=command["machine"]).release()
+        return {"ok": True}
+
     def do_crash(self, command: dict[str, Any]) -> dict[str, Any]:
         os.kill(os.getpid(), signal.SIGKILL)
         return {}
@@ -93,6 +103,19 @@ class Driver:
             print(json.dumps(line), flush=True)
 
 
+def new_client(command: dict[str, Any]) -> Client:
+    """Returns a client with the options of a command."""
+    token, token_file = command.get("token"), command.get("token_file")
+    return Client(
+        command["url"].split(),
+        token=token,
+        token_file=token_file,
+        token_source=None if token or token_file else LicenseKey(command["license_key"]),
+        ca_file=command.get("ca_file"),
+        event_streams=command["event_streams"],
+    )
+
+
 def is_held(seat: Seat) -> bool:
     """Returns the answer of ``check``."""
     try:
@@ -106,7 +129,7 @@ def main() -> None:
     driver = Driver()
     for line in sys.stdin:
         command = json.loads(line)
-        if command["do"] in ("acquire", "release", "close"):
+        if command["do"] in ("acquire", "release", "close", "cycles"):
             threading.Thread(target=driver.answer, args=(command,), daemon=True).start()
         else:
             driver.answer(command)

@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, clippy::expect_used, reason = "a driver speaks on its standard output")]
 
 use std::collections::BTreeMap;
+use std::hint::black_box;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -36,12 +37,17 @@ async fn main() {
 impl Driver {
     async fn answer(self: Arc<Self>, command: &Value) {
         let answer = match text(command, "do") {
-            "open" => self.open(command),
+            "open" => client(command).map(|client| {
+                *locked(&self.client) = Some(client);
+                json!({"ok": true})
+            }),
             "acquire" => self.clone().acquire(command).await,
             "state" => Ok(self.states()),
             "activity" => Ok(self.activity(text(command, "seat"))),
             "release" => self.release(text(command, "seat")).await,
             "close" => self.close().await,
+            "check" => Ok(self.check(command)),
+            "cycles" => cycles(command).await,
             "crash" => {
                 let _ = kill_process(getpid(), Signal::KILL);
                 return;
@@ -51,20 +57,6 @@ impl Driver {
         let mut line = answer.unwrap_or_else(|error| json!({"error": {"code": error.code()}}));
         line["id"] = command["id"].clone();
         println!("{line}");
-    }
-
-    fn open(&self, command: &Value) -> Result<Value, Error> {
-        let builder = Client::builder(text(command, "url"));
-        let builder = if let Some(key) = command["license_key"].as_str() {
-            builder.license_key(key)
-        } else if let Some(path) = command["token_file"].as_str() {
-            builder.token_file(path)
-        } else {
-            builder.token(text(command, "token"))
-        };
-        let client = builder.event_streams(command["event_streams"] == true).build()?;
-        *locked(&self.client) = Some(client);
-        Ok(json!({"ok": true}))
     }
 
     async fn acquire(self: Arc<Self>, command: &Value) -> Result<Value, Error> {
@@ -125,6 +117,19 @@ impl Driver {
         Ok(json!({"ok": true}))
     }
 
+    /// Measures `check`, the best of ten rounds.
+    fn check(&self, command: &Value) -> Value {
+        let calls = command["calls"].as_u64().unwrap_or_default();
+        let seats = locked(&self.seats);
+        let seat = seats[text(command, "seat")].as_ref().expect("a held seat");
+        let round = || {
+            let start = Instant::now();
+            (0..calls).for_each(|_| assert!(black_box(seat).check().is_ok()));
+            start.elapsed().as_nanos() as f64 / calls as f64
+        };
+        json!({"nanoseconds": (0..10).map(|_| round()).fold(f64::MAX, f64::min)})
+    }
+
     fn client(&self) -> Result<Client, Error> {
         locked(&self.client).clone().ok_or(Error::Closed)
     }
@@ -139,6 +144,37 @@ impl Driver {
         let at = self.started.elapsed().as_secs_f64() * 1e3;
         println!("{}", json!({"seat": seat, "at": at, "state": told}));
     }
+}
+
+/// Returns a client with the options of a command.
+fn client(command: &Value) -> Result<Client, Error> {
+    let mut urls = text(command, "url").split(' ');
+    let first = urls.next().unwrap_or_default();
+    let builder = urls.fold(Client::builder(first), |builder, url| builder.server(url));
+    let builder = match command["ca_file"].as_str() {
+        Some(path) => builder.certificates(std::fs::read(path).expect("a readable file")),
+        None => builder,
+    };
+    let builder = if let Some(token) = command["token"].as_str() {
+        builder.token(token)
+    } else if let Some(path) = command["token_file"].as_str() {
+        builder.token_file(path)
+    } else {
+        builder.license_key(text(command, "license_key"))
+    };
+    builder.event_streams(command["event_streams"] == true).build()
+}
+
+/// Opens a client, acquires, releases and closes, again and again.
+async fn cycles(command: &Value) -> Result<Value, Error> {
+    for _ in 0..command["count"].as_u64().unwrap_or_default() {
+        let client = client(command)?;
+        let seat =
+            client.license(text(command, "license_key")).machine(text(command, "machine")).acquire().await?;
+        seat.release().await?;
+        client.close().await?;
+    }
+    Ok(json!({"ok": true}))
 }
 
 /// Returns true if the states differ in their deadlines alone.

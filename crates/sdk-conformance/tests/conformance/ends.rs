@@ -4,9 +4,8 @@ use std::time::{Duration, Instant};
 
 use seatkeeper_sdk_conformance::driver::{Driver, LONG, Told};
 use seatkeeper_sdk_conformance::exchange::{Exchange, Kind};
-use seatkeeper_sdk_conformance::language::Language;
 use seatkeeper_sdk_conformance::proxy::Fault;
-use seatkeeper_sdk_conformance::stage::{Access, Stage};
+use seatkeeper_sdk_conformance::stage::{Access, Cast, Stage};
 use serde_json::json;
 use tokio::time::sleep;
 
@@ -48,8 +47,8 @@ async fn listens(stage: &Stage) {
     }
 }
 
-pub(crate) async fn a_suspended_license_ends_the_seat(language: Language) {
-    let mut stage = stage(language, one_seat(3)).await;
+pub(crate) async fn a_suspended_license_ends_the_seat(cast: Cast) {
+    let mut stage = stage(cast, one_seat(3)).await;
     let driver = stage.driver(Access::Token, true).await;
     stage.acquire(&driver, MACHINE).await;
     listens(&stage).await;
@@ -67,8 +66,8 @@ fn heartbeat_limit(stage: &Stage) -> Duration {
     stage.interval() + Duration::from_millis(500)
 }
 
-pub(crate) async fn a_revoked_session_is_told_by_the_stream(language: Language) {
-    let mut stage = stage(language, one_seat(15)).await;
+pub(crate) async fn a_revoked_session_is_told_by_the_stream(cast: Cast) {
+    let mut stage = stage(cast, one_seat(15)).await;
     let driver = stage.driver(Access::Token, true).await;
     let session = stage.acquire(&driver, MACHINE).await;
     listens(&stage).await;
@@ -79,8 +78,8 @@ pub(crate) async fn a_revoked_session_is_told_by_the_stream(language: Language) 
     stage.finish().await;
 }
 
-pub(crate) async fn a_revoked_session_is_told_by_the_next_heartbeat(language: Language) {
-    let mut stage = stage(language, one_seat(3)).await;
+pub(crate) async fn a_revoked_session_is_told_by_the_next_heartbeat(cast: Cast) {
+    let mut stage = stage(cast, one_seat(3)).await;
     let driver = stage.driver(Access::LicenseKey, false).await;
     let session = stage.acquire(&driver, MACHINE).await;
     any_moment(&mut stage).await;
@@ -94,8 +93,53 @@ pub(crate) async fn a_revoked_session_is_told_by_the_next_heartbeat(language: La
     stage.finish().await;
 }
 
-pub(crate) async fn a_release_frees_the_seat(language: Language) {
-    let mut stage = stage(language, one_seat(5)).await;
+/// A heartbeat under the lowered TTL tells the new interval, and the heartbeats after it keep the new interval.
+pub(crate) async fn a_lowered_ttl_costs_nothing(cast: Cast) {
+    const LOWERED: Duration = Duration::from_secs(3);
+    let mut stage = stage(cast, one_seat(9)).await;
+    let driver = stage.driver(Access::Token, true).await;
+    stage.acquire(&driver, MACHINE).await;
+    stage.server.update_license(&stage.license_id, &json!({"ttl_seconds": LOWERED.as_secs()})).await;
+    let is_lowered = |exchange: &&Exchange| {
+        let expires_in = exchange.reply.as_ref().and_then(|reply| reply.expires_in);
+        exchange.kind == Kind::Heartbeat && expires_in.is_some_and(|expires_in| expires_in <= LOWERED)
+    };
+    let start = Instant::now();
+    let (first, last) = loop {
+        let exchanges = stage.proxy.exchanges();
+        let lowered: Vec<_> = exchanges.iter().filter(is_lowered).map(|exchange| exchange.begun).collect();
+        if let [first, _, _, last, ..] = lowered[..] {
+            break (first, last);
+        }
+        assert!(start.elapsed() < LONG, "{} heartbeats under the lowered TTL", lowered.len());
+        sleep(Duration::from_millis(10)).await;
+    };
+    assert!(last - first <= LOWERED + Duration::from_millis(500), "four heartbeats in {:?}", last - first);
+    assert_eq!(driver.transcript().kinds(MACHINE), ["active"], "{}", driver.story());
+    stage.close(driver).await;
+    assert_eq!(stage.server.audit().await.admissions(MACHINE), 1);
+    stage.server.wait_for_ends(MACHINE, &["released"], LONG).await;
+    stage.finish().await;
+}
+
+pub(crate) async fn a_lost_reply_to_a_release_frees_the_seat(cast: Cast) {
+    let mut stage = stage(cast, one_seat(5)).await;
+    let driver = stage.driver(Access::Token, true).await;
+    stage.acquire(&driver, MACHINE).await;
+    any_moment(&mut stage).await;
+    stage.proxy.lose_reply(Kind::Release);
+    assert!(driver.release(MACHINE).await, "the second try confirms the release");
+    let releases = stage.proxy.exchanges().iter().filter(|exchange| exchange.kind == Kind::Release).count();
+    assert_eq!(releases, 2, "one retry");
+    assert_eq!(stage.server.live_machines().await, Vec::<String>::new());
+    sleep(stage.interval()).await;
+    stage.close(driver).await;
+    stage.server.wait_for_ends(MACHINE, &["released"], LONG).await;
+    stage.finish().await;
+}
+
+pub(crate) async fn a_release_frees_the_seat(cast: Cast) {
+    let mut stage = stage(cast, one_seat(5)).await;
     let driver = stage.driver(Access::Token, true).await;
     let mut fastest = Duration::MAX;
     for release in 0..RELEASES {
@@ -115,8 +159,8 @@ pub(crate) async fn a_release_frees_the_seat(language: Language) {
     stage.finish().await;
 }
 
-pub(crate) async fn a_close_frees_the_seat(language: Language) {
-    let mut stage = stage(language, one_seat(5)).await;
+pub(crate) async fn a_close_frees_the_seat(cast: Cast) {
+    let mut stage = stage(cast, one_seat(5)).await;
     let mut fastest = Duration::MAX;
     for release in 0..RELEASES {
         let machine = format!("m-{release}");
@@ -134,8 +178,8 @@ pub(crate) async fn a_close_frees_the_seat(language: Language) {
     stage.finish().await;
 }
 
-pub(crate) async fn a_release_in_an_outage_ends_in_time(language: Language) {
-    let mut stage = stage(language, one_seat(3)).await;
+pub(crate) async fn a_release_in_an_outage_ends_in_time(cast: Cast) {
+    let mut stage = stage(cast, one_seat(3)).await;
     let driver = stage.driver(Access::Token, true).await;
     stage.acquire(&driver, MACHINE).await;
     stage.proxy.set(Fault::BlackHole);

@@ -4,16 +4,15 @@ use std::time::{Duration, Instant};
 
 use seatkeeper_sdk_conformance::driver::{Driver, LONG};
 use seatkeeper_sdk_conformance::exchange::{Exchange, Kind};
-use seatkeeper_sdk_conformance::language::Language;
 use seatkeeper_sdk_conformance::proxy::{Canned, Fault};
-use seatkeeper_sdk_conformance::stage::{Access, Stage};
+use seatkeeper_sdk_conformance::stage::{Access, Cast, Stage};
 use serde_json::json;
 use tokio::time::sleep;
 
 use crate::{any_moment, one_seat, stage, until};
 
 /// The machine of scenarios with one seat.
-const MACHINE: &str = "m-1";
+pub(crate) const MACHINE: &str = "m-1";
 
 /// Waits until a heartbeat that was sent at `since` or later has renewed the seat.
 async fn renewed(stage: &Stage, since: Instant) {
@@ -28,7 +27,7 @@ async fn renewed(stage: &Stage, since: Instant) {
 }
 
 /// Checks that the seat has lived through an outage: active again, never lost, and with one admission.
-async fn survived(stage: &mut Stage, driver: Driver, since: Instant) {
+pub(crate) async fn survived(stage: &mut Stage, driver: Driver, since: Instant) {
     renewed(stage, since).await;
     driver.is_in(MACHINE, "active", Instant::now(), LONG).await;
     let transcript = driver.transcript();
@@ -38,8 +37,8 @@ async fn survived(stage: &mut Stage, driver: Driver, since: Instant) {
     stage.server.wait_for_ends(MACHINE, &["released"], LONG).await;
 }
 
-pub(crate) async fn a_killed_server_that_restarts_costs_nothing(language: Language) {
-    let mut stage = stage(language, one_seat(5)).await;
+pub(crate) async fn a_killed_server_that_restarts_costs_nothing(cast: Cast) {
+    let mut stage = stage(cast, one_seat(5)).await;
     let driver = stage.driver(Access::Token, true).await;
     stage.acquire(&driver, MACHINE).await;
     renewed(&stage, Instant::now()).await;
@@ -51,8 +50,20 @@ pub(crate) async fn a_killed_server_that_restarts_costs_nothing(language: Langua
     stage.finish().await;
 }
 
-pub(crate) async fn a_frozen_server_costs_nothing(language: Language) {
-    let mut stage = stage(language, one_seat(5)).await;
+/// Kills the node in use. Another node serves the seat before the killed one is back.
+pub(crate) async fn a_killed_node_costs_nothing(cast: Cast) {
+    let mut stage = stage(cast, one_seat(5)).await;
+    let driver = stage.driver(Access::Token, true).await;
+    stage.acquire(&driver, MACHINE).await;
+    renewed(&stage, Instant::now()).await;
+    any_moment(&mut stage).await;
+    stage.server.kill().await;
+    survived(&mut stage, driver, Instant::now()).await;
+    stage.finish().await;
+}
+
+pub(crate) async fn a_frozen_server_costs_nothing(cast: Cast) {
+    let mut stage = stage(cast, one_seat(5)).await;
     let driver = stage.driver(Access::Token, true).await;
     stage.acquire(&driver, MACHINE).await;
     any_moment(&mut stage).await;
@@ -63,8 +74,8 @@ pub(crate) async fn a_frozen_server_costs_nothing(language: Language) {
     stage.finish().await;
 }
 
-pub(crate) async fn a_lost_reply_to_an_acquire_takes_no_second_seat(language: Language) {
-    let mut stage = stage(language, one_seat(3)).await;
+pub(crate) async fn a_lost_reply_to_an_acquire_takes_no_second_seat(cast: Cast) {
+    let mut stage = stage(cast, one_seat(3)).await;
     let driver = stage.driver(Access::Token, true).await;
     stage.proxy.lose_reply(Kind::Acquire);
     stage.acquire(&driver, MACHINE).await;
@@ -74,8 +85,23 @@ pub(crate) async fn a_lost_reply_to_an_acquire_takes_no_second_seat(language: La
     stage.finish().await;
 }
 
-pub(crate) async fn a_black_hole_ends_the_seat_by_its_deadline(language: Language) {
-    let mut stage = stage(language, one_seat(3)).await;
+pub(crate) async fn lost_replies_to_heartbeats_cost_nothing(cast: Cast) {
+    let mut stage = stage(cast, one_seat(5)).await;
+    let driver = stage.driver(Access::Token, true).await;
+    stage.acquire(&driver, MACHINE).await;
+    (0..2).for_each(|_| stage.proxy.lose_reply(Kind::Heartbeat));
+    let start = Instant::now();
+    let is_lost = |exchange: &&Exchange| exchange.reply.as_ref().is_some_and(|reply| !reply.is_delivered);
+    while stage.proxy.exchanges().iter().filter(is_lost).count() < 2 {
+        assert!(start.elapsed() < LONG, "the client has not retried");
+        sleep(Duration::from_millis(10)).await;
+    }
+    survived(&mut stage, driver, Instant::now()).await;
+    stage.finish().await;
+}
+
+pub(crate) async fn a_black_hole_ends_the_seat_by_its_deadline(cast: Cast) {
+    let mut stage = stage(cast, one_seat(3)).await;
     let driver = stage.driver(Access::Token, true).await;
     stage.acquire(&driver, MACHINE).await;
     any_moment(&mut stage).await;
@@ -94,8 +120,8 @@ pub(crate) async fn a_black_hole_ends_the_seat_by_its_deadline(language: Languag
     stage.finish().await;
 }
 
-pub(crate) async fn requests_that_arrive_late_do_no_harm(language: Language) {
-    let mut stage = stage(language, one_seat(5)).await;
+pub(crate) async fn requests_that_arrive_late_do_no_harm(cast: Cast) {
+    let mut stage = stage(cast, one_seat(5)).await;
     let driver = stage.driver(Access::Token, true).await;
     stage.acquire(&driver, MACHINE).await;
     any_moment(&mut stage).await;
@@ -106,43 +132,34 @@ pub(crate) async fn requests_that_arrive_late_do_no_harm(language: Language) {
     stage.finish().await;
 }
 
-pub(crate) async fn connections_that_break_cost_nothing(language: Language) {
-    outage(language, Fault::Reset).await;
+pub(crate) async fn connections_that_break_cost_nothing(cast: Cast) {
+    outage(cast, Fault::Reset).await;
 }
 
-pub(crate) async fn unavailable_answers_cost_nothing(language: Language) {
+pub(crate) async fn unavailable_answers_cost_nothing(cast: Cast) {
     let problem = r#"{"type":"https://seatkeeper.dev/problems/unavailable","title":"busy","status":503}"#;
     let content_type = "application/problem+json";
-    outage(
-        language,
-        Fault::Answer(Canned { status: 503, retry_after: Some(1), content_type, body: problem }),
-    )
-    .await;
+    outage(cast, Fault::Answer(Canned { status: 503, retry_after: Some(1), content_type, body: problem }))
+        .await;
 }
 
-pub(crate) async fn throttled_answers_cost_nothing(language: Language) {
+pub(crate) async fn throttled_answers_cost_nothing(cast: Cast) {
     let problem =
         r#"{"type":"https://seatkeeper.dev/problems/too-many-requests","title":"slow","status":429}"#;
     let content_type = "application/problem+json";
-    outage(
-        language,
-        Fault::Answer(Canned { status: 429, retry_after: Some(1), content_type, body: problem }),
-    )
-    .await;
+    outage(cast, Fault::Answer(Canned { status: 429, retry_after: Some(1), content_type, body: problem }))
+        .await;
 }
 
-pub(crate) async fn pages_in_place_of_answers_cost_nothing(language: Language) {
+pub(crate) async fn pages_in_place_of_answers_cost_nothing(cast: Cast) {
     let body = "<!doctype html><title>Sign in to the network</title>";
-    outage(
-        language,
-        Fault::Answer(Canned { status: 200, retry_after: None, content_type: "text/html", body }),
-    )
-    .await;
+    outage(cast, Fault::Answer(Canned { status: 200, retry_after: None, content_type: "text/html", body }))
+        .await;
 }
 
 /// Plays `fault` from the acquire on, and once more to a held seat, for half a TTL each.
-async fn outage(language: Language, fault: Fault) {
-    let mut stage = stage(language, one_seat(5)).await;
+async fn outage(cast: Cast, fault: Fault) {
+    let mut stage = stage(cast, one_seat(5)).await;
     let driver = stage.driver(Access::Token, true).await;
     stage.proxy.set(fault.clone());
     let acquire = driver.send("acquire", stage.request(MACHINE, None));

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 
 from ._core.clocks import Now
 
 if sys.platform.startswith("linux"):
-
-    def boot() -> int:
-        """Reads the clock that counts sleep, in nanoseconds."""
-        return time.clock_gettime_ns(time.CLOCK_BOOTTIME)
+    #: Reads the clock that counts sleep, in nanoseconds.
+    boot = partial(time.clock_gettime_ns, time.CLOCK_BOOTTIME)
 
 elif sys.platform == "darwin":
-
-    def boot() -> int:
-        """Reads the clock that counts sleep: on macOS ``CLOCK_MONOTONIC`` does, while ``time.monotonic`` does not."""
-        return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    #: Reads the clock that counts sleep: on macOS ``CLOCK_MONOTONIC`` does, while ``time.monotonic`` does not.
+    boot = partial(time.clock_gettime_ns, time.CLOCK_MONOTONIC)
 
 else:
-
-    def boot() -> int:
-        """Reads the clock that counts sleep: on Windows the monotonic clock does."""
-        return time.monotonic_ns()
+    #: Reads the clock that counts sleep: on Windows the monotonic clock does.
+    boot = time.monotonic_ns
 
 
 def now() -> Now:

@@ -6,14 +6,13 @@ import asyncio
 import heapq
 import itertools
 import logging
-import os
 import random
 import threading
 from collections.abc import Sequence
 from functools import partial
 from typing import Callable, Optional, Union
 
-from . import _clock
+from . import _clock, _fork
 from ._core.clocks import SECOND
 from ._core.door import Door
 from ._core.events import (
@@ -80,7 +79,8 @@ class Driver:
 
     def __init__(self, servers: Sequence[Server], source: Union[Fetch, LicenseKey], event_streams: bool) -> None:
         """Starts the thread. No request is sent."""
-        self._pid = os.getpid()
+        #: The forks at the start; more of them make a child.
+        self.forks = _fork.count
         self._event_streams = event_streams
         self._addresses = servers
         self._source = source
@@ -101,7 +101,7 @@ class Driver:
     @property
     def is_ours(self) -> bool:
         """True in the process that started the driver."""
-        return os.getpid() == self._pid
+        return self.forks == _fork.count
 
     def start(self, plan: Plan, shared: Shared) -> int:
         """Starts an acquire, and returns the key of the seat. Raises ``Closed``."""

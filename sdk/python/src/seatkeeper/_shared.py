@@ -57,10 +57,6 @@ class Shared:
             self._finish = finish
             self._changed.notify_all()
 
-    def is_valid(self) -> bool:
-        """Returns true while the program may go on. Takes no lock."""
-        return _clock.boot() < self.valid_until
-
     def state(self) -> State:
         """Returns the state of this instant: ``active`` ends by itself at its deadline."""
         state = self._state

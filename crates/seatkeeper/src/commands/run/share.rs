@@ -1,6 +1,5 @@
 //! Runs that share a seat: the last of the runs to end gives the seat back.
 
-use std::env;
 use std::fmt::Write as _;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
@@ -9,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use aws_lc_rs::digest::{Context, SHA256};
+use seatkeeper_client::StateDir;
 
 use super::args::RunArgs;
 use super::holder::RunHolder;
@@ -67,11 +67,8 @@ impl Drop for LastShare {
 
 /// Returns the folder of the holders' files, and makes the folder if it is missing.
 fn directory() -> io::Result<PathBuf> {
-    let state = env::var_os("XDG_STATE_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
-    let home = || env::var_os("HOME").filter(|path| !path.is_empty());
-    let state = state.or_else(|| home().map(|home| Path::new(&home).join(".local/state")));
-    let missing = || io::Error::new(io::ErrorKind::NotFound, "neither XDG_STATE_HOME nor HOME is set");
-    let path = state.ok_or_else(missing)?.join("seatkeeper/run");
+    let base = StateDir::default_path().map_err(|error| io::Error::new(io::ErrorKind::NotFound, error))?;
+    let path = base.join("run");
     DirBuilder::new().recursive(true).mode(0o700).create(&path)?;
     Ok(path)
 }
