@@ -22,7 +22,7 @@ use seatkeeper_testbed::redis::Redis;
 use serde_json::{Value, json};
 
 /// The pages, with the folder that their links start from.
-const PAGES: [(&str, &str); 21] = [
+const PAGES: [(&str, &str); 22] = [
     ("README.md", ""),
     ("ARCHITECTURE.md", ""),
     ("CONTRIBUTING.md", ""),
@@ -30,6 +30,7 @@ const PAGES: [(&str, &str); 21] = [
     ("docs/licenses.md", "docs"),
     ("docs/subscriptions.md", "docs"),
     ("docs/devices.md", "docs"),
+    ("docs/groups.md", "docs"),
     ("docs/capacities.md", "docs"),
     ("docs/durability.md", "docs"),
     ("docs/configuration.md", "docs"),
