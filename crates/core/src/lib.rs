@@ -33,7 +33,7 @@ pub use event::{Actor, Change, Denied, Device, EndReason, Event, Origin, Particu
 pub use load_bound::LoadBound;
 pub use named::NotNamed;
 pub use pool::{Others, Pool};
-pub use pool_id::{BUCKETS, Bucket, PoolId, PoolKind};
+pub use pool_id::{BUCKETS, Bucket, GROUP_MEMBERS_MAX, PoolId, PoolKind};
 pub use rule::{Decision, Denial, Ending, Outcome};
 pub use session::{NoUsers, Session, Tier, USERS_PER_SESSION_MAX, Users};
 pub use session_id::{NotASessionId, Region, SessionId};

@@ -10,6 +10,9 @@ use crate::TenantId;
 /// Number of buckets, equal on every node and fixed for ever, because a session id contains a bucket number.
 pub const BUCKETS: u16 = 256;
 
+/// Most members of a group that watches together on one screen.
+pub const GROUP_MEMBERS_MAX: u32 = 8;
+
 crate::named_enum! {
     /// The kind of a pool. A kind has its own API, default policy and type of holder.
     #[derive(PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -21,6 +24,8 @@ crate::named_enum! {
         Subscriber = "subscriber",
         /// A (user, capacity) pair, held by the user.
         Capacity = "capacity",
+        /// A group that watches together on a single screen, held by device fingerprints.
+        Group = "group",
     }
 }
 
@@ -29,7 +34,7 @@ impl PoolKind {
     /// its start.
     pub const fn has_heartbeats(self) -> bool {
         match self {
-            Self::License | Self::Subscriber => true,
+            Self::License | Self::Subscriber | Self::Group => true,
             Self::Capacity => false,
         }
     }
@@ -42,7 +47,8 @@ pub struct PoolId {
     pub kind: PoolKind,
     /// Tenant of the pool.
     pub tenant: TenantId,
-    /// Name within the tenant and kind: a license id, a user, or a (user, capacity) pair.
+    /// Name within the tenant and kind: a license id, a user, a (user, capacity) pair, or the session
+    /// id of a group's screen.
     pub name: Arc<str>,
 }
 

@@ -338,6 +338,6 @@ impl Engine {
 
 /// Returns the kinds of pools in the caller's reach. Capacities come first: a registry always serves them.
 fn kinds(who: &Authority) -> &[PoolKind] {
-    const ANY: [PoolKind; 3] = [PoolKind::Capacity, PoolKind::License, PoolKind::Subscriber];
+    const ANY: [PoolKind; 4] = [PoolKind::Capacity, PoolKind::License, PoolKind::Subscriber, PoolKind::Group];
     who.kind.as_ref().map_or(&ANY, std::slice::from_ref)
 }

@@ -32,6 +32,7 @@ const PAGES: [(&str, &str); 22] = [
     ("docs/licenses.md", "docs"),
     ("docs/subscriptions.md", "docs"),
     ("docs/devices.md", "docs"),
+    ("docs/groups.md", "docs"),
     ("docs/capacities.md", "docs"),
     ("docs/durability.md", "docs"),
     ("docs/configuration.md", "docs"),

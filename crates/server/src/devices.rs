@@ -4,6 +4,7 @@
 mod admit;
 mod events;
 mod fingerprint;
+mod groups;
 mod heartbeat;
 mod in_use;
 mod list;
@@ -26,6 +27,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(release_by_code::release_with_code))
         .routes(routes!(revoke::revoke))
         .routes(routes!(events::events))
+        .merge(groups::routes())
 }
 
 /// Returns the pool of a subscriber.

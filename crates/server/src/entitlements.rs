@@ -6,6 +6,7 @@
 
 mod capacities;
 mod client_policies;
+mod groups;
 mod invalidation;
 mod licenses;
 mod local_broadcast;
@@ -22,6 +23,7 @@ use seatkeeper_ledger::Ledger;
 use crate::settings::Settings;
 pub(crate) use capacities::capacity_terms;
 pub(crate) use client_policies::{ClientPolicy, PolicyReader};
+pub(crate) use groups::group_terms;
 pub(crate) use invalidation::{EndTeller, EndedAbroad, Listener, NoticeReader, Others};
 pub(crate) use licenses::{Licenses, terms_of};
 pub(crate) use local_broadcast::{Changed, Listening};
@@ -88,6 +90,11 @@ impl TermsSource for PoolTerms {
                 Ok(Some(subscriber.entitled(now, ttl_default).terms))
             }
             PoolKind::Capacity => Ok(Some(capacity_terms(&settings.capacities))),
+            // Without the setting, a group from before the restart keeps its last known terms.
+            PoolKind::Group => {
+                let devices = &settings.devices;
+                Ok((devices.group_members_max > 0).then(|| group_terms(devices)))
+            }
         }
     }
 }

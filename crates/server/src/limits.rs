@@ -237,7 +237,7 @@ impl Rates {
         match kind {
             _ if who.scopes.service => &self.service,
             PoolKind::License => &self.licenses,
-            PoolKind::Subscriber => &self.devices,
+            PoolKind::Subscriber | PoolKind::Group => &self.devices,
             PoolKind::Capacity => &self.capacities,
         }
     }

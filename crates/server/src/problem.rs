@@ -62,6 +62,9 @@ problems! {
     LICENSE_KEY_TAKEN = "license-key-taken", 409, "The license key is taken";
     LICENSE_REVOKED = "license-revoked", 409, "The license is revoked for good";
     DEVICES_FULL = "devices-full", 403, "All screens of the plan are in use";
+    GROUPS_OFF = "groups-off", 403, "Devices do not watch together here";
+    GROUP_FULL = "group-full", 403, "The group is full";
+    JOIN_CODE_REFUSED = "join-code-refused", 403, "The join code does not count";
     PLAN_NOT_FOUND = "plan-not-found", 404, "Plan not found";
     PLAN_NAME_TAKEN = "plan-name-taken", 409, "The plan's name is taken";
     PLAN_RETIRED = "plan-retired", 409, "The plan is retired";

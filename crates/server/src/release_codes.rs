@@ -68,7 +68,7 @@ impl ReleaseCodes {
 
     /// Returns the code with which a holder's session can be released.
     pub(crate) fn sign(&self, session: (PoolKind, SessionId), holder: &CodeHolder) -> String {
-        let mac = mac(&self.keys.read().signing, session, holder);
+        let mac = session_mac(&self.keys.read().signing, session, holder);
         let CodeHolder { tenant, user } = holder;
         format!("{:032x}:{}:{tenant}{user}", u128::from_be_bytes(mac), tenant.as_str().len())
     }
@@ -79,9 +79,20 @@ impl ReleaseCodes {
         let (shown, holder) = parse(code)?;
         let keys = self.keys.read();
         let fits = |key: &hmac::Key| {
-            constant_time::verify_slices_are_equal(&mac(key, session, &holder), &shown).is_ok()
+            constant_time::verify_slices_are_equal(&session_mac(key, session, &holder), &shown).is_ok()
         };
         keys.valid.iter().any(fits).then_some(holder)
+    }
+
+    /// Returns the first 128 bits of the HMAC of `parts`, by the signing key.
+    pub(crate) fn sign_parts(&self, parts: &[&[u8]]) -> [u8; MAC_BYTES] {
+        mac(&self.keys.read().signing, parts)
+    }
+
+    /// Checks the MAC of `parts` against every valid key, in a time that does not depend on the first wrong byte.
+    pub(crate) fn check_parts(&self, parts: &[&[u8]], shown: &[u8; MAC_BYTES]) -> bool {
+        let fits = |key: &hmac::Key| constant_time::verify_slices_are_equal(&mac(key, parts), shown).is_ok();
+        self.keys.read().valid.iter().any(fits)
     }
 
     async fn read(&self) -> Result<(), seatkeeper_ledger::Error> {
@@ -101,10 +112,14 @@ impl Keys {
     }
 }
 
-fn mac(key: &hmac::Key, (kind, id): (PoolKind, SessionId), holder: &CodeHolder) -> [u8; MAC_BYTES] {
-    let mut context = hmac::Context::with_key(key);
+fn session_mac(key: &hmac::Key, (kind, id): (PoolKind, SessionId), holder: &CodeHolder) -> [u8; MAC_BYTES] {
     let (tenant, user) = (holder.tenant.as_str().as_bytes(), holder.user.as_str().as_bytes());
-    for part in [kind.as_str().as_bytes(), id.as_bytes(), tenant, user] {
+    mac(key, &[kind.as_str().as_bytes(), id.as_bytes(), tenant, user])
+}
+
+fn mac(key: &hmac::Key, parts: &[&[u8]]) -> [u8; MAC_BYTES] {
+    let mut context = hmac::Context::with_key(key);
+    for part in parts {
         // With its length before each part, no two lists of parts give the same input.
         context.update(&(part.len() as u64).to_be_bytes());
         context.update(part);

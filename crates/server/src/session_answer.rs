@@ -13,7 +13,7 @@ use crate::times::text_of;
 #[derive(Serialize, ToSchema)]
 pub(crate) struct SessionAnswer {
     session_id: Uuid,
-    /// `license`, `subscriber` or `capacity`.
+    /// `license`, `subscriber`, `capacity` or `group`.
     pool_kind: &'static str,
     /// The license id, the subscriber, or the user and the capacity.
     pool: String,
@@ -64,7 +64,7 @@ impl SessionAnswer {
         let (holder, instance_id) = record.session.holder.parts();
         let (machine_id, holder) = match record.pool.kind {
             PoolKind::License => (Some(holder.into()), None),
-            PoolKind::Subscriber | PoolKind::Capacity => (None, Some(holder.into())),
+            PoolKind::Subscriber | PoolKind::Capacity | PoolKind::Group => (None, Some(holder.into())),
         };
         let (user, user_tenant) = record.session.users.first().parts();
         let last_heartbeat = live.map_or(&record.session, |live| &live.session).last_heartbeat;

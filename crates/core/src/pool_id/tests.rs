@@ -48,6 +48,7 @@ fn a_kind_reads_back_from_its_name() {
         (PoolKind::License, "license"),
         (PoolKind::Subscriber, "subscriber"),
         (PoolKind::Capacity, "capacity"),
+        (PoolKind::Group, "group"),
     ] {
         assert_eq!(kind.as_str(), name);
         assert_eq!(name.parse(), Ok(kind));

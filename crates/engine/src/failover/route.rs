@@ -23,10 +23,12 @@ pub(crate) enum Route {
 pub(crate) fn route_for(kind: PoolKind, mode: BucketMode) -> Route {
     match (kind, mode) {
         (PoolKind::Capacity, _) => Route::Lasting,
-        (PoolKind::License | PoolKind::Subscriber, BucketMode::Registry) => Route::Main,
+        (PoolKind::License | PoolKind::Subscriber | PoolKind::Group, BucketMode::Registry) => Route::Main,
         (PoolKind::License, BucketMode::Ledger | BucketMode::Allow) => Route::Standby,
         (PoolKind::Subscriber, BucketMode::Allow) => Route::NodeLocal,
-        (PoolKind::Subscriber, BucketMode::Ledger)
+        // A node by itself sees neither the other members of a group nor its screen.
+        (PoolKind::Group, BucketMode::Ledger | BucketMode::Allow | BucketMode::Deny)
+        | (PoolKind::Subscriber, BucketMode::Ledger)
         | (PoolKind::License | PoolKind::Subscriber, BucketMode::Deny) => Route::Nowhere,
     }
 }

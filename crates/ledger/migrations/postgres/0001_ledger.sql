@@ -39,7 +39,7 @@ CREATE TABLE audit_log (
     id                BIGINT      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     at                TIMESTAMPTZ NOT NULL,
     tenant_id         TEXT        COLLATE "C" NOT NULL,
-    pool_kind         TEXT        COLLATE "C" NOT NULL CHECK (pool_kind IN ('license', 'subscriber', 'capacity')),
+    pool_kind         TEXT        COLLATE "C" NOT NULL CHECK (pool_kind IN ('license', 'subscriber', 'capacity', 'group')),
     pool_id           TEXT        COLLATE "C" NOT NULL,
     stream            TEXT        COLLATE "C" NOT NULL CHECK (stream IN ('session', 'entitlement', 'plan', 'node')),
     seq               BIGINT      NOT NULL CHECK (seq >= 1),
@@ -101,7 +101,7 @@ FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
 -- the `live` sessions live at the cut.
 CREATE TABLE audit_cuts (
     tenant_id TEXT   COLLATE "C" NOT NULL,
-    pool_kind TEXT   COLLATE "C" NOT NULL CHECK (pool_kind IN ('license', 'subscriber', 'capacity')),
+    pool_kind TEXT   COLLATE "C" NOT NULL CHECK (pool_kind IN ('license', 'subscriber', 'capacity', 'group')),
     pool_id   TEXT   COLLATE "C" NOT NULL,
     seq       BIGINT NOT NULL CHECK (seq >= 1),
     live      BIGINT NOT NULL CHECK (live >= 0),
@@ -148,7 +148,7 @@ CREATE FUNCTION substr(UUID, INTEGER, INTEGER) RETURNS BYTEA LANGUAGE sql IMMUTA
 CREATE TABLE sessions (
     id                UUID        NOT NULL PRIMARY KEY,
     tenant_id         TEXT        COLLATE "C" NOT NULL,
-    pool_kind         TEXT        COLLATE "C" NOT NULL CHECK (pool_kind IN ('license', 'subscriber', 'capacity')),
+    pool_kind         TEXT        COLLATE "C" NOT NULL CHECK (pool_kind IN ('license', 'subscriber', 'capacity', 'group')),
     pool_id           TEXT        COLLATE "C" NOT NULL,
     holder            TEXT        COLLATE "C" NOT NULL,
     user_id           TEXT        COLLATE "C" NOT NULL,

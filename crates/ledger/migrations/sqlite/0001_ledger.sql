@@ -38,7 +38,7 @@ CREATE TABLE audit_log (
     id                INTEGER PRIMARY KEY AUTOINCREMENT,
     at                TEXT    NOT NULL,
     tenant_id         TEXT    NOT NULL,
-    pool_kind         TEXT    NOT NULL CHECK (pool_kind IN ('license', 'subscriber', 'capacity')),
+    pool_kind         TEXT    NOT NULL CHECK (pool_kind IN ('license', 'subscriber', 'capacity', 'group')),
     pool_id           TEXT    NOT NULL,
     stream            TEXT    NOT NULL CHECK (stream IN ('session', 'entitlement', 'plan')),
     seq               INTEGER NOT NULL CHECK (seq >= 1),
@@ -92,7 +92,7 @@ END;
 -- the `live` sessions live at the cut.
 CREATE TABLE audit_cuts (
     tenant_id TEXT    NOT NULL,
-    pool_kind TEXT    NOT NULL CHECK (pool_kind IN ('license', 'subscriber', 'capacity')),
+    pool_kind TEXT    NOT NULL CHECK (pool_kind IN ('license', 'subscriber', 'capacity', 'group')),
     pool_id   TEXT    NOT NULL,
     seq       INTEGER NOT NULL CHECK (seq >= 1),
     live      INTEGER NOT NULL CHECK (live >= 0),
@@ -122,7 +122,7 @@ END;
 CREATE TABLE sessions (
     id                BLOB    NOT NULL PRIMARY KEY CHECK (length(id) = 16),
     tenant_id         TEXT    NOT NULL,
-    pool_kind         TEXT    NOT NULL CHECK (pool_kind IN ('license', 'subscriber', 'capacity')),
+    pool_kind         TEXT    NOT NULL CHECK (pool_kind IN ('license', 'subscriber', 'capacity', 'group')),
     pool_id           TEXT    NOT NULL,
     holder            TEXT    NOT NULL,
     user_id           TEXT    NOT NULL,

@@ -1,6 +1,6 @@
 //! The limits granted by a pool's entitlement, according to its records.
 
-use seatkeeper_core::{PoolKind, RegistryTime};
+use seatkeeper_core::{GROUP_MEMBERS_MAX, PoolKind, RegistryTime};
 
 use super::{Breach, PlanHistory};
 use crate::audit::{Action, AuditRecord};
@@ -19,6 +19,8 @@ pub(super) enum Grants<'p> {
     Subscriber { plans: &'p PlanHistory, states: Vec<(u64, Granted)> },
     /// A capacity: the limit is always 1.
     Capacity,
+    /// A group: the version of the terms is the limit, from 1 to [`GROUP_MEMBERS_MAX`].
+    Group,
 }
 
 impl<'p> Grants<'p> {
@@ -27,6 +29,7 @@ impl<'p> Grants<'p> {
             PoolKind::License => Self::License(Vec::new()),
             PoolKind::Subscriber => Self::Subscriber { plans, states: Vec::new() },
             PoolKind::Capacity => Self::Capacity,
+            PoolKind::Group => Self::Group,
         }
     }
 
@@ -35,7 +38,7 @@ impl<'p> Grants<'p> {
         match self {
             Self::License(limits) => license(limits, record),
             Self::Subscriber { plans, states } => subscription(plans, states, record),
-            Self::Capacity => Err(Breach::Malformed),
+            Self::Capacity | Self::Group => Err(Breach::Malformed),
         }
     }
 
@@ -49,6 +52,7 @@ impl<'p> Grants<'p> {
             Self::License(limits) => Ok(limits.get(before as usize).copied()),
             Self::Subscriber { plans, states } => subscriber_limit(plans, states, version, at),
             Self::Capacity => Ok(Some(LIMIT_LEAST)),
+            Self::Group => Ok(u32::try_from(version).ok().filter(|&limit| limit <= GROUP_MEMBERS_MAX)),
         }
     }
 }

@@ -183,3 +183,22 @@ async fn a_capacity_has_one_seat() {
     let Verdict::Broken(finding) = ledger.verify(|_| ()).await.unwrap() else { panic!("two seats") };
     assert_eq!(finding.breach, Breach::LimitNotGranted { limit: 2, version: 1, granted: Some(1) });
 }
+
+#[tokio::test]
+async fn the_version_of_a_group_s_terms_is_its_limit_up_to_eight() {
+    for (limit, version, granted) in [(4, 4, Some(4)), (5, 4, Some(4)), (9, 9, None), (1, 0, Some(1))] {
+        let (_place, ledger) = ledger().await;
+        let mut story = Story::devices("ann");
+        story.pool = PoolId::new(PoolKind::Group, tenant(), "0193d2f4-0007-8000-8abc-0123456789ab");
+        (story.limit, story.version) = (limit, version);
+        let (_, event) = story.admit("tv");
+        ledger.apply(&[event]).await.unwrap();
+        match ledger.verify(|_| ()).await.unwrap() {
+            Verdict::Proven(_) => assert_eq!(granted, Some(limit), "version {version}"),
+            Verdict::Broken(finding) => {
+                assert_ne!(granted, Some(limit), "version {version}: {finding}");
+                assert!(matches!(finding.breach, Breach::LimitNotGranted { .. }), "{finding}");
+            }
+        }
+    }
+}

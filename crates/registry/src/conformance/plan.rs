@@ -41,7 +41,7 @@ impl Plan {
     /// Returns the match for named sessions: only devices move between networks.
     pub(super) fn when_named(&self) -> WhenNamed {
         match self.kind {
-            PoolKind::Subscriber => WhenNamed::SameDevice,
+            PoolKind::Subscriber | PoolKind::Group => WhenNamed::SameDevice,
             PoolKind::License | PoolKind::Capacity => WhenNamed::SameHolder,
         }
     }

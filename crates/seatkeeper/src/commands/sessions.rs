@@ -25,7 +25,7 @@ pub(crate) enum SessionsCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListArgs {
-    /// Only sessions of this kind: license, subscriber, capacity
+    /// Only sessions of this kind: license, subscriber, capacity, group
     #[arg(long, conflicts_with = "pool")]
     kind: Option<String>,
     #[command(flatten)]
@@ -53,7 +53,7 @@ pub(crate) struct ListArgs {
 }
 
 #[derive(Debug, Args)]
-#[command(group(ArgGroup::new("which").required(true).args(["id", "license", "subscriber", "capacity"])))]
+#[command(group(ArgGroup::new("which").required(true).args(["id", "license", "subscriber", "capacity", "group"])))]
 pub(crate) struct RevokeArgs {
     /// The session
     #[arg(value_name = "SESSION_ID")]

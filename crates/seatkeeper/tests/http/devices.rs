@@ -2,6 +2,7 @@
 
 mod admit;
 mod events;
+mod groups;
 mod heartbeat;
 mod list;
 pub(crate) mod player;

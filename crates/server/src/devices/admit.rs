@@ -173,13 +173,9 @@ impl Admit {
     }
 
     fn particulars(&self, user_agent: &[u8], meta: &Meta) -> Particulars {
-        let told = String::from_utf8_lossy(user_agent);
-        let printable = told.chars().filter(|char| !char.is_control()).take(USER_AGENT_CHARS_MAX);
-        let mut user_agent = String::with_capacity(told.len());
-        user_agent.extend(printable);
         Particulars {
             ip: meta.ip,
-            user_agent: (!user_agent.is_empty()).then(|| user_agent.into()),
+            user_agent: printable_user_agent(user_agent),
             metadata: None,
             device: Some(Device {
                 kind: self.device_type.as_str().into(),
@@ -187,6 +183,14 @@ impl Admit {
             }),
         }
     }
+}
+
+/// Returns the printable part of a user agent for the record; `None` if nothing is printable.
+pub(super) fn printable_user_agent(user_agent: &[u8]) -> Option<Box<str>> {
+    let told = String::from_utf8_lossy(user_agent);
+    let mut printable = String::with_capacity(told.len());
+    printable.extend(told.chars().filter(|char| !char.is_control()).take(USER_AGENT_CHARS_MAX));
+    (!printable.is_empty()).then(|| printable.into())
 }
 
 fn granted(

@@ -44,12 +44,13 @@ impl Shadow {
             (PoolKind::Subscriber, WhenFull::Evict, WhenHeld::Supersede),
             (PoolKind::Subscriber, WhenFull::Deny, WhenHeld::Supersede),
             (PoolKind::Capacity, WhenFull::Deny, WhenHeld::Upgrade),
+            (PoolKind::Group, WhenFull::Deny, WhenHeld::Resume),
         ];
         let mut shadows: Vec<Self> = Vec::new();
         for (kind, when_full, when_held) in kinds {
             for _ in 0..POOLS_PER_KIND {
                 let when_named = match kind {
-                    PoolKind::Subscriber => WhenNamed::SameDevice,
+                    PoolKind::Subscriber | PoolKind::Group => WhenNamed::SameDevice,
                     PoolKind::License | PoolKind::Capacity => WhenNamed::SameHolder,
                 };
                 let policy = Policy { terms: None, ttl_default: ttl, when_named, when_full, when_held };

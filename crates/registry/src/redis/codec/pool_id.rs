@@ -4,13 +4,14 @@ use seatkeeper_core::{PoolId, PoolKind, TenantId};
 
 use super::bytes::{Garbled, Put as _, Reader};
 
-const KINDS: [PoolKind; 3] = [PoolKind::License, PoolKind::Subscriber, PoolKind::Capacity];
+const KINDS: [PoolKind; 4] = [PoolKind::License, PoolKind::Subscriber, PoolKind::Capacity, PoolKind::Group];
 
 pub(in crate::redis) fn pool_id_bytes(pool: &PoolId) -> Vec<u8> {
     let kind = match pool.kind {
         PoolKind::License => 0,
         PoolKind::Subscriber => 1,
         PoolKind::Capacity => 2,
+        PoolKind::Group => 3,
     };
     let mut bytes = vec![kind];
     bytes.put_part(pool.tenant.as_str().as_bytes());

@@ -15,6 +15,9 @@ pub(super) struct PoolArgs {
     /// The sessions of this user on this capacity
     #[arg(long, value_name = "USER_ID/CAPACITY_ID", value_parser = capacity)]
     capacity: Option<String>,
+    /// The members of this group
+    #[arg(long, value_name = "GROUP_ID")]
+    group: Option<Uuid>,
 }
 
 /// Parses a user and a capacity into the server's name for their pool.
@@ -30,16 +33,17 @@ fn capacity(text: &str) -> Result<String, &'static str> {
 impl PoolArgs {
     /// Returns the kind of the selected pool, if any.
     pub(super) fn kind(&self) -> Option<&'static str> {
-        let Self { license, subscriber, capacity } = self;
+        let Self { license, subscriber, capacity, group } = self;
         let license = license.map(|_| "license");
-        license.or(subscriber.as_ref().map(|_| "subscriber")).or(capacity.as_ref().map(|_| "capacity"))
+        let named = license.or(subscriber.as_ref().map(|_| "subscriber"));
+        named.or(capacity.as_ref().map(|_| "capacity")).or(group.map(|_| "group"))
     }
 
     /// Returns the name of the selected pool, if any.
     pub(super) fn name(&self) -> Option<String> {
-        let Self { license, subscriber, capacity } = self;
-        let license = license.map(|id| id.to_string());
-        license.or_else(|| subscriber.clone()).or_else(|| capacity.clone())
+        let Self { license, subscriber, capacity, group } = self;
+        let (license, group) = (license.map(|id| id.to_string()), group.map(|id| id.to_string()));
+        license.or_else(|| subscriber.clone()).or_else(|| capacity.clone()).or(group)
     }
 
     /// Returns kind and name as query parameters of the API.

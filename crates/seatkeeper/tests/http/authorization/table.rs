@@ -149,6 +149,39 @@ pub(super) const LINES: &[Line] = &[
         allowed: 204,
         ..OWNER
     },
+    // Groups are off here: the request is refused because of the type, or finds no member. The tests of groups have real
+    // members and other users.
+    Line {
+        operation: "post /api/v1/devices/groups",
+        body: r#"{"session_id":"{session_id}","device_id":"tv","device_type":9}"#,
+        of: Of::Device,
+        allowed: 422,
+        to_others: 422,
+        ..USER
+    },
+    Line {
+        operation: "post /api/v1/devices/groups/join",
+        body: r#"{"join_code":"x","device_id":"tv","device_type":9}"#,
+        of: Of::Device,
+        allowed: 422,
+        to_others: 422,
+        ..USER
+    },
+    Line {
+        operation: "post /api/v1/devices/groups/heartbeat",
+        body: r#"{"session_id":"{session_id}"}"#,
+        of: Of::Device,
+        allowed: 404,
+        ..USER
+    },
+    Line { operation: "get /api/v1/devices/groups/{session_id}", of: Of::Device, allowed: 404, ..USER },
+    Line {
+        operation: "post /api/v1/devices/groups/leave",
+        body: r#"{"group_id":"{session_id}","session_id":"{session_id}"}"#,
+        of: Of::Device,
+        allowed: 404,
+        ..USER
+    },
     Line { operation: "delete /api/v1/devices/sessions/{session_id}", of: Of::Device, allowed: 204, ..OWNER },
     Line {
         operation: "put /api/v1/capacities/sessions",

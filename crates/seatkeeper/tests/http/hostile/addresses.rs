@@ -9,7 +9,7 @@ use crate::http::tenant_client::{
 };
 
 /// Operations with an id in the path, in the place of `{}`.
-const WITH_ID: [(&str, &str, &str); 20] = [
+const WITH_ID: [(&str, &str, &str); 21] = [
     ("PATCH", "/api/v1/licenses/sessions/{}/heartbeat", "session_id"),
     ("PUT", "/api/v1/licenses/sessions/{}/heartbeat", "session_id"),
     ("GET", "/api/v1/licenses/sessions/{}", "session_id"),
@@ -28,6 +28,7 @@ const WITH_ID: [(&str, &str, &str); 20] = [
     ("POST", "/api/v1/admin/usage/batches/{}/send", "batch_id"),
     ("DELETE", "/api/v1/devices/sessions/{}", "session_id"),
     ("GET", "/api/v1/devices/sessions/{}/events", "session_id"),
+    ("GET", "/api/v1/devices/groups/{}", "session_id"),
     ("GET", "/api/v1/licenses/sessions/{}/events", "session_id"),
     ("GET", "/api/v1/capacities/sessions/{}/events", "session_id"),
 ];

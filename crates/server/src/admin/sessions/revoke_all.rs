@@ -16,7 +16,7 @@ use crate::settings::Durability;
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct PoolQuery {
-    /// `license`, `subscriber` or `capacity`.
+    /// `license`, `subscriber`, `capacity` or `group`.
     #[param(value_type = String)]
     pool_kind: PoolKindName,
     /// The license's id, the subscriber, or the user and the capacity with `/` between.
@@ -60,6 +60,10 @@ impl PoolQuery {
                 Ok(id.to_string())
             }
             PoolKind::Subscriber => Ok(self.pool.clone()),
+            PoolKind::Group => {
+                let id = Uuid::try_parse(&self.pool).map_err(|_| wrong("must be a group's id"))?;
+                Ok(id.to_string())
+            }
             PoolKind::Capacity => capacities::pool_name(&self.pool)
                 .ok_or_else(|| wrong("must be a user's and a capacity's UUID with `/` between")),
         }

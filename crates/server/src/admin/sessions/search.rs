@@ -24,14 +24,14 @@ pub(crate) struct PoolKindName(pub(super) PoolKind);
 impl TryFrom<String> for PoolKindName {
     type Error = &'static str;
     fn try_from(name: String) -> Result<Self, &'static str> {
-        name.parse().map(Self).map_err(|_| "must be `license`, `subscriber` or `capacity`")
+        name.parse().map(Self).map_err(|_| "must be `license`, `subscriber`, `capacity` or `group`")
     }
 }
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SearchQuery {
-    /// `license`, `subscriber` or `capacity`.
+    /// `license`, `subscriber`, `capacity` or `group`.
     #[param(value_type = Option<String>)]
     pool_kind: Option<PoolKindName>,
     /// The license's id, the subscriber, or the user and the capacity with `/` between.

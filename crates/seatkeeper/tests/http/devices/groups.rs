@@ -1,0 +1,187 @@
+//! Tests of `/api/v1/devices/groups`: devices that watch together on one screen.
+
+use serde_json::{Value, json};
+
+use super::player::{live, path};
+use crate::harness::{Answer, Client};
+use crate::http::exchange::assert_problem;
+use crate::http::tenant_client::{DEVICES, TenantClient, text};
+use crate::http::until::until;
+
+const GROUPS: &str = "/api/v1/devices/groups";
+
+/// Returns a tenant of a server whose groups have at most two members.
+fn open() -> TenantClient {
+    TenantClient::open_with(&[("DEVICES_GROUP_MEMBERS_MAX", "2"), ("DEVICES_DURABILITY", "ledger")])
+}
+
+fn device(id: &str) -> Value {
+    json!({ "device_id": id, "device_type": "tv", "device_name": id })
+}
+
+fn with(mut body: Value, field: &str, value: &Value) -> Value {
+    body[field] = value.clone();
+    body
+}
+
+async fn admit(client: &Client, id: &str) -> Value {
+    client.post(DEVICES, device(id)).await.expect(201)
+}
+
+/// Takes a screen for the device and makes it the host of a group.
+async fn create(client: &Client, id: &str) -> Value {
+    let session = admit(client, id).await["session_id"].clone();
+    client.post(GROUPS, with(device(id), "session_id", &session)).await.expect(201)
+}
+
+async fn join(client: &Client, code: &Value, id: &str) -> Answer {
+    client.post(&format!("{GROUPS}/join"), with(device(id), "join_code", code)).await
+}
+
+async fn beat(client: &Client, session: &Value) -> Answer {
+    client.post(&format!("{GROUPS}/heartbeat"), json!({ "session_id": session })).await
+}
+
+async fn leave(client: &Client, group: &Value, session: &Value) -> Answer {
+    client.post(&format!("{GROUPS}/leave"), json!({ "group_id": group, "session_id": session })).await
+}
+
+#[track_caller]
+fn assert_refused(answer: &Answer, name: &str) {
+    assert_problem(answer, 403, name);
+    assert_eq!(answer.body["type"], format!("/problems/{name}"));
+}
+
+#[tokio::test]
+async fn a_group_takes_one_screen_of_the_plan_and_the_last_member_gives_the_screen_back() {
+    let api = open();
+    let ann = api.user("ann");
+    let first = create(&ann, "tv").await;
+    let group = first["group_id"].clone();
+    assert_eq!(first["host_session_id"], first["session_id"]);
+    assert_eq!(live(&ann).await, [group.clone()], "one screen, and the device's own session has ended");
+    let second = join(&ann, &first["join_code"], "phone").await.expect(201);
+    assert_eq!((&second["group_id"], &second["members"]), (&group, &json!(2)));
+    assert_eq!(live(&ann).await, [group.clone()]);
+    let shown = ann.get(&format!("{GROUPS}/{}", text(&group))).await.expect(200);
+    assert_eq!(shown["members"].as_array().unwrap().len(), 2);
+
+    leave(&ann, &group, &first["session_id"]).await.expect(204);
+    let alive = beat(&ann, &second["session_id"]).await.expect(200);
+    assert_eq!(
+        alive,
+        json!({
+            "group_id": group, "host_session_id": second["session_id"], "members": 1,
+        })
+    );
+    assert_eq!(beat(&ann, &first["session_id"]).await.expect(410)["reason"], "released");
+    leave(&ann, &group, &second["session_id"]).await.expect(204);
+    assert_eq!(live(&ann).await, [] as [Value; 0]);
+}
+
+#[tokio::test]
+async fn a_code_counts_for_devices_of_the_user_until_the_group_is_full_or_over() {
+    let api = open();
+    let ann = api.user("ann");
+    let host = create(&ann, "tv").await;
+    let code = &host["join_code"];
+    let phone = join(&ann, code, "phone").await.expect(201);
+    let again = join(&ann, code, "phone").await.expect(201);
+    assert_eq!(again["session_id"], phone["session_id"], "the same device is one member");
+    assert_refused(&join(&ann, code, "tablet").await, "group-full");
+    assert_refused(&join(&api.user("bob"), code, "phone").await, "join-code-refused");
+    assert_refused(&join(&api.neighbour().user("ann"), code, "phone").await, "join-code-refused");
+    for guess in ["0".repeat(80), text(code).replace(&text(code)[70..], "0000000000")] {
+        assert_refused(&join(&ann, &json!(guess), "phone").await, "join-code-refused");
+    }
+    ann.delete(&path(&host["group_id"])).await.expect(204);
+    for member in [&host, &phone] {
+        assert_eq!(beat(&ann, &member["session_id"]).await.expect(410)["reason"], "revoked");
+    }
+    assert_refused(&join(&ann, code, "phone").await, "join-code-refused");
+}
+
+#[tokio::test]
+async fn a_new_device_evicts_the_group_as_a_whole() {
+    let api = open();
+    let ann = api.user("ann");
+    let host = create(&ann, "tv").await;
+    let member = join(&ann, &host["join_code"], "phone").await.expect(201);
+    let newcomer = admit(&ann, "tablet").await;
+    assert_eq!(newcomer["evicted_session_ids"], json!([host["group_id"]]));
+    for ended in [&member, &host] {
+        assert_eq!(beat(&ann, &ended["session_id"]).await.expect(410)["reason"], "evicted");
+    }
+    assert_eq!(live(&ann).await, [newcomer["session_id"].clone()]);
+}
+
+#[tokio::test]
+async fn a_repeated_creation_returns_the_same_group() {
+    let api = open();
+    let ann = api.user("ann");
+    api.subscription("ann", "standard").await;
+    let session = admit(&ann, "tv").await["session_id"].clone();
+    let ask = with(device("tv"), "session_id", &session);
+    let first = ann.post(GROUPS, ask.clone()).await.expect(201);
+    let second = ann.post(GROUPS, ask.clone()).await.expect(201);
+    for same in ["group_id", "session_id"] {
+        assert_eq!(first[same], second[same]);
+    }
+    assert_eq!(live(&ann).await, [first["group_id"].clone()]);
+    assert_problem(&api.user("bob").post(GROUPS, ask).await, 404, "another user's session");
+}
+
+#[tokio::test]
+async fn another_user_neither_sees_nor_keeps_nor_leaves_a_group() {
+    let api = open();
+    let host = create(&api.user("ann"), "tv").await;
+    let (group, session) = (&host["group_id"], &host["session_id"]);
+    for other in [api.user("bob"), api.neighbour().user("ann")] {
+        assert_problem(&other.get(&format!("{GROUPS}/{}", text(group))).await, 404, "read");
+        assert_problem(&beat(&other, session).await, 404, "heartbeat");
+        assert_problem(&leave(&other, group, session).await, 404, "leave");
+    }
+    beat(&api.user("ann"), session).await.expect(200);
+}
+
+#[tokio::test]
+async fn a_silent_host_is_succeeded_by_the_eldest_member() {
+    let api = TenantClient::open_with(&[("DEVICES_GROUP_MEMBERS_MAX", "3"), ("DEVICES_TTL_SECONDS", "3")]);
+    let ann = api.user("ann");
+    let host = create(&ann, "tv").await;
+    let eldest = join(&ann, &host["join_code"], "phone").await.expect(201);
+    assert_eq!(eldest["host_session_id"], host["session_id"]);
+    until("the host is succeeded", async || {
+        let alive = beat(&ann, &eldest["session_id"]).await.expect(200);
+        if alive["host_session_id"] == eldest["session_id"] { Ok(()) } else { Err(alive.to_string()) }
+    })
+    .await;
+    assert_eq!(live(&ann).await, [host["group_id"].clone()], "the members' heartbeats keep the screen");
+}
+
+#[tokio::test]
+async fn a_group_survives_a_restart() {
+    let mut api = open();
+    let host = create(&api.user("ann"), "tv").await;
+    let member = join(&api.user("ann"), &host["join_code"], "phone").await.expect(201);
+    api.restart();
+    let ann = api.user("ann");
+    let alive = until("the group serves", async || {
+        let answer = beat(&ann, &member["session_id"]).await;
+        if answer.status == 503 { Err(answer.body.to_string()) } else { Ok(answer.expect(200)) }
+    })
+    .await;
+    assert_eq!((&alive["host_session_id"], &alive["members"]), (&host["session_id"], &json!(2)));
+    assert_refused(&join(&ann, &host["join_code"], "tablet").await, "group-full");
+}
+
+#[tokio::test]
+async fn without_the_setting_there_are_no_groups() {
+    let api = TenantClient::open();
+    let ann = api.user("ann");
+    let session = admit(&ann, "tv").await["session_id"].clone();
+    let ask = with(device("tv"), "session_id", &session);
+    assert_refused(&ann.post(GROUPS, ask).await, "groups-off");
+    assert_refused(&join(&ann, &json!("0".repeat(80)), "tv").await, "groups-off");
+    assert_eq!(live(&ann).await, [session]);
+}

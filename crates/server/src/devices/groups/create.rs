@@ -1,0 +1,162 @@
+//! Creation of a group from a device's session.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::http::header::HeaderMap;
+use axum::response::{IntoResponse, Response};
+use garde::Validate;
+use seatkeeper_core::{
+    Claim, EndReason, Holder, Origin, Policy, PoolKind, SessionId, Tier, WhenFull, WhenHeld,
+};
+use seatkeeper_registry::{Answer, Request};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::device::JoiningDevice;
+use super::groups_off;
+use super::join_code::{self, JOIN_CODE_SECONDS};
+use super::members::{Joined, Member, add_member};
+use super::screen::own;
+use crate::app::App;
+use crate::auth::Caller;
+use crate::devices::admit::DeviceType;
+use crate::devices::in_use::LISTED_MAX;
+use crate::devices::policy::policy_of;
+use crate::devices::pool_of;
+use crate::error::Error;
+use crate::hash;
+use crate::http::{BodyProblems, Meta, Problems, Unread, Who, name_field, optional_name_field};
+use crate::problem::{self, Problem};
+
+/// A request to turn a device's session into the screen of a group.
+#[derive(Deserialize, Validate, ToSchema)]
+pub(super) struct CreateGroup {
+    /// Live session of the device. The session ends, and the group's screen takes its place.
+    #[garde(skip)]
+    session_id: Uuid,
+    /// Stable name of the device, which becomes the host.
+    #[garde(custom(name_field))]
+    #[schema(min_length = 1, max_length = 255)]
+    device_id: String,
+    /// Type of the device.
+    #[garde(skip)]
+    device_type: DeviceType,
+    /// The owner's name for the device.
+    #[garde(custom(optional_name_field))]
+    #[schema(min_length = 1, max_length = 255)]
+    device_name: Option<String>,
+}
+
+/// A new group.
+#[derive(Serialize, ToSchema)]
+pub(super) struct CreatedGroup {
+    #[serde(flatten)]
+    member: Member,
+    /// Code with which other devices of the user join.
+    join_code: String,
+    join_code_expires_in_seconds: u64,
+}
+
+/// `POST /groups`: turns the session of a device into a screen for several devices of the user. The same request again
+/// returns the same group with a new join code.
+#[utoipa::path(
+    post, path = "/groups", tag = "devices", operation_id = "create_group", request_body = CreateGroup,
+    security(("bearer" = [])),
+    responses(
+        Problems, BodyProblems,
+        (status = 201, body = CreatedGroup, description = "The device is the host of the group"),
+        (status = 403, body = Problem, description = "groups-off, group-full, devices-full"),
+        (status = 404, body = Problem, description = "session-not-found"),
+        (status = 429, body = Problem, description = "too-many-requests")
+    )
+)]
+pub(super) async fn create(
+    State(app): State<App>,
+    who: Who,
+    meta: Meta,
+    headers: HeaderMap,
+    body: Unread,
+) -> Result<Response, Error> {
+    let created = create_group(&app, &who, &meta, &headers, body);
+    app.limits.acquire(PoolKind::Group, &who, &meta.standing, created).await
+}
+
+async fn create_group(
+    app: &App,
+    who: &Caller,
+    meta: &Meta,
+    headers: &HeaderMap,
+    body: Unread,
+) -> Result<Response, Error> {
+    let ask: CreateGroup = body.read(app).await?;
+    if let Some(off) = groups_off(app) {
+        return Ok(off.into_response());
+    }
+    let session = SessionId::try_from(ask.session_id).map_err(|_| Error::SessionNotFound)?;
+    let device = (ask.device_id.as_str(), ask.device_type, ask.device_name.as_deref());
+    let device = JoiningDevice::new(device, headers, meta);
+    let origin = meta.origin(who.as_user());
+    let Some(group) = take_screen(app, who, session, &device, &origin).await? else {
+        let detail = "The session's screen cannot be handed to the group now.";
+        return Ok(Problem::new(&problem::DEVICES_FULL, detail).into_response());
+    };
+    Ok(match add_member(app, who, group, &device, &origin).await? {
+        Joined::Refused(problem) => problem.into_response(),
+        Joined::Member(member) => {
+            let join_code = join_code::sign(&app.release_codes, group, who);
+            let join_code_expires_in_seconds = JOIN_CODE_SECONDS;
+            let created = CreatedGroup { member: *member, join_code, join_code_expires_in_seconds };
+            (StatusCode::CREATED, axum::Json(created)).into_response()
+        }
+    })
+}
+
+/// Replaces `session` by the session of the group's screen. Returns `None` if the pool is full without `session`.
+///
+/// A full pool ends `session` and admits the screen in one step. A pool with a free seat admits the screen first and ends
+/// `session` second, so the plan's limit holds at every instant. The screen's holder is derived from `session`, so a retry
+/// finds the screen.
+async fn take_screen(
+    app: &App,
+    who: &Caller,
+    session: SessionId,
+    device: &JoiningDevice,
+    origin: &Origin,
+) -> Result<Option<SessionId>, Error> {
+    let (pool, holder) = (pool_of(&who.tenant, &who.user), screen_holder(session));
+    let view = app.engine.view(&pool, LISTED_MAX).await?;
+    let mut live = view.iter().flat_map(|view| &view.sessions).map(|live| &live.session);
+    if !live.any(|live| live.id == session || live.holder == holder) {
+        return Err(Error::SessionNotFound);
+    }
+    let claim = Claim {
+        holder,
+        user: who.user.clone(),
+        tier: Tier::default(),
+        session: None,
+        replace: Some(session),
+    };
+    let policy = Policy {
+        when_full: WhenFull::Deny,
+        when_held: WhenHeld::Resume,
+        ..policy_of(app, &who.tenant, &who.user).await
+    };
+    let request =
+        Request { pool: &pool, claim: &claim, policy: &policy, origin, particulars: &device.particulars };
+    let durability = app.settings.devices.durability;
+    let claimed = app.engine.claim(request, durability).await?;
+    let Answer::Granted { session: screen, ended, .. } = &claimed.answer else { return Ok(None) };
+    if !ended.iter().any(|(id, _)| *id == session) {
+        let who = own(who, PoolKind::Subscriber);
+        app.engine.end(session, &who, EndReason::Superseded, origin, durability).await?;
+    }
+    Ok(Some(screen.session.id))
+}
+
+/// Returns the holder of the screen made from `session`. No device has this fingerprint.
+fn screen_holder(session: SessionId) -> Holder {
+    let part = u64::from_be_bytes(hash::digest(&[b"group", session.as_bytes()]));
+    let whole = u128::from_be_bytes(hash::digest(&[b"group", session.as_bytes(), b"screen"]));
+    Holder::fingerprint(&format!("{part:016x}"), &format!("{whole:032x}"))
+}

@@ -1,0 +1,78 @@
+//! Heartbeat of a member of a group.
+
+use axum::extract::State;
+use axum::response::{IntoResponse, Response};
+use garde::Validate;
+use seatkeeper_core::{PoolKind, SessionId};
+use seatkeeper_engine::HeartbeatOutcome;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::members::{host, live_members};
+use super::screen::{own, renew};
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Body, BodyProblems, Meta, Problems, Who, session_ended};
+use crate::problem::Problem;
+
+/// A heartbeat of a member.
+#[derive(Deserialize, Validate, ToSchema)]
+#[garde(allow_unvalidated)]
+pub(super) struct MemberHeartbeat {
+    /// The member's session.
+    session_id: Uuid,
+}
+
+/// The group of a member, after its heartbeat.
+#[derive(Serialize, ToSchema)]
+pub(super) struct MemberAlive {
+    group_id: Uuid,
+    /// The session of the host. The successor of a host that has left is the eldest member.
+    host_session_id: Option<Uuid>,
+    members: usize,
+}
+
+/// `POST /groups/heartbeat`: keeps a member and the group's screen. After the end of the screen every member ends with the
+/// reason of the screen.
+#[utoipa::path(
+    post, path = "/groups/heartbeat", tag = "devices", operation_id = "heartbeat_group_member",
+    request_body = MemberHeartbeat, security(("bearer" = [])),
+    responses(
+        Problems, BodyProblems,
+        (status = 200, body = MemberAlive, description = "The member and the screen live on"),
+        (status = 410, body = Problem, description = "session-expired, session-entitlement-ended, session-ended"),
+        (status = 404, body = Problem, description = "session-not-found"),
+        (status = 429, body = Problem, description = "too-many-requests")
+    )
+)]
+pub(super) async fn heartbeat(
+    State(app): State<App>,
+    who: Who,
+    meta: Meta,
+    Body(ask): Body<MemberHeartbeat>,
+) -> Result<Response, Error> {
+    let id = SessionId::try_from(ask.session_id).map_err(|_| Error::SessionNotFound)?;
+    let (kind, origin) = (PoolKind::Group, meta.origin(who.as_user()));
+    let quota = app.limits.unknown_sessions(kind, &who);
+    let beat = app.engine.heartbeat(kind, id, own(&who, kind), &origin, &quota);
+    let member = match app.limits.heartbeat((kind, id), &who, &meta.standing, beat).await? {
+        HeartbeatOutcome::Renewed(member) => member,
+        HeartbeatOutcome::Ended(past) => return Ok(session_ended(past).into_response()),
+        HeartbeatOutcome::Missing => return Err(Error::SessionNotFound),
+    };
+    let group: SessionId = member.pool.name.parse().map_err(|_| Error::SessionNotFound)?;
+    match renew(&app, &who, group, &origin).await? {
+        HeartbeatOutcome::Renewed(_) => {}
+        HeartbeatOutcome::Ended(past) => {
+            let durability = app.settings.devices.durability;
+            app.engine.end_all(&member.pool, past.reason, &origin, durability).await?;
+            return Ok(session_ended(past).into_response());
+        }
+        HeartbeatOutcome::Missing => return Err(Error::SessionNotFound),
+    }
+    let members = live_members(&app, &who, group).await?;
+    let host_session_id = host(&members).map(SessionId::as_uuid);
+    let alive = MemberAlive { group_id: group.as_uuid(), host_session_id, members: members.len() };
+    Ok(axum::Json(alive).into_response())
+}

@@ -1,0 +1,56 @@
+//! Leaving a group.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use garde::Validate;
+use seatkeeper_core::{EndReason, PoolKind, SessionId};
+use serde::Deserialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::members::live_members;
+use super::screen::own;
+use crate::app::App;
+use crate::error::Error;
+use crate::http::{Body, BodyProblems, Meta, Problems, Who};
+use crate::problem::Problem;
+
+/// A request to leave a group.
+#[derive(Deserialize, Validate, ToSchema)]
+#[garde(allow_unvalidated)]
+pub(super) struct LeaveGroup {
+    /// The group.
+    group_id: Uuid,
+    /// The session of the member that leaves.
+    session_id: Uuid,
+}
+
+/// `POST /groups/leave`: ends a membership, from any device of the user. The last member gives the screen back.
+#[utoipa::path(
+    post, path = "/groups/leave", tag = "devices", operation_id = "leave_group",
+    request_body = LeaveGroup, security(("bearer" = [])),
+    responses(
+        Problems, BodyProblems,
+        (status = 204, description = "The device is no member"),
+        (status = 404, body = Problem, description = "session-not-found")
+    )
+)]
+pub(super) async fn leave(
+    State(app): State<App>,
+    who: Who,
+    meta: Meta,
+    Body(ask): Body<LeaveGroup>,
+) -> Result<StatusCode, Error> {
+    let id = |uuid| SessionId::try_from(uuid).map_err(|_| Error::SessionNotFound);
+    let (group, member) = (id(ask.group_id)?, id(ask.session_id)?);
+    let (origin, durability) = (meta.origin(who.as_user()), app.settings.devices.durability);
+    if !live_members(&app, &who, group).await?.iter().any(|live| live.session.id == member) {
+        return Err(Error::SessionNotFound);
+    }
+    let released = EndReason::Released;
+    app.engine.end(member, &own(&who, PoolKind::Group), released, &origin, durability).await?;
+    if live_members(&app, &who, group).await?.is_empty() {
+        app.engine.end(group, &own(&who, PoolKind::Subscriber), released, &origin, durability).await?;
+    }
+    Ok(StatusCode::NO_CONTENT)
+}
