@@ -24,7 +24,7 @@ use seatkeeper_testbed::redis::Redis;
 use serde_json::{Value, json};
 
 /// The pages, with the folder that their links start from.
-const PAGES: [(&str, &str); 22] = [
+const PAGES: [(&str, &str); 23] = [
     ("README.md", ""),
     ("ARCHITECTURE.md", ""),
     ("CONTRIBUTING.md", ""),

@@ -1,5 +1,11 @@
 //! Several regions on one machine, each with stores of its own, and a network between every two.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a failed test panics")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a failed test panics, and prints its seed"
+)]
 #![allow(clippy::needless_pass_by_value, reason = "callers pass JSON literals")]
 
 mod harness;

@@ -10,6 +10,7 @@ use reqwest::Method;
 use seatkeeper_core::SessionId;
 use seatkeeper_ledger::Location;
 use seatkeeper_server::auth::{TokenRequest, mint};
+use seatkeeper_server::wall_clock;
 use seatkeeper_server::{LimitsSettings, PeerSettings, RegistryUrl, Running, Secret, Settings, start};
 use seatkeeper_testbed::postgres::{self, Database};
 use seatkeeper_testbed::proxy::{Network, Proxy};
@@ -162,8 +163,7 @@ impl World {
     pub(crate) fn region_token(&self, from: usize, to: usize, client: &str) -> String {
         let key = std::fs::read(self.key_file(NAMES[from])).unwrap();
         let name = |region: usize| format!("seatkeeper-region-{}", region + 1);
-        let expires =
-            std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs() + 60;
+        let expires = wall_clock::now().timestamp() + 60;
         let claims = json!({ "iss": name(from), "aud": name(to), "exp": expires, "client": client });
         let header =
             Header { typ: Some("seatkeeper-region+jwt".to_owned()), ..Header::new(Algorithm::EdDSA) };
@@ -209,7 +209,7 @@ impl World {
 
     /// Stops every region, and proves each audit log.
     pub(crate) async fn close(mut self) {
-        for region in 0..3 {
+        for (region, name) in NAMES.iter().enumerate() {
             if self.servers[region].is_some() {
                 self.stop_region(region).await;
             }
@@ -219,7 +219,7 @@ impl World {
             let variables: Vec<_> =
                 url.map(|url| ("SEATKEEPER_LEDGER_URL".to_owned(), url)).into_iter().collect();
             let output = run_with(&variables, &["audit", "verify", "--data-dir", data_dir]);
-            assert!(output.status.success(), "{}: {}{}", NAMES[region], output.stdout, output.stderr);
+            assert!(output.status.success(), "{name}: {}{}", output.stdout, output.stderr);
         }
     }
 

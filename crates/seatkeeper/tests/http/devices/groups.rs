@@ -59,10 +59,14 @@ async fn a_group_takes_one_screen_of_the_plan_and_the_last_member_gives_the_scre
     let first = create(&ann, "tv").await;
     let group = first["group_id"].clone();
     assert_eq!(first["host_session_id"], first["session_id"]);
-    assert_eq!(live(&ann).await, [group.clone()], "one screen, and the device's own session has ended");
+    assert_eq!(
+        live(&ann).await,
+        std::slice::from_ref(&group),
+        "one screen, and the device's own session has ended"
+    );
     let second = join(&ann, &first["join_code"], "phone").await.expect(201);
     assert_eq!((&second["group_id"], &second["members"]), (&group, &json!(2)));
-    assert_eq!(live(&ann).await, [group.clone()]);
+    assert_eq!(live(&ann).await, std::slice::from_ref(&group));
     let shown = ann.get(&format!("{GROUPS}/{}", text(&group))).await.expect(200);
     assert_eq!(shown["members"].as_array().unwrap().len(), 2);
 

@@ -9,11 +9,11 @@ use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use serde_json::{Value, json};
 
+use crate::harness::{Answer, Client, Harness};
 use crate::invariants::support::books::{Books, proof_of};
 use crate::invariants::support::knobs;
 use crate::invariants::support::scene::patient;
 use crate::invariants::support::subscriber::Subscriber;
-use crate::harness::{Answer, Client, Harness};
 
 const DEVICES: &str = "/api/v1/devices/sessions";
 const GROUPS: &str = "/api/v1/devices/groups";
