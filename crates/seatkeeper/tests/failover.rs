@@ -41,6 +41,7 @@ mod failover {
     mod ledger_crashes;
     mod ledger_in_postgres;
     mod limits;
+    mod lost_license;
     mod lost_memory;
     mod network;
     mod newcomers;

@@ -3,8 +3,12 @@
 
 use std::time::{Duration, Instant};
 
-/// The breaker opens when every probe has failed for this time.
+/// The breaker opens when every probe has failed for this time, and at least [`FAILURES_MIN`] probes.
 const OPENS_AFTER: Duration = Duration::from_secs(3);
+
+/// A probe over a network that loses messages waits for its timeout of a second, and three such probes in a row are no
+/// rarity. A server that is down fails seven probes in 3 s, and a frozen server five in 5 s.
+const FAILURES_MIN: u32 = 5;
 
 /// The breaker closes when every probe has succeeded for this time: three probes.
 const CLOSES_AFTER: Duration = Duration::from_secs(1);
@@ -13,8 +17,15 @@ const CLOSES_AFTER: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Breaker {
     is_open: bool,
-    /// The start of the unbroken series of probes against the present state.
-    against_since: Option<Instant>,
+    /// The unbroken series of probes against the present state.
+    against: Option<Series>,
+}
+
+/// A series of probes with equal results.
+#[derive(Clone, Copy, Debug)]
+struct Series {
+    since: Instant,
+    probes: u32,
 }
 
 impl Breaker {
@@ -26,17 +37,23 @@ impl Breaker {
     /// Notes the result of a probe that took from `began` to `now`. Returns whether the breaker opened or closed.
     pub(super) fn note(&mut self, went_well: bool, began: Instant, now: Instant) -> bool {
         if went_well != self.is_open {
-            self.against_since = None;
+            self.against = None;
             return false;
         }
         // A silent server fails a probe only after a while, and was out of reach from the start.
-        let since = *self.against_since.get_or_insert(if went_well { now } else { began });
-        let patience = if self.is_open { CLOSES_AFTER } else { OPENS_AFTER };
-        if now.duration_since(since) < patience {
-            return false;
+        let first = Series { since: if went_well { now } else { began }, probes: 0 };
+        let series = self.against.get_or_insert(first);
+        series.probes += 1;
+        let time = now.duration_since(series.since);
+        let changes = if self.is_open {
+            time >= CLOSES_AFTER
+        } else {
+            time >= OPENS_AFTER && series.probes >= FAILURES_MIN
+        };
+        if changes {
+            (self.is_open, self.against) = (!self.is_open, None);
         }
-        (self.is_open, self.against_since) = (!self.is_open, None);
-        true
+        changes
     }
 }
 

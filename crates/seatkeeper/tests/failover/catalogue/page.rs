@@ -13,12 +13,14 @@ use super::{Effect, Fault, Lapse};
 const ACCEPT_VARIABLE: &str = "SEATKEEPER_ACCEPT_FAULTS";
 
 /// Modules in which every test brings about a fault.
-const MODULES: [&str; 11] = [
+const MODULES: [&str; 13] = [
     "clock_steps",
     "disk_full",
     "faults",
+    "flapping",
     "frozen_stores",
     "half_alive",
+    "interference",
     "ledger_crashes",
     "network",
     "partitions",

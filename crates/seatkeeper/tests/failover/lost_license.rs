@@ -1,0 +1,40 @@
+//! A promoted PostgreSQL standby lacks a license that the nodes still remember.
+
+use seatkeeper_testbed::postgres::{Postgres, Stop};
+use seatkeeper_testbed::proxy::{Network, Proxy};
+use seatkeeper_testbed::redis::Redis;
+
+use super::support::{Nodes, answered};
+use super::trial::permit;
+use crate::harness::run;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_license_that_a_promotion_has_lost_is_named_by_the_proof() {
+    let (_permit, redis) = (permit().await, Redis::start());
+    let primary = tokio::task::block_in_place(Postgres::start);
+    let to_primary = Proxy::start(([127, 0, 0, 1], primary.port()).into(), 0).await;
+    let mut nodes = Nodes::on(primary.url("postgres"));
+    tokio::task::block_in_place(|| nodes.add_behind(&redis.url(), &to_primary));
+    let way = Proxy::start(([127, 0, 0, 1], primary.port()).into(), 0).await;
+    let standby = tokio::task::block_in_place(|| Postgres::standby_of(way.address()));
+    way.set(Network::Silent);
+    let (client, license) = (nodes.clients().remove(0), nodes.harnesses[0].license(2).await);
+    let acquires = async |machine| client.acquire(&license["license_key"], machine).await;
+    acquires("ann").await.expect(201);
+
+    tokio::task::block_in_place(|| {
+        primary.stop(Stop::Immediate);
+        standby.promote();
+    });
+    nodes.read_ledger_in(standby.url("postgres"));
+    to_primary.redirect(([127, 0, 0, 1], standby.port()).into());
+    nodes.ledger_rules().await;
+    answered(async || acquires("bob").await).await.expect(201);
+    let closed = nodes.close();
+    let id = license["license_id"].as_str().expect("an id");
+    let url = standby.url("postgres");
+    let proof = tokio::task::block_in_place(|| run(&["audit", "verify", "--ledger", &url]));
+    println!("{}", proof.stdout);
+    assert!(proof.stdout.contains(&format!("LOST: license {id}")), "{}{}", proof.stdout, proof.stderr);
+    drop(closed);
+}
