@@ -2,7 +2,6 @@
 //! votes of all nodes decide about a bucket's mode; the view of one node never does.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -33,13 +32,25 @@ const LOST_AFTER: Duration = Duration::from_secs(20);
 /// machine takes less.
 const UNSERVED_AFTER: Duration = Duration::from_secs(3);
 
+/// The log tells of a node that is held back after this time. Nodes that start together hold one another back for a
+/// moment.
+const HELD_BACK_TOLD_AFTER: Duration = Duration::from_secs(3);
+
 /// The buckets whose registry this node reaches, and the share of buckets not served.
 pub(crate) struct Reach {
     breakers: Mutex<Box<[Breaker]>>,
     /// The instant since which more than half of the buckets are not served.
     mostly_unserved_since: Mutex<Option<Instant>>,
-    /// The ledger would refuse the raises of this node.
-    is_held_back: AtomicBool,
+    /// The time in which the ledger would have refused the raises of this node; `None` if it would not.
+    held_back: Mutex<Option<HeldBack>>,
+}
+
+/// A time in which the ledger would refuse the raises of this node.
+#[derive(Clone, Copy, Debug)]
+struct HeldBack {
+    since: Instant,
+    /// The log has told of it.
+    is_told: bool,
 }
 
 impl Default for Reach {
@@ -49,7 +60,7 @@ impl Default for Reach {
         Self {
             breakers: Mutex::new(breakers),
             mostly_unserved_since: Mutex::default(),
-            is_held_back: AtomicBool::default(),
+            held_back: Mutex::default(),
         }
     }
 }
@@ -72,12 +83,22 @@ impl Reach {
 
     /// Returns whether this node leaves buckets without service, because the ledger would refuse its raises.
     pub(crate) fn is_held_back(&self) -> bool {
-        self.is_held_back.load(Relaxed)
+        self.held_back.lock().is_some()
     }
 
-    /// Notes whether the ledger would refuse the raises of this node. Returns the value before.
-    pub(super) fn note_held_back(&self, is_held_back: bool) -> bool {
-        self.is_held_back.swap(is_held_back, Relaxed)
+    /// Notes at `now` that the ledger would refuse the raises of this node. Returns `true` once, after
+    /// [`HELD_BACK_TOLD_AFTER`].
+    pub(super) fn note_held_back(&self, now: Instant) -> bool {
+        let mut held_back = self.held_back.lock();
+        let held_back = held_back.get_or_insert(HeldBack { since: now, is_told: false });
+        let is_due = !held_back.is_told && now.duration_since(held_back.since) >= HELD_BACK_TOLD_AFTER;
+        held_back.is_told |= is_due;
+        is_due
+    }
+
+    /// Notes that the ledger would accept the raises of this node.
+    pub(super) fn note_not_held_back(&self) {
+        *self.held_back.lock() = None;
     }
 
     /// Notes the number of buckets not served.

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use futures_util::{FutureExt as _, StreamExt as _, TryStreamExt as _, stream};
 use seatkeeper_core::{Bucket, RegistryTime, Span, epoch_after};
 use seatkeeper_ledger::buckets::{BucketMode, EpochRaise};
-use seatkeeper_ledger::{Ledger, LivePool};
+use seatkeeper_ledger::{Error as LedgerError, Ledger, LivePool};
 use seatkeeper_registry::{Error as RegistryError, Filling, Identity, Rebuild, State};
 
 use super::rebuild_queue::{RebuildQueue, RebuildTask};
@@ -105,6 +105,11 @@ impl Worker for Rebuilder {
             never = self.keep_locks(&locked) => match never {},
         };
         self.lease.read_again();
+        if let Err(Error::Ledger(LedgerError::RaiseOverlooked { .. })) = rebuilt {
+            // A node that has just started has not named this node yet. The next reading tells whether it has.
+            self.ledger.unlock_buckets(self.membership.id(), &locked).await?;
+            return Ok(Progress::Idle);
+        }
         // If the ledger fails as well, the locks run out.
         if rebuilt.is_ok() {
             self.ledger.unlock_buckets(self.membership.id(), &locked).await?;
@@ -121,8 +126,8 @@ impl Rebuilder {
     fn is_held_back(&self, queue: &[RebuildTask]) -> bool {
         let nodes = self.membership.overlooked_by(&self.lease.nodes());
         if nodes.is_empty() {
-            self.reach.note_held_back(false);
-        } else if !queue.is_empty() && !self.reach.note_held_back(true) {
+            self.reach.note_not_held_back();
+        } else if !queue.is_empty() && self.reach.note_held_back(Instant::now()) {
             tracing::warn!(
                 nodes = nodes.join(", "),
                 "nodes that do not know this node may serve without PostgreSQL: this node takes no bucket over until \
