@@ -10,7 +10,7 @@ const TOKEN_SECRET: &str = "a secret that all nodes of a scenario know";
 /// The number of nodes, and the stores behind them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topology {
-    /// A process that keeps its state in its data directory.
+    /// One process, with sessions in memory and records in a data directory.
     Embedded,
     /// Three nodes over one Redis and one PostgreSQL database.
     ThreeNodes,

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 /// The breaker opens when every probe has failed for this time, and at least [`FAILURES_MIN`] probes.
 const OPENS_AFTER: Duration = Duration::from_secs(3);
 
-/// A probe over a network that loses messages waits for its timeout of a second, and three such probes in a row are no
-/// rarity. A server that is down fails seven probes in 3 s, and a frozen server five in 5 s.
+/// The fewest failed probes in a row that open the breaker. Over a network that loses messages a probe waits for its
+/// timeout of a second, so [`OPENS_AFTER`] alone would be three probes. A frozen server fails five probes in 5 s.
 const FAILURES_MIN: u32 = 5;
 
 /// The breaker closes when every probe has succeeded for this time: three probes.

@@ -32,8 +32,8 @@ const LOST_AFTER: Duration = Duration::from_secs(20);
 /// machine takes less.
 const UNSERVED_AFTER: Duration = Duration::from_secs(3);
 
-/// The log tells of a node that is held back after this time. Nodes that start together hold one another back for a
-/// moment.
+/// Delay of the log line about a node that is held back. Nodes that start together are held back until the second
+/// reading of the ledger, and need no line.
 const HELD_BACK_TOLD_AFTER: Duration = Duration::from_secs(3);
 
 /// The buckets whose registry this node reaches, and the share of buckets not served.
@@ -49,7 +49,7 @@ pub(crate) struct Reach {
 #[derive(Clone, Copy, Debug)]
 struct HeldBack {
     since: Instant,
-    /// The log has told of it.
+    /// The log has a line about the present time.
     is_told: bool,
 }
 
