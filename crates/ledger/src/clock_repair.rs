@@ -56,8 +56,13 @@ impl Ledger {
     ) -> Result<Option<PlannedRepair>, Error> {
         let mut tx = self.write().await?;
         refuse_while_nodes_live(&mut tx).await?;
-        let last: Option<DateTime<Utc>> = tx.query(include_str!("../sql/last_time.sql")).scalar().await?;
-        let wrong_until = last.map(times::from_stored).unwrap_or_default();
+        let mut wrong_until = RegistryTime::default();
+        for statement in
+            [include_str!("../sql/last_record_time.sql"), include_str!("../sql/last_heartbeat.sql")]
+        {
+            let last: Option<DateTime<Utc>> = tx.query(statement).scalar().await?;
+            wrong_until = last.map(times::from_stored).unwrap_or_default().max(wrong_until);
+        }
         if wrong_until <= to + AHEAD_TOLERATED {
             return Ok(None);
         }

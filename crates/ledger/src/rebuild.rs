@@ -24,10 +24,19 @@ pub struct LivePool {
 }
 
 impl Ledger {
-    /// Returns the latest registry time on record, if any.
+    /// Returns the latest registry time on record, if any. Reads every live session.
     pub async fn last_time(&self) -> Result<Option<RegistryTime>, Error> {
-        let latest: Option<DateTime<Utc>> =
-            self.readers().query(include_str!("../sql/last_time.sql")).scalar().await?;
+        let heartbeat = self.latest(include_str!("../sql/last_heartbeat.sql")).await?;
+        Ok(self.last_record_time().await?.max(heartbeat))
+    }
+
+    /// Returns the latest registry time on record apart from heartbeats of live sessions, if any.
+    pub async fn last_record_time(&self) -> Result<Option<RegistryTime>, Error> {
+        self.latest(include_str!("../sql/last_record_time.sql")).await
+    }
+
+    async fn latest(&self, sql: &'static str) -> Result<Option<RegistryTime>, Error> {
+        let latest: Option<DateTime<Utc>> = self.readers().query(sql).scalar().await?;
         Ok(latest.map(times::from_stored))
     }
 
@@ -48,18 +57,19 @@ impl Ledger {
         Ok(LivePool { pool: pool.clone(), seq: seq.unsigned_abs(), sessions })
     }
 
-    /// Streams every pool with live sessions. One pool is in memory at a time.
+    /// Streams every pool with live sessions. One pool is in memory at a time, and the stream occupies a connection.
     pub fn live_sessions(&self) -> impl Stream<Item = Result<LivePool, Error>> + Send + '_ {
         pools_of(self.readers().query(include_str!("../sql/live_sessions.sql")))
     }
 
-    /// Streams every pool with live sessions in one bucket. One pool is in memory at a time.
-    pub fn live_sessions_in(
-        &self,
-        bucket: Bucket,
-    ) -> impl Stream<Item = Result<LivePool, Error>> + Send + '_ {
+    /// Returns every pool with live sessions in one bucket.
+    ///
+    /// The result is no stream: a stream would occupy a connection while its caller asks the ledger for the terms of a
+    /// pool, and as many callers as connections would wait for each other.
+    pub async fn live_sessions_in(&self, bucket: Bucket) -> Result<Vec<LivePool>, Error> {
         let byte = bucket.number().to_be_bytes()[1];
-        pools_of(self.readers().query(include_str!("../sql/live_sessions_in.sql")).bind(vec![byte]))
+        let query = self.readers().query(include_str!("../sql/live_sessions_in.sql")).bind(vec![byte]);
+        pools_of(query).try_collect().await
     }
 }
 

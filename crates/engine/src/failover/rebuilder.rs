@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use futures_util::{FutureExt as _, StreamExt as _, TryStreamExt as _, stream};
+use futures_util::{FutureExt as _, StreamExt as _, stream};
 use seatkeeper_core::{Bucket, RegistryTime, Span, epoch_after};
 use seatkeeper_ledger::buckets::{BucketMode, EpochRaise};
 use seatkeeper_ledger::{Error as LedgerError, Ledger, LivePool};
@@ -202,7 +202,7 @@ impl Rebuilder {
         if !self.membership.is_only_node().await? {
             tokio::time::sleep_until((raised_at + LEASE).into()).await;
         }
-        let not_before = self.ledger.last_time().await?.unwrap_or_default();
+        let not_before = self.ledger.last_record_time().await?.unwrap_or_default();
         let filled: Vec<_> = begun
             .iter()
             .map(|(raised, source)| self.renew(raised, source.as_ref(), not_before).boxed())
@@ -366,7 +366,8 @@ impl Rebuilder {
             && !self.queue.demands_other_mode(bucket, to)
     }
 
-    /// Fills the cleared target from the ledger. Returns the number of restored sessions.
+    /// Fills the cleared target from the ledger. Returns the number of restored sessions. The target's time goes on from
+    /// `not_before` or from the bucket's latest heartbeat on record.
     async fn fill(
         &self,
         target: &dyn Rebuild,
@@ -375,9 +376,10 @@ impl Rebuilder {
     ) -> Result<usize, Error> {
         let &Raised { bucket, epoch, to, .. } = raised;
         let mut sessions = 0;
-        let mut pools = std::pin::pin!(self.ledger.live_sessions_in(bucket));
-        while let Some(pool) = pools.try_next().await? {
-            let LivePool { pool, seq, sessions: live } = pool;
+        let pools = self.ledger.live_sessions_in(bucket).await?;
+        let heartbeats = pools.iter().flat_map(|pool| &pool.sessions).map(|session| session.last_heartbeat);
+        let not_before = heartbeats.max().unwrap_or_default().max(not_before);
+        for LivePool { pool, seq, sessions: live } in pools {
             if !self.targets.holds(pool.kind, to) {
                 continue;
             }

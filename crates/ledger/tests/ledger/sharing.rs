@@ -135,7 +135,7 @@ async fn the_live_sessions_of_a_bucket_and_of_a_pool_are_read_with_its_number() 
     assert_eq!(all.len(), 5);
     for live in all {
         let bucket = live.pool.bucket();
-        let found: Vec<_> = ledger.live_sessions_in(bucket).try_collect().await.unwrap();
+        let found = ledger.live_sessions_in(bucket).await.unwrap();
         assert!(found.contains(&live) && found.iter().all(|found| found.pool.bucket() == bucket));
         assert_eq!((live.seq, ledger.pool_head(&live.pool).await.unwrap()), (3, live));
     }

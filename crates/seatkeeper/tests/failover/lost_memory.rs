@@ -1,6 +1,8 @@
 //! Redis loses its whole memory, or every change after a snapshot.
 
+use futures_util::future::join_all;
 use seatkeeper_testbed::redis::{Memory, Redis};
+use serde_json::Value;
 
 use super::support::{Nodes, renewed, seat};
 use crate::harness::Harness;
@@ -51,4 +53,37 @@ async fn what_happened_after_a_snapshot_is_not_undone_by_it() {
     clients[0].release(&bob).await.expect(204);
     seat(&clients[1], &license, "carl").await;
     drop(nodes.close());
+}
+
+/// A rebuild reads several buckets at the same time, and asks the ledger for the terms of each pool. The trial has more
+/// sessions in more buckets than the node's connections to PostgreSQL can have in flight, so reads that kept their
+/// connections while they asked for terms would wait for each other until their time limit of 5 s.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rebuild_of_full_buckets_never_waits_for_a_connection() {
+    const LICENSES: usize = 8;
+    const SEATS: u32 = 200;
+    let mut redis = Redis::start();
+    let mut nodes = Nodes::over(&[redis.url()]);
+    let client = nodes.harnesses[0].client("crowd");
+    let mut sessions = Vec::new();
+    for _ in 0..LICENSES {
+        let license = nodes.harnesses[0].license(SEATS).await;
+        let machines: Vec<_> = (0..SEATS).map(|machine| format!("machine-{machine}")).collect();
+        let seats = machines.iter().map(|machine| seat(&client, &license, machine));
+        sessions.extend(join_all(seats).await.pop());
+    }
+
+    redis.kill();
+    redis.start_again(Memory::Lost);
+
+    for session in &sessions {
+        renewed(&client, session).await;
+    }
+    let (status, log) = nodes.harnesses[0].stop();
+    assert_eq!(status.code(), Some(0), "{log}");
+    let rebuild = log.lines().filter(|line| line.contains("rebuild done")).next_back().expect("a rebuild");
+    let rebuild: Value = serde_json::from_str(rebuild).expect("a line of JSON");
+    assert_eq!(rebuild["sessions"], LICENSES as u64 * u64::from(SEATS), "{rebuild}");
+    assert!(rebuild["took_ms"].as_u64().is_some_and(|took| took < 5_000), "{rebuild}");
+    nodes.harnesses[0].prove();
 }

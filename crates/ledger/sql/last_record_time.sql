@@ -1,5 +1,5 @@
--- Reads the latest registry time on record, from audit records, heartbeats of live sessions, jobs, usage
--- windows and repairs of registry time.
+-- Reads the latest registry time on record, from audit records, jobs, usage windows and repairs of registry
+-- time, but not from heartbeats of live sessions (`last_heartbeat.sql`).
 --
 -- Records of stream 'node' do not count, because a node deciding alone uses its own clock. Records from
 -- before a repair do not count, because the wrong clock may have dated them too late.
@@ -10,9 +10,6 @@ FROM (
     WHERE stream <> 'node' AND id > (SELECT COALESCE(MAX(audit_head), 0) FROM clock_repairs)
     UNION ALL
     SELECT MAX(repaired_at) AS at FROM clock_repairs
-    UNION ALL
-    -- A lookup per session id. A join could scan every session on record.
-    SELECT MAX((SELECT s.last_heartbeat_at FROM sessions AS s WHERE s.id = l.session_id)) AS at FROM live_sessions AS l
     UNION ALL
     SELECT MAX(COALESCE(locked_at, last_run_at)) AS at FROM jobs
     UNION ALL
