@@ -130,6 +130,8 @@ impl Deployment {
 
     /// Commits sessions until the deployment has `sessions` of them. Every seat of each license is taken.
     async fn fill(&mut self, sessions: u32) -> Result<(), Error> {
+        // Logging pauses during the fill, whose log would be gigabytes.
+        self.postgres.set("log_statement", "none");
         let wanted = sessions as usize;
         let licenses = wanted.saturating_sub(self.sessions.len()).div_ceil(SEATS as usize);
         let node = &self.nodes[0];
@@ -141,7 +143,6 @@ impl Deployment {
             self.sessions.extend(records.take_seats(license?, SEATS).await?);
         }
         records.finish().await?;
-        // Logging starts after the fill, whose log would be gigabytes.
         self.postgres.set("log_statement", "all");
         Ok(())
     }

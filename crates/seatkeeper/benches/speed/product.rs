@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use futures_util::StreamExt;
+use reqwest::StatusCode;
 use seatkeeper_load::Target;
 use serde::Deserialize;
 use serde_json::json;
@@ -50,6 +51,12 @@ const LEDGER: &str = "ledger.db";
 /// Time without a new audit record after which the ledger counts as caught up: longer than a large commit
 /// takes on a busy machine.
 const LEDGER_AT_REST: Duration = Duration::from_secs(1);
+
+/// Time limit for the creation of a license, retries included.
+const LICENSE_MAX: Duration = Duration::from_secs(30);
+
+/// Pause before a license is created again after a 503.
+const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Pause between two polls of the ledger.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
@@ -162,11 +169,20 @@ impl Product {
         Ok(self.new_license(seats).await?.license_id)
     }
 
+    /// Creates a license. A 503 is retried, because a commit may exceed its time limit while a benchmark fills the ledger.
     async fn new_license(&self, seats: u32) -> Result<License, Error> {
         let url = format!("{}/api/v1/admin/licenses", self.address);
         let ask = json!({ "max_seats": seats, "ttl_seconds": TTL_SECONDS });
-        let request = self.client.post(url).bearer_auth(&self.token).json(&ask);
-        Ok(request.send().await?.error_for_status()?.json().await?)
+        let began = Instant::now();
+        loop {
+            let answer = self.client.post(&url).bearer_auth(&self.token).json(&ask).send().await?;
+            if answer.status() == StatusCode::SERVICE_UNAVAILABLE && began.elapsed() < LICENSE_MAX {
+                eprintln!("a license was refused, trying again: {}", answer.text().await?);
+                tokio::time::sleep(RETRY_INTERVAL).await;
+                continue;
+            }
+            return Ok(answer.error_for_status()?.json().await?);
+        }
     }
 
     /// Creates `count` subscribers, and returns a load target for each.
