@@ -160,6 +160,7 @@ impl Engine {
         beat
     }
 
+    /// The futures of rare outcomes are boxed, because every heartbeat would otherwise move their several kilobytes.
     async fn beat<Q: SearchQuota>(
         &self,
         (kind, id): (PoolKind, SessionId),
@@ -169,7 +170,7 @@ impl Engine {
     ) -> Result<HeartbeatOutcome, Q::Error> {
         let epoch = self.lease.epoch(id.bucket());
         let Some(backend) = self.registries.serving(kind, self.lease.mode(id.bucket())) else {
-            return self.beat_on_record(id, who, quota).await;
+            return Box::pin(self.beat_on_record(id, who, quota)).await;
         };
         let remembered = backend.registry.heartbeat_remembered(id, who, origin).await.map_err(Error::from)?;
         let heartbeat = match remembered {
@@ -186,17 +187,17 @@ impl Engine {
                 Ok(HeartbeatOutcome::Renewed(liveness))
             }
             Heartbeat::Over { last_heartbeat, receipt } => {
-                self.durable(backend, receipt).await?;
+                Box::pin(self.durable(backend, receipt)).await?;
                 Ok(HeartbeatOutcome::Ended(EndedSession::expired(last_heartbeat)))
             }
-            Heartbeat::Missing if backend.is_partial() => self.beat_on_record(id, who, quota).await,
+            Heartbeat::Missing if backend.is_partial() => Box::pin(self.beat_on_record(id, who, quota)).await,
             Heartbeat::NeverWas => {
                 quota.charge();
                 Ok(HeartbeatOutcome::Missing)
             }
             Heartbeat::Missing => {
                 quota.check()?;
-                let past = self.past(id, who).await?;
+                let past = Box::pin(self.past(id, who)).await?;
                 if past.is_none() {
                     quota.charge();
                 }

@@ -1,6 +1,8 @@
 //! Logs and traces of the process. Logs go to stderr: text on a terminal, JSON otherwise, unless the settings
 //! choose a format. Traces go to a collector, if configured.
 
+mod span_fields;
+
 use std::io::{self, IsTerminal};
 
 use seatkeeper_server::{LogFormat, LogSettings, Settings};
@@ -10,6 +12,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{EnvFilter, Layer as _, Registry};
 
 use crate::traces::{self, Traces};
+use span_fields::SpanFields;
 
 /// The reason why logging cannot be started with these settings.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +46,8 @@ fn lines(settings: &LogSettings) -> Result<Layer, Error> {
         lines.with_filter(filter).boxed()
     } else {
         // A line belongs to at most one request, so a list of spans would repeat the fields.
-        lines.json().flatten_event(true).with_span_list(false).with_filter(filter).boxed()
+        let lines = lines.json().flatten_event(true).with_span_list(false);
+        lines.fmt_fields(SpanFields).with_filter(filter).boxed()
     })
 }
 

@@ -160,9 +160,9 @@ impl Limits {
 
     /// Returns the caller's quota of heartbeats with ids of no session: as many as acquires, and each node counts for
     /// itself.
-    pub(crate) fn unknown_sessions<'a>(&'a self, kind: PoolKind, who: &Caller) -> UnknownSessions<'a> {
+    pub(crate) fn unknown_sessions<'a>(&'a self, kind: PoolKind, who: &'a Caller) -> UnknownSessions<'a> {
         let rate = self.rates.of_caller(kind, who).acquires;
-        UnknownSessions { local: &self.local, key: Key::of_unknown_sessions(kind, who), rate }
+        UnknownSessions { local: &self.local, kind, who, rate }
     }
 
     async fn count(&self, key: Key, rate: Rate, note: &StandingNote) -> Result<(), Error> {

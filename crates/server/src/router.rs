@@ -28,10 +28,10 @@ use request_limit::RequestLimit;
 
 fn routes() -> OpenApiRouter<App> {
     let mut routes = OpenApiRouter::with_openapi(description::without_routes())
-        .nest("/api/v1/licenses", licenses::routes())
-        .nest("/api/v1/devices", devices::routes())
-        .nest("/api/v1/capacities", capacities::routes())
-        .nest("/api/v1/admin", admin::routes())
+        .merge(licenses::routes())
+        .merge(devices::routes())
+        .merge(capacities::routes())
+        .merge(admin::routes())
         .merge(operations::routes());
     description::name_problems(routes.get_openapi_mut());
     routes

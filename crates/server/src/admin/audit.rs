@@ -55,7 +55,7 @@ enum Format {
 
 /// `GET /audit`: lists the records that match every filter, the newest first.
 #[utoipa::path(
-    get, path = "/audit", tag = "admin", operation_id = "list_audit", security(("bearer" = [])),
+    get, path = "/api/v1/admin/audit", tag = "admin", operation_id = "list_audit", security(("bearer" = [])),
     params(AuditQuery),
     responses(
         Problems, AdminProblems, ParameterProblems,

@@ -17,7 +17,7 @@ use crate::problem::Problem;
 /// `released`, `revoked`, `expired`. The stream closes after the end of the session, and when the token expires. A client
 /// that reconnects with the last `Last-Event-ID` misses nothing.
 #[utoipa::path(
-    get, path = "/sessions/{session_id}/events", tag = "capacities", operation_id = "capacity_events",
+    get, path = "/api/v1/capacities/sessions/{session_id}/events", tag = "capacities", operation_id = "capacity_events",
     security(("bearer" = [])),
     params(
         ("session_id" = Uuid, Path),

@@ -29,7 +29,7 @@ pub(super) struct ListQuery {
 /// `GET /sessions`: finds the live session of a user on a capacity, as a list of at most one. A caller
 /// without the admin scope finds only a session that the caller acquired.
 #[utoipa::path(
-    get, path = "/sessions", tag = "capacities", operation_id = "find_capacity_session",
+    get, path = "/api/v1/capacities/sessions", tag = "capacities", operation_id = "find_capacity_session",
     security(("bearer" = [])), params(ListQuery),
     responses(
         Problems, ParameterProblems,

@@ -72,7 +72,7 @@ enum PutStatus {
 /// `PUT /sessions`: takes a capacity for a user, in a tier. The request is idempotent. A request for a higher
 /// tier ends the current session and starts a new session in the same instant.
 #[utoipa::path(
-    put, path = "/sessions", tag = "capacities", operation_id = "put_capacity_session",
+    put, path = "/api/v1/capacities/sessions", tag = "capacities", operation_id = "put_capacity_session",
     request_body = PutSession, security(("bearer" = [])),
     responses(
         Problems, BodyProblems,

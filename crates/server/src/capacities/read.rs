@@ -11,7 +11,7 @@ use crate::problem::Problem;
 
 /// `GET /sessions/{session_id}`: returns a session, live or ended.
 #[utoipa::path(
-    get, path = "/sessions/{session_id}", tag = "capacities", operation_id = "read_capacity_session",
+    get, path = "/api/v1/capacities/sessions/{session_id}", tag = "capacities", operation_id = "read_capacity_session",
     security(("bearer" = [])), params(("session_id" = Uuid, Path)),
     responses(
         Problems, ParameterProblems,

@@ -12,7 +12,7 @@ use crate::problem::Problem;
 
 /// `DELETE /sessions/{session_id}`: ends a session and its billing.
 #[utoipa::path(
-    delete, path = "/sessions/{session_id}", tag = "capacities", operation_id = "release_capacity_session",
+    delete, path = "/api/v1/capacities/sessions/{session_id}", tag = "capacities", operation_id = "release_capacity_session",
     security(("bearer" = [])), params(("session_id" = Uuid, Path)),
     responses(
         Problems, ParameterProblems,

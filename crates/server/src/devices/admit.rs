@@ -103,7 +103,7 @@ const CLAIMS_MAX: usize = 2;
 /// `POST /sessions`: takes a screen for a device. On a plan that evicts, the subscriber's stalest device
 /// makes room.
 #[utoipa::path(
-    post, path = "/sessions", tag = "devices", operation_id = "admit_device", request_body = Admit,
+    post, path = "/api/v1/devices/sessions", tag = "devices", operation_id = "admit_device", request_body = Admit,
     security(("bearer" = [])),
     responses(
         Problems, BodyProblems,
@@ -121,7 +121,8 @@ pub(super) async fn admit(
     body: Unread,
 ) -> Result<Response, Error> {
     // The body is read once the rate limit lets the request pass, so that a throttled request costs little.
-    let admitted = take_screen(&app, &who, &meta, &headers, body);
+    // The box keeps the future of the handler small, which is moved several times.
+    let admitted = Box::pin(take_screen(&app, &who, &meta, &headers, body));
     app.limits.acquire(PoolKind::Subscriber, &who, &meta.standing, admitted).await
 }
 

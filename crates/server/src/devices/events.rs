@@ -21,7 +21,7 @@ use crate::problem::Problem;
 /// session, and when the token expires. A client that reconnects with the last `Last-Event-ID` misses
 /// nothing.
 #[utoipa::path(
-    get, path = "/sessions/{session_id}/events", tag = "devices", operation_id = "device_events",
+    get, path = "/api/v1/devices/sessions/{session_id}/events", tag = "devices", operation_id = "device_events",
     security(("bearer" = [])),
     params(
         ("session_id" = Uuid, Path),

@@ -32,7 +32,7 @@ pub(super) struct HeartbeatAsk {
 
 /// `POST /sessions/heartbeat`: keeps a screen.
 #[utoipa::path(
-    post, path = "/sessions/heartbeat", tag = "devices", operation_id = "heartbeat_device",
+    post, path = "/api/v1/devices/sessions/heartbeat", tag = "devices", operation_id = "heartbeat_device",
     request_body = HeartbeatAsk, security(("bearer" = [])),
     responses(
         Problems, BodyProblems,

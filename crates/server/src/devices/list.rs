@@ -21,7 +21,7 @@ pub(super) struct ListQuery {
 
 /// `GET /sessions`: lists the caller's live sessions, the most recent heartbeat first.
 #[utoipa::path(
-    get, path = "/sessions", tag = "devices", operation_id = "list_devices", security(("bearer" = [])),
+    get, path = "/api/v1/devices/sessions", tag = "devices", operation_id = "list_devices", security(("bearer" = [])),
     params(ListQuery),
     responses(
         Problems, ParameterProblems,

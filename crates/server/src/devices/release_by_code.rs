@@ -13,7 +13,7 @@ use crate::release_by_code::{ReleaseByCode, release_by_code};
 /// `POST /sessions/release`: gives a screen back without a token, by the `release_code` of the session. For pages that
 /// close: `navigator.sendBeacon` sends the body as `text/plain`, without a preflight.
 #[utoipa::path(
-    post, path = "/sessions/release", tag = "devices", operation_id = "release_device_by_code",
+    post, path = "/api/v1/devices/sessions/release", tag = "devices", operation_id = "release_device_by_code",
     request_body(content((ReleaseByCode = "application/json"), (ReleaseByCode = "text/plain"))),
     responses(
         BodyProblems,

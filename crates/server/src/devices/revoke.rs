@@ -11,7 +11,7 @@ use crate::problem::Problem;
 
 /// `DELETE /sessions/{session_id}`: ends a session. Heartbeats of the session are answered with `revoked`.
 #[utoipa::path(
-    delete, path = "/sessions/{session_id}", tag = "devices", operation_id = "revoke_device",
+    delete, path = "/api/v1/devices/sessions/{session_id}", tag = "devices", operation_id = "revoke_device",
     security(("bearer" = [])), params(("session_id" = Uuid, Path)),
     responses(
         Problems, ParameterProblems,

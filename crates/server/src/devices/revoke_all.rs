@@ -23,7 +23,7 @@ pub(super) struct RevokeQuery {
 
 /// `DELETE /sessions`: ends every session of the caller, except the session named by `except`.
 #[utoipa::path(
-    delete, path = "/sessions", tag = "devices", operation_id = "revoke_devices",
+    delete, path = "/api/v1/devices/sessions", tag = "devices", operation_id = "revoke_devices",
     security(("bearer" = [])), params(RevokeQuery),
     responses(
         Problems, ParameterProblems,

@@ -93,7 +93,7 @@ enum AcquiredStatus {
 
 /// `POST /acquire`: takes a seat of a license, or resumes the holder's session.
 #[utoipa::path(
-    post, path = "/acquire", tag = "licenses", request_body = Acquire, security(("bearer" = [])),
+    post, path = "/api/v1/licenses/acquire", tag = "licenses", request_body = Acquire, security(("bearer" = [])),
     responses(
         Problems, BodyProblems,
         (status = 201, body = Acquired, description = "A seat was taken"),
@@ -110,7 +110,9 @@ pub(super) async fn acquire(
     body: Unread,
 ) -> Result<Response, Error> {
     // The body is read once the rate limit lets the request pass, so that a throttled request costs little.
-    app.limits.acquire(PoolKind::License, &who, &meta.standing, take_seat(&app, &who, &meta, body)).await
+    // The box keeps the future of the handler small, which is moved several times.
+    let acquire = Box::pin(take_seat(&app, &who, &meta, body));
+    app.limits.acquire(PoolKind::License, &who, &meta.standing, acquire).await
 }
 
 async fn take_seat(app: &App, who: &Caller, meta: &Meta, body: Unread) -> Result<Response, Error> {

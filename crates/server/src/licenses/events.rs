@@ -18,7 +18,7 @@ use crate::times::text_of;
 /// meanwhile. The stream closes after the end of the session, and when the token expires. A client that reconnects with
 /// the last `Last-Event-ID` misses nothing.
 #[utoipa::path(
-    get, path = "/sessions/{session_id}/events", tag = "licenses", operation_id = "license_events",
+    get, path = "/api/v1/licenses/sessions/{session_id}/events", tag = "licenses", operation_id = "license_events",
     security(("bearer" = [])),
     params(
         ("session_id" = Uuid, Path),

@@ -43,7 +43,7 @@ pub(super) struct Renewed {
 
 /// `PATCH /sessions/{session_id}/heartbeat`: keeps a seat.
 #[utoipa::path(
-    patch, path = "/sessions/{session_id}/heartbeat", tag = "licenses", security(("bearer" = [])),
+    patch, path = "/api/v1/licenses/sessions/{session_id}/heartbeat", tag = "licenses", security(("bearer" = [])),
     params(("session_id" = Uuid, Path)), request_body = Option<HeartbeatBody>,
     responses(
         Problems, BodyProblems,
@@ -77,7 +77,7 @@ pub(super) async fn heartbeat(
 
 /// `PUT /sessions/{session_id}/heartbeat`: keeps a seat, for clients that cannot send `PATCH`.
 #[utoipa::path(
-    put, path = "/sessions/{session_id}/heartbeat", tag = "licenses", security(("bearer" = [])),
+    put, path = "/api/v1/licenses/sessions/{session_id}/heartbeat", tag = "licenses", security(("bearer" = [])),
     params(("session_id" = Uuid, Path)), request_body = Option<HeartbeatBody>,
     responses(
         Problems, BodyProblems,

@@ -26,7 +26,7 @@ pub(super) struct ListQuery {
 /// `GET /{license_id}/sessions`: the live sessions of a license. An admin sees all sessions, a user the
 /// user's own.
 #[utoipa::path(
-    get, path = "/{license_id}/sessions", tag = "licenses", security(("bearer" = [])),
+    get, path = "/api/v1/licenses/{license_id}/sessions", tag = "licenses", security(("bearer" = [])),
     params(("license_id" = Uuid, Path), ListQuery),
     responses(
         Problems, ParameterProblems,

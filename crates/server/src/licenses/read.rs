@@ -12,7 +12,7 @@ use crate::session_answer::SessionAnswer;
 
 /// `GET /sessions/{session_id}`: a session, live or ended.
 #[utoipa::path(
-    get, path = "/sessions/{session_id}", tag = "licenses", security(("bearer" = [])),
+    get, path = "/api/v1/licenses/sessions/{session_id}", tag = "licenses", security(("bearer" = [])),
     params(("session_id" = Uuid, Path)),
     responses(
         Problems, ParameterProblems,

@@ -11,7 +11,7 @@ use crate::problem::Problem;
 
 /// `DELETE /sessions/{session_id}`: gives a seat back. A client can treat a 404 as success.
 #[utoipa::path(
-    delete, path = "/sessions/{session_id}", tag = "licenses", security(("bearer" = [])),
+    delete, path = "/api/v1/licenses/sessions/{session_id}", tag = "licenses", security(("bearer" = [])),
     params(("session_id" = Uuid, Path)),
     responses(
         Problems, ParameterProblems,

@@ -48,7 +48,7 @@ pub(super) struct LicenseToken {
 
 /// `POST /token`: get a token that is good for seats of one license on one machine.
 #[utoipa::path(
-    post, path = "/token", tag = "licenses", operation_id = "license_token", request_body = LicenseTokenRequest,
+    post, path = "/api/v1/licenses/token", tag = "licenses", operation_id = "license_token", request_body = LicenseTokenRequest,
     responses(
         BodyProblems,
         (status = 200, body = LicenseToken, description = "The key is good for a token"),

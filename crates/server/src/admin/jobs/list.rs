@@ -53,7 +53,7 @@ pub(crate) struct JobsAnswer {
 
 /// `GET /jobs`: lists the state of every job by name, including jobs without work.
 #[utoipa::path(
-    get, path = "/jobs", tag = "admin", operation_id = "list_jobs", security(("bearer" = [])),
+    get, path = "/api/v1/admin/jobs", tag = "admin", operation_id = "list_jobs", security(("bearer" = [])),
     responses(
         Problems, AdminProblems,
         (status = 200, body = JobsAnswer)

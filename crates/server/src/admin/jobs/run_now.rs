@@ -19,7 +19,7 @@ pub(crate) struct DueAnswer {
 
 /// `POST /jobs/{job}/run`: makes a job due at once. A run in progress is followed by another run.
 #[utoipa::path(
-    post, path = "/jobs/{job}/run", tag = "admin", operation_id = "run_job", security(("bearer" = [])),
+    post, path = "/api/v1/admin/jobs/{job}/run", tag = "admin", operation_id = "run_job", security(("bearer" = [])),
     params(("job" = String, Path)),
     responses(
         Problems, AdminProblems, ParameterProblems,

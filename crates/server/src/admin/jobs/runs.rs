@@ -41,7 +41,7 @@ pub(crate) struct RunAnswer {
 
 /// `GET /jobs/{job}/runs`: lists the runs of a job, the newest first.
 #[utoipa::path(
-    get, path = "/jobs/{job}/runs", tag = "admin", operation_id = "list_job_runs",
+    get, path = "/api/v1/admin/jobs/{job}/runs", tag = "admin", operation_id = "list_job_runs",
     security(("bearer" = [])), params(("job" = String, Path), RunsQuery),
     responses(
         Problems, AdminProblems, ParameterProblems,

@@ -69,7 +69,7 @@ pub(crate) struct Create {
 
 /// `POST /licenses`: creates a license.
 #[utoipa::path(
-    post, path = "/licenses", tag = "admin", operation_id = "create_license", security(("bearer" = [])),
+    post, path = "/api/v1/admin/licenses", tag = "admin", operation_id = "create_license", security(("bearer" = [])),
     request_body = Create,
     params(("Idempotency-Key" = Option<String>, Header, description = "Repeats of one request under one key make one license")),
     responses(

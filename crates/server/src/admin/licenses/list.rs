@@ -24,7 +24,7 @@ pub(crate) struct ListQuery {
 
 /// `GET /licenses`: lists the tenant's licenses, the oldest first.
 #[utoipa::path(
-    get, path = "/licenses", tag = "admin", operation_id = "list_licenses", security(("bearer" = [])),
+    get, path = "/api/v1/admin/licenses", tag = "admin", operation_id = "list_licenses", security(("bearer" = [])),
     params(ListQuery),
     responses(
         Problems, AdminProblems, ParameterProblems,

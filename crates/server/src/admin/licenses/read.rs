@@ -11,7 +11,7 @@ use crate::problem::Problem;
 
 /// `GET /licenses/{license_id}`: returns a license.
 #[utoipa::path(
-    get, path = "/licenses/{license_id}", tag = "admin", operation_id = "read_license",
+    get, path = "/api/v1/admin/licenses/{license_id}", tag = "admin", operation_id = "read_license",
     security(("bearer" = [])), params(("license_id" = Uuid, Path)),
     responses(
         Problems, AdminProblems, ParameterProblems,

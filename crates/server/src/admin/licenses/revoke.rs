@@ -14,7 +14,7 @@ use crate::problem::Problem;
 /// `DELETE /licenses/{license_id}`: revokes a license for good. The sessions of the license end at once; its
 /// record stays.
 #[utoipa::path(
-    delete, path = "/licenses/{license_id}", tag = "admin", operation_id = "revoke_license",
+    delete, path = "/api/v1/admin/licenses/{license_id}", tag = "admin", operation_id = "revoke_license",
     security(("bearer" = [])), params(("license_id" = Uuid, Path)),
     responses(
         Problems, AdminProblems, ParameterProblems,

@@ -76,7 +76,7 @@ pub(crate) struct Update {
 
 /// `PATCH /licenses/{license_id}`: changes a license. The change binds the live sessions at once.
 #[utoipa::path(
-    patch, path = "/licenses/{license_id}", tag = "admin", operation_id = "update_license",
+    patch, path = "/api/v1/admin/licenses/{license_id}", tag = "admin", operation_id = "update_license",
     security(("bearer" = [])), request_body = Update,
     params(
         ("license_id" = Uuid, Path),

@@ -47,7 +47,7 @@ pub(crate) struct CreatePlan {
 
 /// `POST /plans`: creates a plan.
 #[utoipa::path(
-    post, path = "/plans", tag = "admin", operation_id = "create_plan", security(("bearer" = [])),
+    post, path = "/api/v1/admin/plans", tag = "admin", operation_id = "create_plan", security(("bearer" = [])),
     request_body = CreatePlan,
     params(("Idempotency-Key" = Option<String>, Header, description = "Repeats of one request under one key make one plan")),
     responses(

@@ -24,7 +24,7 @@ pub(crate) struct PlansQuery {
 
 /// `GET /plans`: lists the tenant's plans by name. `basic`, `standard` and `premium` always exist.
 #[utoipa::path(
-    get, path = "/plans", tag = "admin", operation_id = "list_plans", security(("bearer" = [])),
+    get, path = "/api/v1/admin/plans", tag = "admin", operation_id = "list_plans", security(("bearer" = [])),
     params(PlansQuery),
     responses(
         Problems, AdminProblems, ParameterProblems,

@@ -11,7 +11,7 @@ use crate::problem::Problem;
 
 /// `GET /plans/{plan}`: returns a plan.
 #[utoipa::path(
-    get, path = "/plans/{plan}", tag = "admin", operation_id = "read_plan",
+    get, path = "/api/v1/admin/plans/{plan}", tag = "admin", operation_id = "read_plan",
     security(("bearer" = [])), params(("plan" = String, Path, description = "The plan's name")),
     responses(
         Problems, AdminProblems, ParameterProblems,

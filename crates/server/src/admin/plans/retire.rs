@@ -15,7 +15,7 @@ use crate::problem::Problem;
 /// `DELETE /plans/{plan}`: retires a plan. A retired plan takes no new subscription; existing subscriptions
 /// keep the plan.
 #[utoipa::path(
-    delete, path = "/plans/{plan}", tag = "admin", operation_id = "retire_plan",
+    delete, path = "/api/v1/admin/plans/{plan}", tag = "admin", operation_id = "retire_plan",
     security(("bearer" = [])), params(("plan" = String, Path, description = "The plan's name")),
     responses(
         Problems, AdminProblems, ParameterProblems,

@@ -49,7 +49,7 @@ pub(crate) struct UpdatePlan {
 
 /// `PATCH /plans/{plan}`: changes a plan. The change applies from each subscriber's next admission on.
 #[utoipa::path(
-    patch, path = "/plans/{plan}", tag = "admin", operation_id = "update_plan",
+    patch, path = "/api/v1/admin/plans/{plan}", tag = "admin", operation_id = "update_plan",
     security(("bearer" = [])), request_body = UpdatePlan,
     params(
         ("plan" = String, Path, description = "The plan's name"),

@@ -11,7 +11,7 @@ use crate::session_answer::SessionAnswer;
 
 /// `GET /sessions/{session_id}`: returns a session of any kind, live or ended, in the form of the search.
 #[utoipa::path(
-    get, path = "/sessions/{session_id}", tag = "admin", operation_id = "read_session",
+    get, path = "/api/v1/admin/sessions/{session_id}", tag = "admin", operation_id = "read_session",
     security(("bearer" = [])), params(("session_id" = Uuid, Path)),
     responses(
         Problems, AdminProblems, ParameterProblems,

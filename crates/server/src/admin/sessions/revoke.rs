@@ -12,7 +12,7 @@ use crate::settings::Durability;
 
 /// `DELETE /sessions/{session_id}`: ends a session. Heartbeats of the session are answered with `revoked`.
 #[utoipa::path(
-    delete, path = "/sessions/{session_id}", tag = "admin", operation_id = "revoke_session",
+    delete, path = "/api/v1/admin/sessions/{session_id}", tag = "admin", operation_id = "revoke_session",
     security(("bearer" = [])), params(("session_id" = Uuid, Path)),
     responses(
         Problems, AdminProblems, ParameterProblems,

@@ -31,7 +31,7 @@ pub(crate) struct EndedAnswer {
 
 /// `DELETE /sessions`: ends every session of a pool.
 #[utoipa::path(
-    delete, path = "/sessions", tag = "admin", operation_id = "revoke_sessions", security(("bearer" = [])),
+    delete, path = "/api/v1/admin/sessions", tag = "admin", operation_id = "revoke_sessions", security(("bearer" = [])),
     params(PoolQuery),
     responses(
         Problems, AdminProblems, ParameterProblems,

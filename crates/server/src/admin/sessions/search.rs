@@ -55,7 +55,7 @@ pub(crate) struct SearchQuery {
 
 /// `GET /sessions`: lists the sessions that match every filter, the newest first.
 #[utoipa::path(
-    get, path = "/sessions", tag = "admin", operation_id = "search_sessions", security(("bearer" = [])),
+    get, path = "/api/v1/admin/sessions", tag = "admin", operation_id = "search_sessions", security(("bearer" = [])),
     params(SearchQuery),
     responses(
         Problems, AdminProblems, ParameterProblems,

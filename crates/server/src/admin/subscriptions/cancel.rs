@@ -14,7 +14,7 @@ use crate::problem::Problem;
 /// `DELETE /subscriptions/{subscription_id}`: cancels a subscription for good. No session ends at once; the
 /// user's next admission applies the limit of a user without a subscription.
 #[utoipa::path(
-    delete, path = "/subscriptions/{subscription_id}", tag = "admin", operation_id = "cancel_subscription",
+    delete, path = "/api/v1/admin/subscriptions/{subscription_id}", tag = "admin", operation_id = "cancel_subscription",
     security(("bearer" = [])), params(("subscription_id" = Uuid, Path)),
     responses(
         Problems, AdminProblems, ParameterProblems,

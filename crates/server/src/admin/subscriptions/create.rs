@@ -41,7 +41,7 @@ pub(crate) struct CreateSubscription {
 
 /// `POST /subscriptions`: creates a subscription. A user has at most one active subscription.
 #[utoipa::path(
-    post, path = "/subscriptions", tag = "admin", operation_id = "create_subscription",
+    post, path = "/api/v1/admin/subscriptions", tag = "admin", operation_id = "create_subscription",
     security(("bearer" = [])), request_body = CreateSubscription,
     params(("Idempotency-Key" = Option<String>, Header, description = "Repeats of one request under one key make one subscription")),
     responses(

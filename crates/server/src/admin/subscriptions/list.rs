@@ -31,7 +31,7 @@ pub(crate) struct SubscriptionsQuery {
 
 /// `GET /subscriptions`: lists the tenant's subscriptions that match every filter, the oldest first.
 #[utoipa::path(
-    get, path = "/subscriptions", tag = "admin", operation_id = "list_subscriptions",
+    get, path = "/api/v1/admin/subscriptions", tag = "admin", operation_id = "list_subscriptions",
     security(("bearer" = [])), params(SubscriptionsQuery),
     responses(
         Problems, AdminProblems, ParameterProblems,

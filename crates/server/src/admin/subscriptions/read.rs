@@ -11,7 +11,7 @@ use crate::problem::Problem;
 
 /// `GET /subscriptions/{subscription_id}`: returns a subscription.
 #[utoipa::path(
-    get, path = "/subscriptions/{subscription_id}", tag = "admin", operation_id = "read_subscription",
+    get, path = "/api/v1/admin/subscriptions/{subscription_id}", tag = "admin", operation_id = "read_subscription",
     security(("bearer" = [])), params(("subscription_id" = Uuid, Path)),
     responses(
         Problems, AdminProblems, ParameterProblems,

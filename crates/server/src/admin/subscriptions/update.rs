@@ -38,7 +38,7 @@ pub(crate) struct UpdateSubscription {
 /// `PATCH /subscriptions/{subscription_id}`: changes a subscription. The change applies from the user's next
 /// admission on, and ends no session at once.
 #[utoipa::path(
-    patch, path = "/subscriptions/{subscription_id}", tag = "admin", operation_id = "update_subscription",
+    patch, path = "/api/v1/admin/subscriptions/{subscription_id}", tag = "admin", operation_id = "update_subscription",
     security(("bearer" = [])), request_body = UpdateSubscription,
     params(
         ("subscription_id" = Uuid, Path),

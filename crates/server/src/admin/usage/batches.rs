@@ -23,7 +23,7 @@ pub(crate) struct BatchesQuery {
 
 /// `GET /usage/batches`: lists the batches of the tenant's records, from the newest window to the oldest.
 #[utoipa::path(
-    get, path = "/usage/batches", tag = "admin", operation_id = "list_usage_batches",
+    get, path = "/api/v1/admin/usage/batches", tag = "admin", operation_id = "list_usage_batches",
     security(("bearer" = [])), params(BatchesQuery),
     responses(
         Problems, AdminProblems, ParameterProblems,

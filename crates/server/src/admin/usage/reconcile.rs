@@ -24,7 +24,7 @@ pub(crate) struct SpanQuery {
 
 /// `GET /usage/reconciliation`: compares the tenant's held, recorded and delivered usage.
 #[utoipa::path(
-    get, path = "/usage/reconciliation", tag = "admin", operation_id = "reconcile_usage",
+    get, path = "/api/v1/admin/usage/reconciliation", tag = "admin", operation_id = "reconcile_usage",
     security(("bearer" = [])), params(SpanQuery),
     responses(
         Problems, AdminProblems, ParameterProblems,

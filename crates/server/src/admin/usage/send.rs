@@ -12,7 +12,7 @@ use crate::problem::Problem;
 
 /// `POST /usage/batches/{batch_id}/send`: sends a dead batch again, under the same ids.
 #[utoipa::path(
-    post, path = "/usage/batches/{batch_id}/send", tag = "admin", operation_id = "send_usage_batch",
+    post, path = "/api/v1/admin/usage/batches/{batch_id}/send", tag = "admin", operation_id = "send_usage_batch",
     security(("bearer" = [])), params(("batch_id" = Uuid, Path)),
     responses(
         Problems, AdminProblems, ParameterProblems,

@@ -27,7 +27,7 @@ pub(crate) struct WindowsQuery {
 
 /// `GET /usage`: lists the windows with metered sessions of the tenant, the newest first.
 #[utoipa::path(
-    get, path = "/usage", tag = "admin", operation_id = "list_usage", security(("bearer" = [])),
+    get, path = "/api/v1/admin/usage", tag = "admin", operation_id = "list_usage", security(("bearer" = [])),
     params(WindowsQuery),
     responses(
         Problems, AdminProblems, ParameterProblems,

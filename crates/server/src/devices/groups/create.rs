@@ -61,7 +61,7 @@ pub(super) struct CreatedGroup {
 /// `POST /groups`: turns the session of a device into a screen for several devices of the user. The same request again
 /// returns the same group with a new join code.
 #[utoipa::path(
-    post, path = "/groups", tag = "devices", operation_id = "create_group", request_body = CreateGroup,
+    post, path = "/api/v1/devices/groups", tag = "devices", operation_id = "create_group", request_body = CreateGroup,
     security(("bearer" = [])),
     responses(
         Problems, BodyProblems,

@@ -36,7 +36,7 @@ pub(super) struct MemberAlive {
 /// `POST /groups/heartbeat`: keeps a member and the group's screen. After the end of the screen every member ends with the
 /// reason of the screen.
 #[utoipa::path(
-    post, path = "/groups/heartbeat", tag = "devices", operation_id = "heartbeat_group_member",
+    post, path = "/api/v1/devices/groups/heartbeat", tag = "devices", operation_id = "heartbeat_group_member",
     request_body = MemberHeartbeat, security(("bearer" = [])),
     responses(
         Problems, BodyProblems,

@@ -42,7 +42,7 @@ pub(super) struct JoinGroup {
 
 /// `POST /groups/join`: makes a device of the same user a member of a group. A member that joins again keeps its session.
 #[utoipa::path(
-    post, path = "/groups/join", tag = "devices", operation_id = "join_group", request_body = JoinGroup,
+    post, path = "/api/v1/devices/groups/join", tag = "devices", operation_id = "join_group", request_body = JoinGroup,
     security(("bearer" = [])),
     responses(
         Problems, BodyProblems,

@@ -27,7 +27,7 @@ pub(super) struct LeaveGroup {
 
 /// `POST /groups/leave`: ends a membership, from any device of the user. The last member gives the screen back.
 #[utoipa::path(
-    post, path = "/groups/leave", tag = "devices", operation_id = "leave_group",
+    post, path = "/api/v1/devices/groups/leave", tag = "devices", operation_id = "leave_group",
     request_body = LeaveGroup, security(("bearer" = [])),
     responses(
         Problems, BodyProblems,

@@ -26,7 +26,7 @@ pub(super) struct Group {
 
 /// `GET /groups/{session_id}`: lists the members of a group. The id of a group is the session of its screen.
 #[utoipa::path(
-    get, path = "/groups/{session_id}", tag = "devices", operation_id = "read_group",
+    get, path = "/api/v1/devices/groups/{session_id}", tag = "devices", operation_id = "read_group",
     security(("bearer" = [])), params(("session_id" = Uuid, Path)),
     responses(
         Problems, ParameterProblems,
