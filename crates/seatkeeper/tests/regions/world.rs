@@ -150,12 +150,13 @@ impl World {
     }
 
     fn client_with(&self, region: usize, user: &str, scopes: &str) -> Client {
-        let request = TokenRequest {
-            tenant: TENANT.to_owned(),
-            user: user.to_owned(),
-            scopes: scopes.to_owned(),
-            ttl: Duration::from_secs(3_600),
-        };
+        self.client_for(region, user, scopes, Duration::from_secs(3_600))
+    }
+
+    /// Returns a client whose token is valid for `ttl`.
+    pub(crate) fn client_for(&self, region: usize, user: &str, scopes: &str, ttl: Duration) -> Client {
+        let request =
+            TokenRequest { tenant: TENANT.to_owned(), user: user.to_owned(), scopes: scopes.to_owned(), ttl };
         Client::new(&self.url(region), mint(&self.settings[region], &request).unwrap())
     }
 
