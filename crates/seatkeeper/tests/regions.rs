@@ -18,6 +18,8 @@ mod cuts;
 mod forwarding;
 #[path = "regions/heartbeats.rs"]
 mod heartbeats;
+#[path = "regions/keys.rs"]
+mod keys;
 #[path = "regions/storm.rs"]
 mod storm;
 #[path = "regions/world.rs"]

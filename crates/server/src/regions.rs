@@ -5,6 +5,7 @@
 
 mod heartbeat_batches;
 mod homes;
+mod keys;
 mod peer_token;
 mod peers;
 
@@ -13,6 +14,7 @@ use std::time::Duration;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, Response};
 use seatkeeper_core::{Region, SessionId, TenantId, UserId};
+use seatkeeper_engine::WorkerSet;
 use seatkeeper_ledger::Ledger;
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +27,7 @@ pub(crate) use heartbeat_batches::{
     Step, TokenDigest, Waiting, body_of, settle, without_abandoned,
 };
 use homes::Homes;
+use keys::RegionKeys;
 use peer_token::PeerTokens;
 pub(crate) use peer_token::{Client, Forwarder, REGION_TOKEN};
 use peers::Peers;
@@ -57,20 +60,24 @@ pub(crate) struct HomeAnswer {
 }
 
 impl Regions {
-    /// Returns the regions of the settings; `None` for a deployment without regions.
+    /// Returns the regions of the settings; `None` for a deployment without regions. Starts the workers that reload the
+    /// keys.
     pub(crate) fn from_settings(
         settings: &RegionSettings,
         leeway: Duration,
         ledger: &Ledger,
+        upkeep: &WorkerSet,
     ) -> Result<Option<Self>, KeyError> {
         if settings.number == 0 {
             return Ok(None);
         }
+        let (keys, files) = RegionKeys::from_settings(settings)?;
+        keys::keep_up(files, upkeep);
         Ok(Some(Self {
             own: Region::new(settings.number),
             homes: Homes::new(settings, ledger.clone()),
             peers: Peers::new(settings)?,
-            tokens: PeerTokens::from_settings(settings, leeway)?,
+            tokens: PeerTokens::new(Region::new(settings.number), keys, leeway),
             heartbeats: HeartbeatBatches::from_settings(settings),
         }))
     }

@@ -229,6 +229,21 @@ impl World {
         self.settings[region].ledger.location().unwrap()
     }
 
+    /// Replaces the private key of a region. Returns the text of the new public key, which is not yet in its file.
+    pub(crate) fn replace_private_key(&self, name: &str) -> String {
+        let public = self.dir.path().join(format!("{name}.pub.pem"));
+        let old = std::fs::read_to_string(&public).unwrap();
+        write_key_pair(self.dir.path(), name);
+        let new = std::fs::read_to_string(&public).unwrap();
+        std::fs::write(&public, old).unwrap();
+        new
+    }
+
+    /// Writes the public keys of a region.
+    pub(crate) fn write_public_keys(&self, name: &str, text: &str) {
+        std::fs::write(self.dir.path().join(format!("{name}.pub.pem")), text).unwrap();
+    }
+
     pub(crate) fn key_file(&self, name: &str) -> PathBuf {
         self.dir.path().join(format!("{name}.pem"))
     }

@@ -23,7 +23,8 @@ pub struct RegionSettings {
     /// The anchors of tenants whose anchor is not `anchor`: a table of tenants and numbers of regions. Equal in
     /// all regions. A tenant gets its line before its first request. Default empty.
     pub anchors: BTreeMap<String, u8>,
-    /// The file with the Ed25519 private key, in PEM, that signs requests to peers. Read at the start.
+    /// The file with the Ed25519 private key, in PEM, that signs requests to peers. Read again every
+    /// 2 s.
     #[schema(value_type = Option<String>)]
     pub key_file: Option<PathBuf>,
     /// Time limit for the beginning of a peer's answer, in milliseconds: 100 to 60,000. Default 5,000.
@@ -33,7 +34,7 @@ pub struct RegionSettings {
     #[schema(value_type = String)]
     pub heartbeats: HeartbeatForwarding,
     /// The other regions, each a table `[[region.peers]]` with `number`, `name`, `url` (`http` or `https`,
-    /// without path) and `public_key_file` (1 to 4 Ed25519 keys in PEM, read at the start). Default none.
+    /// without path) and `public_key_file` (1 to 4 Ed25519 keys in PEM, read again every 2 s). Default none.
     pub peers: Vec<PeerSettings>,
 }
 

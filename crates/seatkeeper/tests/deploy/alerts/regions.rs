@@ -37,7 +37,12 @@ async fn a_peer_that_is_slow_knows_no_batches_and_is_then_gone() {
     let mut prometheus = Prometheus::watching(&url).await;
     let [slow, batches, unavailable] = ALERTS;
 
-    let session = SessionId::mint(RegistryTime::from_millis(1), Bucket::all().next().expect("a bucket"), Region::new(1), 1);
+    let session = SessionId::mint(
+        RegistryTime::from_millis(1),
+        Bucket::all().next().expect("a bucket"),
+        Region::new(1),
+        1,
+    );
     let session = json!(session.as_uuid());
     prometheus.fires(&[slow, batches], async || drop(ann.heartbeat(&session).await)).await;
     stop_peer.cancel();
