@@ -1,7 +1,10 @@
 //! Heartbeats in batches: the home answers each, and no region says on its own that a session is live.
 
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use rand::rngs::StdRng;
+use rand::{RngExt as _, SeedableRng as _};
 use reqwest::Method;
 use seatkeeper_server::HeartbeatForwarding;
 use seatkeeper_testbed::proxy::Network;
@@ -16,7 +19,12 @@ const DEVICE_BEAT: &str = "/api/v1/devices/sessions/heartbeat";
 const BATCHES_PER_SECOND_MAX: f64 = 41.0;
 
 async fn batched() -> World {
-    World::start_with([false; 3], |settings| {
+    batched_with([false; 3]).await
+}
+
+/// Starts regions that batch heartbeats. A region of `shares` has a Redis and a PostgreSQL of its own.
+async fn batched_with(shares: [bool; 3]) -> World {
+    World::start_with(shares, |settings| {
         settings.region.heartbeats = HeartbeatForwarding::Batched;
         settings.auth.leeway_seconds = 0;
     })
@@ -204,10 +212,18 @@ async fn a_rate_limit_counts_batched_heartbeats_at_home() {
     world.close().await;
 }
 
-/// Keeps 100 seats with a TTL of 3 s for three TTLs, over a link with 40 ms.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_healthy_session_ends_and_few_requests_carry_the_heartbeats() {
-    let world = batched().await;
+    keep_seats(batched().await).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_healthy_session_ends_at_a_home_with_redis_and_postgresql() {
+    keep_seats(batched_with([true, false, false]).await).await;
+}
+
+/// Keeps 100 seats with a TTL of 3 s for three TTLs, over a link with 40 ms.
+async fn keep_seats(world: World) {
     let license = json!({ "max_seats": 100, "ttl_seconds": 3 });
     let license = world.admin(EU).post("/api/v1/admin/licenses", license).await.expect(201);
     world.set_all(Network::AnswersLate(Duration::from_millis(40)));
@@ -236,5 +252,66 @@ async fn no_healthy_session_ends_and_few_requests_carry_the_heartbeats() {
     println!("{requests} requests for {beats} heartbeats in {:?}", began.elapsed());
     assert!(requests > 0.0 && requests <= most, "{requests} requests for {beats} heartbeats");
     assert_eq!(renewed(&world, AP).await, f64::from(beats - 100));
+    world.close().await;
+}
+
+/// Heartbeats of a session by another region, until the session is over there.
+async fn beat_until_over(client: Client, session: Value, ended: Arc<Mutex<Option<Instant>>>) -> u32 {
+    let mut live = 0;
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let sent = Instant::now();
+        let answer = client.heartbeat(&session).await;
+        let ended = *ended.lock().unwrap();
+        match answer.status {
+            200 => {
+                assert!(
+                    ended.is_none_or(|ended| sent < ended),
+                    "live, {:?} after the end",
+                    sent - ended.unwrap()
+                );
+                live += 1;
+            }
+            410 => {
+                assert_eq!(answer.body["reason"], "released");
+                return live;
+            }
+            503 => {}
+            other => panic!("{other}: {:#}", answer.body),
+        }
+        assert!(sent < deadline, "the end is never told");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Ends sessions at home while other regions send their heartbeats over a network with faults.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_heartbeat_sent_after_an_end_at_home_is_live() {
+    let world = batched().await;
+    let seed: u64 = rand::random();
+    println!("seed {seed}");
+    let mut dice = StdRng::seed_from_u64(seed);
+    let key = world.license(EU, 40).await;
+    let mut sessions = Vec::new();
+    for machine in 0..40 {
+        let away = world.client([US, AP][machine % 2], "ann");
+        let session = away.acquire(&key, &machine.to_string()).await.expect(201)["session_id"].clone();
+        let ended = Arc::new(Mutex::new(None));
+        let beats = tokio::spawn(beat_until_over(away, session.clone(), Arc::clone(&ended)));
+        sessions.push((session, ended, beats));
+    }
+    let home = world.client(EU, "ann");
+    let networks = [Network::Cut, Network::Silent, Network::SwallowsAnswers(0.5), Network::RequestsWait];
+    let mut live = 0;
+    for (session, ended, beats) in sessions {
+        world.set_all(networks[dice.random_range(0..networks.len())]);
+        tokio::time::sleep(Duration::from_millis(dice.random_range(10..100))).await;
+        home.release(&session).await.expect(204);
+        *ended.lock().unwrap() = Some(Instant::now());
+        tokio::time::sleep(Duration::from_millis(dice.random_range(10..100))).await;
+        world.set_all(Network::Well);
+        live += beats.await.unwrap();
+    }
+    assert!(live > 0 && renewed(&world, AP).await > 0.0, "no heartbeat was live");
     world.close().await;
 }
