@@ -100,7 +100,7 @@ impl RegionMetrics {
         self.batches.get_or_create(&Batches { outcome: outcome.as_str() }).inc();
     }
 
-    /// Counts a heartbeat that its home renewed `lag` after its arrival.
+    /// Counts a batched heartbeat that waited `lag` for the home's answer.
     pub(crate) fn renewed(&self, lag: Duration) {
         self.heartbeat_lag.observe(lag);
     }

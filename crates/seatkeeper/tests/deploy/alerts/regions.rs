@@ -92,7 +92,7 @@ fn settings_of(dir: &TempDir, peer: SocketAddr) -> Settings {
         number: 1,
         name: "eu".to_owned(),
         url: format!("http://{peer}"),
-        // The peer sends no request, so that any key does.
+        // The peer sends no request, and its key is never used.
         public_key_file: path("us.pem"),
     });
     settings
