@@ -103,9 +103,16 @@ async fn a_caller_who_does_not_own_the_session_never_hears_that_it_lives() {
     let batched = renewed(&world, AP).await;
     for _ in 0..2 {
         beat(&world.client(AP, "bob"), &screen).await.expect(404);
-        let nobody = Client::new(&world.url(AP), "no token".to_owned());
-        beat(&nobody, &screen).await.expect(401);
     }
+    let forwarded = r#"region_forwarded_total{outcome="answered"}"#;
+    let before = scraped(&world, AP, forwarded).await;
+    for region in [US, AP] {
+        let nobody = Client::new(&world.url(region), "no token".to_owned());
+        beat(&nobody, &screen).await.expect(401);
+        let end = format!("/api/v1/devices/sessions/{}", screen["session_id"].as_str().unwrap());
+        nobody.delete(&end).await.expect(401);
+    }
+    assert_eq!(scraped(&world, AP, forwarded).await, before, "a caller without a token causes a request");
     assert_eq!(renewed(&world, AP).await, batched);
     // The confirmed caller is batched as before. An admin's heartbeat is checked at home as well.
     beat(&away, &screen).await.expect(204);

@@ -166,15 +166,19 @@ impl Layer<'_> {
                 self.anchor_of_object(&*caller().await?, locator::parameter(&parts.uri, "tenantObjectId"))
                     .await
             }
-            Locator::PathSession => {
-                caller().await?;
-                Ok(self.home_of_session(session_in(parts.uri.path())))
-            }
-            Locator::BodySession => {
-                caller().await?;
-                Ok(self.home_of_session(locator::body_field(&body, "session_id")))
-            }
+            Locator::PathSession => self.verified(session_in(parts.uri.path()), parts).await,
+            Locator::BodySession => self.verified(locator::body_field(&body, "session_id"), parts).await,
         }
+    }
+
+    /// Returns the home of a session. The caller of a session at home elsewhere must have a valid token. For a session at
+    /// home here, the API verifies the token, so that a heartbeat does not pay for two verifications.
+    async fn verified(&self, id: Option<Uuid>, parts: &Parts) -> Result<Option<Region>, Error> {
+        let home = self.home_of_session(id);
+        if home.is_some_and(|home| home != self.regions.own()) {
+            self.app.verifier.caller(bearer_of(&parts.headers)?).await?;
+        }
+        Ok(home)
     }
 
     /// Returns the anchor of the tenant whom a caller without a token names. No record is made of the tenant.
