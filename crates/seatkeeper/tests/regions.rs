@@ -16,6 +16,10 @@ mod agreement;
 mod cuts;
 #[path = "regions/forwarding.rs"]
 mod forwarding;
+#[path = "regions/heartbeats.rs"]
+mod heartbeats;
+#[path = "regions/keys.rs"]
+mod keys;
 #[path = "regions/storm.rs"]
 mod storm;
 #[path = "regions/world.rs"]

@@ -18,7 +18,8 @@ pub(crate) use authorization::bearer_of;
 pub use caller::{Caller, Scopes};
 pub use key::{KEY_FILE_NAME, KeyError};
 pub(crate) use key::{
-    check_key_file, check_secret_file, check_signing_key_file, region_public_keys, region_signing_key,
+    check_key_file, check_secret_file, check_signing_key_file, read_region_key, region_public_keys,
+    region_signing_key,
 };
 pub(crate) use license_tokens::{LICENSE_TOKEN_LIFETIME, machine_user};
 pub use mint::{MintError, TokenRequest, mint};

@@ -22,7 +22,7 @@ use seatkeeper_ledger::Ledger;
 
 use crate::settings::Settings;
 pub(crate) use capacities::capacity_terms;
-pub(crate) use client_policies::{ClientPolicy, PolicyReader};
+pub(crate) use client_policies::PolicyReader;
 pub(crate) use groups::group_terms;
 pub(crate) use invalidation::{EndTeller, EndedAbroad, Listener, NoticeReader, Others};
 pub(crate) use licenses::{Licenses, terms_of};

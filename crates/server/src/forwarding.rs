@@ -1,8 +1,9 @@
 //! Forwarding among regions: `layer` is in front of the APIs, and sends a request of a pool at home elsewhere to the
 //! pool's home. `locator` reads from a request what names its home. `assignments` is the API of an anchor for the other
-//! regions.
+//! regions. `heartbeats` sends plain heartbeats in batches.
 
 mod assignments;
+mod heartbeats;
 mod layer;
 mod locator;
 

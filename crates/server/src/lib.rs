@@ -27,6 +27,7 @@ mod metrics;
 mod operations;
 mod outbound;
 mod problem;
+mod region_heartbeats;
 mod regions;
 mod release_by_code;
 mod release_codes;
@@ -46,10 +47,10 @@ pub use router::openapi;
 pub use seatkeeper_engine::wall_clock;
 pub use settings::{
     Algorithm, AuthSettings, CapacitiesSettings, CommaList, DevicesSettings, DevicesWhenDown, Durability,
-    InvalidOrigin, InvalidSetting, LedgerSettings, LicensesSettings, LimitsSettings, LogFormat, LogSettings,
-    MetricsSettings, Network, Networks, NoNetwork, Origin, Origins, PeerSettings, ProxyHeader,
-    RegionSettings, RegistrySettings, RegistryUrl, Secret, SectionReference, ServerSettings, Settings,
-    SinkFormat, TracingSettings, UsageSettings, WhenDown, WhenRedisDown,
+    HeartbeatForwarding, InvalidOrigin, InvalidSetting, LedgerSettings, LicensesSettings, LimitsSettings,
+    LogFormat, LogSettings, MetricsSettings, Network, Networks, NoNetwork, Origin, Origins, PeerSettings,
+    ProxyHeader, RegionSettings, RegistrySettings, RegistryUrl, Secret, SectionReference, ServerSettings,
+    Settings, SinkFormat, TracingSettings, UsageSettings, WhenDown, WhenRedisDown,
 };
 pub use start::{Running, StartError, start, start_with_clock};
 pub use usage::SinkError;

@@ -14,6 +14,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
+pub(crate) use heartbeat::renewed;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()

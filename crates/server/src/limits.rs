@@ -22,8 +22,7 @@ use key::Key;
 use local::Local;
 use rate::{Rate, Verdict};
 use shared::Shared;
-use standing::Standing;
-pub(crate) use standing::StandingNote;
+pub(crate) use standing::{Standing, StandingNote};
 use unknown_sessions::UnknownSessions;
 
 /// The rate limits of all callers.

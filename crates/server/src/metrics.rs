@@ -35,7 +35,7 @@ pub(crate) use ledger::{Books, LedgerPulse};
 pub(crate) use probe::CachedProbe;
 use probe::Source;
 pub(crate) use redis::Redis;
-pub(crate) use regions::{ForwardOutcome, RegionMetrics};
+pub(crate) use regions::{BatchOutcome, ForwardOutcome, RegionMetrics};
 pub(crate) use registry::Node;
 pub(crate) use usage::{Emitted, UsageMetrics};
 

@@ -59,11 +59,16 @@ impl PeerFault {
 
 /// Returns the beginning of an answer's body: up to [`ANSWER_BYTES_MAX`] bytes, or less if the connection
 /// breaks off.
-pub(crate) async fn beginning(mut answer: Response) -> Vec<u8> {
+pub(crate) async fn beginning(answer: Response) -> Vec<u8> {
+    up_to(answer, ANSWER_BYTES_MAX).await
+}
+
+/// Returns the beginning of an answer's body: up to `bytes_max` bytes, or less if the connection breaks off.
+pub(crate) async fn up_to(mut answer: Response, bytes_max: usize) -> Vec<u8> {
     let mut body = Vec::new();
     while let Ok(Some(chunk)) = answer.chunk().await {
-        body.extend_from_slice(&chunk[..chunk.len().min(ANSWER_BYTES_MAX - body.len())]);
-        if body.len() == ANSWER_BYTES_MAX {
+        body.extend_from_slice(&chunk[..chunk.len().min(bytes_max - body.len())]);
+        if body.len() == bytes_max {
             break;
         }
     }

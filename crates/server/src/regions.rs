@@ -1,8 +1,11 @@
 //! Home regions: a single region, the home, admits for a pool. `docs/regions.md` has the protocol and its invariants.
 //!
-//! `homes` caches homes, `peers` sends requests to peer regions, and `peer_token` authenticates peers.
+//! `homes` caches homes, `peers` sends requests to peer regions, `peer_token` authenticates peers, and `heartbeat_batches`
+//! queues heartbeats for peers.
 
+mod heartbeat_batches;
 mod homes;
+mod keys;
 mod peer_token;
 mod peers;
 
@@ -11,6 +14,7 @@ use std::time::Duration;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, Response};
 use seatkeeper_core::{Region, SessionId, TenantId, UserId};
+use seatkeeper_engine::WorkerSet;
 use seatkeeper_ledger::Ledger;
 use serde::{Deserialize, Serialize};
 
@@ -18,11 +22,16 @@ use crate::auth::KeyError;
 use crate::error::Error;
 use crate::outbound::{self, PeerFault};
 use crate::settings::RegionSettings;
+pub(crate) use heartbeat_batches::{
+    BATCH_BYTES_MAX, BEATS_MAX, HEARTBEATS_PATH, Heartbeat, HeartbeatBatches, Outcome, Renewal, Renewals,
+    Step, TokenDigest, Waiting, body_of, settle, without_abandoned,
+};
 use homes::Homes;
+use keys::RegionKeys;
 use peer_token::PeerTokens;
 pub(crate) use peer_token::{Client, Forwarder, REGION_TOKEN};
 use peers::Peers;
-pub(crate) use peers::Sent;
+pub(crate) use peers::{Sent, WholeAnswer};
 
 /// The path of an anchor's API for the homes of subscribers.
 pub(crate) const HOMES_PATH: &str = "/api/v1/regions/homes";
@@ -33,6 +42,8 @@ pub(crate) struct Regions {
     homes: Homes,
     peers: Peers,
     tokens: PeerTokens,
+    /// `None` if every heartbeat is forwarded by itself.
+    heartbeats: Option<HeartbeatBatches>,
 }
 
 /// The question for the home of a subscriber.
@@ -49,20 +60,25 @@ pub(crate) struct HomeAnswer {
 }
 
 impl Regions {
-    /// Returns the regions of the settings; `None` for a deployment without regions.
+    /// Returns the regions of the settings; `None` for a deployment without regions. Starts the workers that reload the
+    /// keys.
     pub(crate) fn from_settings(
         settings: &RegionSettings,
         leeway: Duration,
         ledger: &Ledger,
+        upkeep: &WorkerSet,
     ) -> Result<Option<Self>, KeyError> {
         if settings.number == 0 {
             return Ok(None);
         }
+        let (keys, files) = RegionKeys::from_settings(settings)?;
+        keys::keep_up(files, upkeep);
         Ok(Some(Self {
             own: Region::new(settings.number),
             homes: Homes::new(settings, ledger.clone()),
             peers: Peers::new(settings)?,
-            tokens: PeerTokens::from_settings(settings, leeway)?,
+            tokens: PeerTokens::new(Region::new(settings.number), keys, leeway),
+            heartbeats: HeartbeatBatches::from_settings(settings),
         }))
     }
 
@@ -133,6 +149,24 @@ impl Regions {
         let url = self.peers.url(peer)?;
         let token = self.tokens.sign(peer, client).map_err(PeerFault::Unsigned).map_err(unavailable)?;
         self.peers.send(url, &token, sent).await.map_err(unavailable)
+    }
+
+    /// Returns the batches of heartbeats; `None` if every heartbeat is forwarded by itself.
+    pub(crate) fn heartbeats(&self) -> Option<&HeartbeatBatches> {
+        self.heartbeats.as_ref()
+    }
+
+    /// Sends a request of this region to a peer, and returns the whole answer. An answer of more than `bytes_max` bytes is
+    /// cut off.
+    pub(crate) async fn send_whole(
+        &self,
+        peer: Region,
+        sent: Sent<'_>,
+        bytes_max: usize,
+    ) -> Result<WholeAnswer, Error> {
+        let answer = self.send(peer, Client::default(), sent).await?;
+        let whole = self.peers.whole(answer, bytes_max).await;
+        whole.map_err(|source| Error::RegionUnavailable { peer, source })
     }
 
     /// Asks the anchor for the home of a subscriber.

@@ -18,7 +18,7 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 
 use crate::app::App;
 use crate::error::Error;
-use crate::{admin, capacities, devices, forwarding, licenses, operations};
+use crate::{admin, capacities, devices, forwarding, licenses, operations, region_heartbeats};
 use arrival::Arrival;
 use client_address::Proxies;
 use cors::Cors;
@@ -50,7 +50,7 @@ pub(crate) fn router(app: App) -> Router {
     let routes = match &app.regions {
         Some(_) => {
             let layer = middleware::from_fn_with_state(app.clone(), forwarding::pass);
-            routes.merge(forwarding::routes()).layer(layer)
+            routes.merge(forwarding::routes()).merge(region_heartbeats::routes()).layer(layer)
         }
         None => routes,
     };

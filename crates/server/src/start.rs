@@ -138,7 +138,8 @@ async fn start_by<C: TimeSource>(
     let release_codes = Arc::new(ReleaseCodes::new(ledger.clone()).await?);
     workers.start(ReleaseKeyReader(Arc::clone(&release_codes)));
     let leeway = Duration::from_secs(settings.auth.leeway_seconds);
-    let regions = Regions::from_settings(&settings.region, leeway, &ledger).map_err(StartError::Region)?;
+    let regions =
+        Regions::from_settings(&settings.region, leeway, &ledger, workers).map_err(StartError::Region)?;
     let looks = Arc::new(looks(&settings.metrics, &running, &ledger, servers.clone()));
     let app = App::new(Parts {
         verifier,

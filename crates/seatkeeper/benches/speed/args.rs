@@ -37,6 +37,8 @@ pub(crate) enum Role {
         #[arg(long, default_value_t = 1_000_000)]
         sessions: u32,
     },
+    /// A home region beside a server without regions, and a region that forwards
+    Regions,
     /// Latency of well-behaved clients beside hostile clients
     Hostile,
     /// This build of the server beside another

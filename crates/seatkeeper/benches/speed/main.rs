@@ -1,12 +1,13 @@
 //! The benchmark of the product's speed targets, all in one run:
 //!
 //! ```text
-//! cargo bench -p seatkeeper --bench speed -- [--quick] [--json] [nodes|many|hostile|versus]
+//! cargo bench -p seatkeeper --bench speed -- [--quick] [--json] [nodes|many|regions|hostile|versus]
 //! ```
 //!
 //! - Without a role: the embedded server.
 //! - `nodes`: a node over Redis and PostgreSQL, which the benchmark starts.
 //! - `many [--sessions N]`: three nodes with N live sessions.
+//! - `regions`: a home region beside a server without regions, and a region that forwards.
 //! - `hostile`: well-behaved clients beside hostile clients.
 //! - `versus PROGRAM`: this build beside another build.
 //!
@@ -33,6 +34,7 @@ mod pool_size;
 mod process;
 mod product;
 mod records;
+mod regions;
 mod thin;
 mod verdict;
 mod versus;
@@ -62,6 +64,7 @@ fn main() -> ExitCode {
             let programs = [program.as_deref().unwrap_or(product::BINARY.as_ref()), other];
             measure(&args, |effort, runtime| runtime.block_on(versus::run(effort, programs, *nodes)))
         }
+        Some(Role::Regions) => measure(&args, |effort, runtime| runtime.block_on(regions::run(effort))),
         Some(Role::Hostile) => measure(&args, beside_hostile_clients),
         Some(Role::Attack { attack, address, token }) => hostile::attack::go(*attack, address, token),
         Some(Role::Bare) => bare::serve(),

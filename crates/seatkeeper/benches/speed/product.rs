@@ -1,5 +1,6 @@
 //! The real server: the binary with a ledger on disk.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -119,6 +120,12 @@ impl Product {
         Self::start_with(program, &[], None)
     }
 
+    /// Starts this build as an embedded server with a settings file. The file names the key of the tokens.
+    pub(crate) fn start_configured(config: &Path) -> Result<Self, Error> {
+        let flags = ["--config".as_ref(), config.as_os_str()];
+        Self::start_with(BINARY.as_ref(), &flags, None)
+    }
+
     /// Starts this build as a node over a Redis and a PostgreSQL database.
     pub(crate) fn start_over(redis: &str, postgres: &str) -> Result<Self, Error> {
         Self::start_over_as(BINARY.as_ref(), redis, postgres)
@@ -126,18 +133,25 @@ impl Product {
 
     /// Starts `program` as a node over a Redis and a PostgreSQL database.
     pub(crate) fn start_over_as(program: &Path, redis: &str, postgres: &str) -> Result<Self, Error> {
-        Self::start_with(program, &["--registry", redis, "--ledger", postgres], Some(postgres.to_owned()))
+        let flags = ["--registry", redis, "--ledger", postgres].map(OsStr::new);
+        Self::start_with(program, &flags, Some(postgres.to_owned()))
     }
 
-    fn start_with(program: &Path, flags: &[&str], postgres: Option<String>) -> Result<Self, Error> {
+    fn start_with(program: &Path, flags: &[&OsStr], postgres: Option<String>) -> Result<Self, Error> {
         let data = directory()?;
         let mut command = Command::new(program);
         command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data.path()).args(flags);
         command.envs(LIMITS.map(|limit| (limit, UNREACHED)));
         let mut server = Child::start(command.stderr(Stdio::null()))?;
         let address = server.says("listening on ")?;
-        let token = token(data.path(), "bench", "admin service")?;
+        let config = flags.iter().skip_while(|flag| **flag != "--config").take(2);
+        let token = token(data.path(), config, "bench", "admin service")?;
         Ok(Self { client: reqwest::Client::new(), address, token, postgres, server, data })
+    }
+
+    /// Returns the base URL of the server.
+    pub(crate) fn address(&self) -> &str {
+        &self.address
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -193,7 +207,7 @@ impl Product {
             let user = format!("subscriber-{number}");
             let ask = json!({ "user": user, "plan": PLAN });
             client.post(&url).bearer_auth(&self.token).json(&ask).send().await?.error_for_status()?;
-            let token = token(self.data.path(), &user, "")?;
+            let token = token(self.data.path(), [""; 0], &user, "")?;
             subscribers.push(Target::new(&self.address, Some(&token))?);
         }
         Ok(subscribers)
@@ -265,10 +279,16 @@ pub(crate) fn directory() -> Result<TempDir, Error> {
     tempfile::tempdir_in(DISK).map_err(Error::system("make a directory"))
 }
 
-fn token(data: &Path, user: &str, scope: &str) -> Result<String, Error> {
+/// Makes a token. `config` is the flag of a settings file, if there is one.
+fn token(
+    data: &Path,
+    config: impl IntoIterator<Item = impl AsRef<OsStr>>,
+    user: &str,
+    scope: &str,
+) -> Result<String, Error> {
     let mut command = Command::new(BINARY);
     command.args(["token", "--tenant", TENANT, "--user", user, "--scope", scope]);
-    let output = command.args(["--ttl", "6h", "--data-dir"]).arg(data).output();
+    let output = command.args(config).args(["--ttl", "6h", "--data-dir"]).arg(data).output();
     let output = output.map_err(Error::system("make a token"))?;
     let token = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     if output.status.success() { Ok(token) } else { Err(Error::Unclear { said: token }) }

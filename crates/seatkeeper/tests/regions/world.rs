@@ -150,12 +150,13 @@ impl World {
     }
 
     fn client_with(&self, region: usize, user: &str, scopes: &str) -> Client {
-        let request = TokenRequest {
-            tenant: TENANT.to_owned(),
-            user: user.to_owned(),
-            scopes: scopes.to_owned(),
-            ttl: Duration::from_secs(3_600),
-        };
+        self.client_for(region, user, scopes, Duration::from_secs(3_600))
+    }
+
+    /// Returns a client whose token is valid for `ttl`.
+    pub(crate) fn client_for(&self, region: usize, user: &str, scopes: &str, ttl: Duration) -> Client {
+        let request =
+            TokenRequest { tenant: TENANT.to_owned(), user: user.to_owned(), scopes: scopes.to_owned(), ttl };
         Client::new(&self.url(region), mint(&self.settings[region], &request).unwrap())
     }
 
@@ -226,6 +227,21 @@ impl World {
     /// Returns the location of a region's ledger.
     pub(crate) fn ledger(&self, region: usize) -> Location {
         self.settings[region].ledger.location().unwrap()
+    }
+
+    /// Replaces the private key of a region. Returns the text of the new public key, which is not yet in its file.
+    pub(crate) fn replace_private_key(&self, name: &str) -> String {
+        let public = self.dir.path().join(format!("{name}.pub.pem"));
+        let old = std::fs::read_to_string(&public).unwrap();
+        write_key_pair(self.dir.path(), name);
+        let new = std::fs::read_to_string(&public).unwrap();
+        std::fs::write(&public, old).unwrap();
+        new
+    }
+
+    /// Writes the public keys of a region.
+    pub(crate) fn write_public_keys(&self, name: &str, text: &str) {
+        std::fs::write(self.dir.path().join(format!("{name}.pub.pem")), text).unwrap();
     }
 
     pub(crate) fn key_file(&self, name: &str) -> PathBuf {

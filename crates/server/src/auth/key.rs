@@ -169,17 +169,24 @@ pub(super) fn encoding(settings: &Settings) -> Result<EncodingKey, KeyError> {
     source.signing_in(&source.read()?)
 }
 
-/// Returns the private key that signs requests to peer regions.
-pub(crate) fn region_signing_key(path: &Path) -> Result<EncodingKey, KeyError> {
-    let source = Source::KeyFile { path: path.to_owned(), algorithm: Algorithm::EdDsa, is_own: false };
-    let refused = |_| KeyError::NotASigningKey { path: path.into() };
-    source.signing_in(&source.read()?).map_err(refused)
+/// Reads a key file of a region.
+pub(crate) fn read_region_key(path: &Path) -> Result<Vec<u8>, KeyError> {
+    region_source(path).read()
 }
 
-/// Returns the public keys of a peer region.
-pub(crate) fn region_public_keys(path: &Path) -> Result<Arc<[DecodingKey]>, KeyError> {
-    let source = Source::KeyFile { path: path.to_owned(), algorithm: Algorithm::EdDsa, is_own: false };
-    source.keys_in(&source.read()?)
+/// Returns the private key that signs requests to peer regions, from the text of its file.
+pub(crate) fn region_signing_key(path: &Path, text: &[u8]) -> Result<EncodingKey, KeyError> {
+    let refused = |_| KeyError::NotASigningKey { path: path.into() };
+    region_source(path).signing_in(text).map_err(refused)
+}
+
+/// Returns the public keys of a peer region, from the text of their file.
+pub(crate) fn region_public_keys(path: &Path, text: &[u8]) -> Result<Arc<[DecodingKey]>, KeyError> {
+    region_source(path).keys_in(text)
+}
+
+fn region_source(path: &Path) -> Source {
+    Source::KeyFile { path: path.to_owned(), algorithm: Algorithm::EdDsa, is_own: false }
 }
 
 /// Checks that the file holds keys for `algorithm`, and otherwise returns the reason in words. For HS256,

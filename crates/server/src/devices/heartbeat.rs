@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Body, BodyProblems, HeartbeatBody, Meta, Problems, Who, away_field, session_ended};
+use crate::http::{Body, BodyProblems, HeartbeatBody, Meta, Problems, Who, away_field, renew, session_ended};
 use crate::problem::Problem;
 use seatkeeper_engine::HeartbeatOutcome;
 
@@ -49,10 +49,7 @@ pub(super) async fn heartbeat(
     Body(ask): Body<HeartbeatAsk>,
 ) -> Result<Response, Error> {
     let id = SessionId::try_from(ask.session_id).map_err(|_| Error::SessionNotFound)?;
-    let (kind, origin) = (PoolKind::Subscriber, meta.origin(who.as_user()));
-    let quota = app.limits.unknown_sessions(kind, &who);
-    let beat = app.engine.heartbeat(kind, id, who.authority(), &origin, &quota);
-    match app.limits.heartbeat((kind, id), &who, &meta.standing, beat).await? {
+    match renew(&app, (PoolKind::Subscriber, id), &who, &meta).await? {
         HeartbeatOutcome::Renewed(_) => {
             let HeartbeatAsk { idle_seconds, offline_seconds, .. } = ask;
             HeartbeatBody { idle_seconds, offline_seconds }.observe(&app, id);

@@ -12,6 +12,7 @@ use futures_util::stream;
 use seatkeeper_core::{Region, RequestId, SessionId, TenantId, UserId};
 use uuid::Uuid;
 
+use super::heartbeats::{self, PlainHeartbeat};
 use super::locator::{self, Locator};
 use crate::app::App;
 use crate::auth::{Caller, bearer_of, tenant_from_text};
@@ -117,7 +118,7 @@ impl Layer<'_> {
             None => Ok(Routed::Here(incoming.into_request())),
             // A forwarded request is never forwarded again, so no loop can form.
             Some(home) if forwarder.is_some() => Err(Error::WrongRegion { home }),
-            Some(home) => self.forward(&mut incoming, home).await.map(Routed::Answered),
+            Some(home) => self.renew_or_forward(&mut incoming, home).await.map(Routed::Answered),
         }
     }
 
@@ -165,15 +166,19 @@ impl Layer<'_> {
                 self.anchor_of_object(&*caller().await?, locator::parameter(&parts.uri, "tenantObjectId"))
                     .await
             }
-            Locator::PathSession => {
-                caller().await?;
-                Ok(self.home_of_session(session_in(parts.uri.path())))
-            }
-            Locator::BodySession => {
-                caller().await?;
-                Ok(self.home_of_session(locator::body_field(&body, "session_id")))
-            }
+            Locator::PathSession => self.verified(session_in(parts.uri.path()), parts).await,
+            Locator::BodySession => self.verified(locator::body_field(&body, "session_id"), parts).await,
         }
+    }
+
+    /// Returns the home of a session. The caller of a session at home elsewhere must have a valid token. For a session at
+    /// home here, the API verifies the token, so that a heartbeat does not pay for two verifications.
+    async fn verified(&self, id: Option<Uuid>, parts: &Parts) -> Result<Option<Region>, Error> {
+        let home = self.home_of_session(id);
+        if home.is_some_and(|home| home != self.regions.own()) {
+            self.app.verifier.caller(bearer_of(&parts.headers)?).await?;
+        }
+        Ok(home)
     }
 
     /// Returns the anchor of the tenant whom a caller without a token names. No record is made of the tenant.
@@ -211,6 +216,35 @@ impl Layer<'_> {
     /// Returns the home of a session. `None` for an id that no region has made.
     fn home_of_session(&self, id: Option<Uuid>) -> Option<Region> {
         self.regions.home_of_session(SessionId::try_from(id?).ok()?)
+    }
+
+    /// Sends a plain heartbeat with a batch, if the settings say so, and forwards any other request.
+    async fn renew_or_forward(&self, incoming: &mut Incoming, home: Region) -> Result<Response, Error> {
+        let Some(batches) = self.regions.heartbeats() else { return self.forward(incoming, home).await };
+        let Some(plain) = self.plain_heartbeat(incoming).await? else {
+            return self.forward(incoming, home).await;
+        };
+        if let Some(answer) = heartbeats::renew(self.app, batches, home, &plain).await? {
+            return Ok(answer);
+        }
+        let answer = self.forward(incoming, home).await?;
+        if answer.status().is_success() {
+            // The home has checked the token itself.
+            batches.confirm(plain.id(), plain.token());
+        }
+        Ok(answer)
+    }
+
+    /// Returns the heartbeat of a request that a batch can carry.
+    async fn plain_heartbeat(&self, incoming: &mut Incoming) -> Result<Option<PlainHeartbeat>, Error> {
+        let Some(route) = incoming.parts.extensions.get::<MatchedPath>().cloned() else { return Ok(None) };
+        let body = incoming.bytes(self.app).await?;
+        let parts = &incoming.parts;
+        let session = PlainHeartbeat::session_of(&parts.method, route.as_str(), parts.uri.path(), &body);
+        let Some(session) = session else { return Ok(None) };
+        let token = bearer_of(&parts.headers)?;
+        let caller = self.app.verifier.caller(token).await?;
+        Ok(PlainHeartbeat::new(session, &caller, token, parts))
     }
 
     async fn forward(&self, incoming: &mut Incoming, home: Region) -> Result<Response, Error> {

@@ -10,11 +10,10 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::entitlements::ClientPolicy;
 use crate::error::Error;
 use crate::http::{
     BodyProblems, HeartbeatBody, LicenseCaller, Meta, Problems, SessionPath, Unread,
-    heartbeat_interval_seconds, session_ended,
+    heartbeat_interval_seconds, renew, session_ended,
 };
 use crate::problem::Problem;
 use crate::times::text_of;
@@ -22,7 +21,7 @@ use seatkeeper_engine::HeartbeatOutcome;
 
 /// A renewed session.
 #[derive(Serialize, ToSchema)]
-pub(super) struct Renewed {
+pub(crate) struct Renewed {
     session_id: Uuid,
     last_heartbeat_at: String,
     expires_at: String,
@@ -61,14 +60,10 @@ pub(super) async fn heartbeat(
     body: Unread,
 ) -> Result<Response, Error> {
     let told: HeartbeatBody = body.read_or_default(&app).await?;
-    let (kind, origin) = (PoolKind::License, meta.origin(who.as_user()));
-    let quota = app.limits.unknown_sessions(kind, &who);
-    let beat = app.engine.heartbeat(kind, id, who.authority(), &origin, &quota);
-    match app.limits.heartbeat((kind, id), &who, &meta.standing, beat).await? {
+    match renew(&app, (PoolKind::License, id), &who, &meta).await? {
         HeartbeatOutcome::Renewed(liveness) => {
             told.observe(&app, id);
-            let policy = app.entitlements.licenses.client_policy(&liveness.pool);
-            Ok(axum::Json(renewed(id, &liveness, policy)).into_response())
+            Ok(axum::Json(renewed(&app, id, &liveness)).into_response())
         }
         HeartbeatOutcome::Ended(past) => Ok(session_ended(past).into_response()),
         HeartbeatOutcome::Missing => Err(Error::SessionNotFound),
@@ -97,7 +92,9 @@ pub(super) async fn heartbeat_put(
     heartbeat(app, who, meta, session, body).await
 }
 
-fn renewed(id: SessionId, liveness: &Liveness, policy: Option<ClientPolicy>) -> Renewed {
+/// Returns the answer to the heartbeat of a live session.
+pub(crate) fn renewed(app: &App, id: SessionId, liveness: &Liveness) -> Renewed {
+    let policy = app.entitlements.licenses.client_policy(&liveness.pool);
     Renewed {
         session_id: id.as_uuid(),
         last_heartbeat_at: text_of(liveness.last_heartbeat),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::http::{HeaderMap, HeaderName};
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 
 use super::rate::{Rate, Verdict};
 
@@ -14,8 +15,8 @@ const RESET: HeaderName = HeaderName::from_static("ratelimit-reset");
 const MICROS_PER_SECOND: u64 = 1_000_000;
 
 /// A caller's position within a rate.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Standing {
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Standing {
     limit: u64,
     remaining: u64,
     reset_seconds: u64,
@@ -48,11 +49,16 @@ pub(crate) struct StandingNote(Arc<Mutex<Option<Standing>>>);
 impl StandingNote {
     /// Notes the caller's standing. For a request counted against two limits, the note keeps the limit with the
     /// fewest remaining requests.
-    pub(super) fn write(&self, standing: Standing) {
+    pub(crate) fn write(&self, standing: Standing) {
         let mut noted = self.0.lock();
         if noted.is_none_or(|noted| standing.remaining <= noted.remaining) {
             *noted = Some(standing);
         }
+    }
+
+    /// Returns the noted standing; `None` if the request was not counted.
+    pub(crate) fn noted(&self) -> Option<Standing> {
+        *self.0.lock()
     }
 
     /// Writes the headers of the noted standing. Writes no header if the request was not counted.

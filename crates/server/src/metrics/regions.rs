@@ -15,10 +15,17 @@ use super::Timing;
 pub(crate) struct RegionMetrics {
     forwarded: Family<Forwarded, Counter>,
     answers: Timing,
+    batches: Family<Batches, Counter>,
+    heartbeat_lag: Timing,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Forwarded {
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Batches {
     outcome: &'static str,
 }
 
@@ -32,13 +39,29 @@ named_enum! {
     }
 }
 
+named_enum! {
+    /// The outcome of a batch of heartbeats.
+    pub(crate) enum BatchOutcome {
+        /// The home answered each heartbeat.
+        Answered = "answered",
+        /// The home took no batch, and each heartbeat was forwarded by itself.
+        Refused = "refused",
+        /// The home was out of reach.
+        Unavailable = "unavailable",
+    }
+}
+
 impl Default for RegionMetrics {
     fn default() -> Self {
         let forwarded = Family::<Forwarded, Counter>::default();
         for outcome in ForwardOutcome::ALL.map(ForwardOutcome::as_str) {
             drop(forwarded.get_or_create(&Forwarded { outcome }));
         }
-        Self { forwarded, answers: Timing::of_answers() }
+        let batches = Family::<Batches, Counter>::default();
+        for outcome in BatchOutcome::ALL.map(BatchOutcome::as_str) {
+            drop(batches.get_or_create(&Batches { outcome }));
+        }
+        Self { forwarded, answers: Timing::of_answers(), batches, heartbeat_lag: Timing::of_answers() }
     }
 }
 
@@ -54,11 +77,31 @@ impl RegionMetrics {
             "Time from a forwarded request to the beginning of its answer",
             self.answers.clone(),
         );
+        registry.register(
+            "region_heartbeat_batches",
+            "Batches of heartbeats sent to the home region of their sessions, by outcome",
+            self.batches.clone(),
+        );
+        registry.register(
+            "region_heartbeat_lag_seconds",
+            "Time from a batched heartbeat to the answer of its home",
+            self.heartbeat_lag.clone(),
+        );
     }
 
     /// Counts a forwarded request that took `time`.
     pub(crate) fn forwarded(&self, outcome: ForwardOutcome, time: Duration) {
         self.forwarded.get_or_create(&Forwarded { outcome: outcome.as_str() }).inc();
         self.answers.observe(time);
+    }
+
+    /// Counts a batch of heartbeats.
+    pub(crate) fn batch(&self, outcome: BatchOutcome) {
+        self.batches.get_or_create(&Batches { outcome: outcome.as_str() }).inc();
+    }
+
+    /// Counts a batched heartbeat that waited `lag` for the home's answer.
+    pub(crate) fn renewed(&self, lag: Duration) {
+        self.heartbeat_lag.observe(lag);
     }
 }

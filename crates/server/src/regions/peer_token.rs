@@ -1,19 +1,16 @@
 //! Region tokens: a forwarding region signs a token for a single receiver, valid for a minute. The token carries the
 //! client's address and the request's id.
 
-use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use jsonwebtoken::errors::{Error, ErrorKind};
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use jsonwebtoken::{Algorithm, Header, Validation};
 use seatkeeper_core::Region;
 use seatkeeper_engine::wall_clock;
 use serde::{Deserialize, Serialize};
 
-use crate::auth::{self, KeyError};
-use crate::settings::RegionSettings;
+use super::keys::RegionKeys;
 
 /// The header with the token.
 pub(crate) const REGION_TOKEN: &str = "seatkeeper-region-token";
@@ -27,9 +24,7 @@ const TYPE: &str = "seatkeeper-region+jwt";
 /// Signs tokens for peers, and checks the tokens of peers.
 pub(super) struct PeerTokens {
     own: Region,
-    /// `None` for a region without peers.
-    signing: Option<EncodingKey>,
-    keys: HashMap<Region, Arc<[DecodingKey]>>,
+    keys: RegionKeys,
     validation: Validation,
 }
 
@@ -64,31 +59,17 @@ pub(crate) struct Forwarder {
 }
 
 impl PeerTokens {
-    pub(super) fn from_settings(settings: &RegionSettings, leeway: Duration) -> Result<Self, KeyError> {
-        let signing = settings.key_file.as_deref().map(auth::region_signing_key).transpose()?;
-        let mut keys = HashMap::new();
-        for peer in &settings.peers {
-            keys.insert(Region::new(peer.number), auth::region_public_keys(&peer.public_key_file)?);
-        }
-        Ok(Self::new(Region::new(settings.number), signing, keys, leeway))
-    }
-
-    fn new(
-        own: Region,
-        signing: Option<EncodingKey>,
-        keys: HashMap<Region, Arc<[DecodingKey]>>,
-        leeway: Duration,
-    ) -> Self {
+    pub(super) fn new(own: Region, keys: RegionKeys, leeway: Duration) -> Self {
         let mut validation = Validation::new(Algorithm::EdDSA);
         validation.leeway = leeway.as_secs();
         validation.set_audience(&[name_of(own)]);
         validation.set_required_spec_claims(&["exp", "aud", "iss"]);
-        Self { own, signing, keys, validation }
+        Self { own, keys, validation }
     }
 
     /// Signs a token for `receiver`.
     pub(super) fn sign(&self, receiver: Region, client: Client) -> Result<String, Error> {
-        let signing = self.signing.as_ref().ok_or(ErrorKind::InvalidKeyFormat)?;
+        let signing = self.keys.signing().ok_or(ErrorKind::InvalidKeyFormat)?;
         let claims = Claims {
             iss: name_of(self.own),
             aud: name_of(receiver),
@@ -96,13 +77,13 @@ impl PeerTokens {
             client,
         };
         let header = Header { typ: Some(TYPE.to_owned()), ..Header::new(Algorithm::EdDSA) };
-        jsonwebtoken::encode(&header, &claims, signing)
+        jsonwebtoken::encode(&header, &claims, &signing)
     }
 
     /// Returns the forwarder named by a token. The issuer that the token claims chooses the keys, and nothing else.
     pub(super) fn check(&self, token: &str) -> Result<Forwarder, Error> {
         let claimed = jsonwebtoken::dangerous::insecure_decode_claims::<Claims>(token)?;
-        let known = self.keys.iter().find(|(region, _)| name_of(**region) == claimed.iss);
+        let known = self.keys.peer(|region| name_of(region) == claimed.iss);
         let (region, keys) = known.ok_or(ErrorKind::InvalidIssuer)?;
         let mut refused = ErrorKind::InvalidSignature.into();
         for key in keys.iter() {
@@ -111,7 +92,7 @@ impl PeerTokens {
                     return Err(ErrorKind::InvalidToken.into());
                 }
                 Ok(data) if self.lives_too_long(&data.claims) => return Err(ErrorKind::InvalidToken.into()),
-                Ok(data) => return Ok(Forwarder { region: *region, client: data.claims.client }),
+                Ok(data) => return Ok(Forwarder { region, client: data.claims.client }),
                 Err(error) => refused = error,
             }
         }

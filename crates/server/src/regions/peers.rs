@@ -34,6 +34,12 @@ pub(crate) struct Sent<'a> {
     pub(crate) body: Bytes,
 }
 
+/// The whole answer of a peer.
+pub(crate) struct WholeAnswer {
+    pub(crate) status: u16,
+    pub(crate) body: Vec<u8>,
+}
+
 impl Peers {
     pub(super) fn new(settings: &RegionSettings) -> Result<Self, KeyError> {
         let url = |peer: &PeerSettings| (Region::new(peer.number), peer.url.trim_end_matches('/').to_owned());
@@ -64,5 +70,14 @@ impl Peers {
             Ok(Err(error)) => Err(PeerFault::Transport(outbound::causes(error))),
             Err(_) => Err(PeerFault::TimedOut),
         }
+    }
+
+    /// Reads the rest of an answer, up to `bytes_max` bytes.
+    pub(super) async fn whole(&self, answer: Response, bytes_max: usize) -> Result<WholeAnswer, PeerFault> {
+        let status = answer.status().as_u16();
+        let reading = outbound::up_to(answer, bytes_max);
+        let body =
+            tokio::time::timeout(self.answer_timeout, reading).await.map_err(|_| PeerFault::TimedOut)?;
+        Ok(WholeAnswer { status, body })
     }
 }

@@ -23,14 +23,30 @@ pub struct RegionSettings {
     /// The anchors of tenants whose anchor is not `anchor`: a table of tenants and numbers of regions. Equal in
     /// all regions. A tenant gets its line before its first request. Default empty.
     pub anchors: BTreeMap<String, u8>,
-    /// The file with the Ed25519 private key, in PEM, that signs requests to peers. Read at the start.
+    /// The file with the Ed25519 private key, in PEM, that signs requests to peers. Read again every
+    /// 2 s.
     #[schema(value_type = Option<String>)]
     pub key_file: Option<PathBuf>,
     /// Time limit for the beginning of a peer's answer, in milliseconds: 100 to 60,000. Default 5,000.
     pub forward_timeout_milliseconds: u64,
+    /// The way of heartbeats to the home: `forward`, a request for each, or `batched`, plain heartbeats of up to 25 ms
+    /// in one request. Default `forward`.
+    #[schema(value_type = String)]
+    pub heartbeats: HeartbeatForwarding,
     /// The other regions, each a table `[[region.peers]]` with `number`, `name`, `url` (`http` or `https`,
-    /// without path) and `public_key_file` (1 to 4 Ed25519 keys in PEM, read at the start). Default none.
+    /// without path) and `public_key_file` (1 to 4 Ed25519 keys in PEM, read again every 2 s). Default none.
     pub peers: Vec<PeerSettings>,
+}
+
+/// The way of heartbeats to the home of their session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HeartbeatForwarding {
+    /// Each heartbeat is a request.
+    #[default]
+    Forward,
+    /// A request carries the plain heartbeats of a short time.
+    Batched,
 }
 
 /// Another region.
@@ -57,6 +73,7 @@ impl Default for RegionSettings {
             anchors: BTreeMap::new(),
             key_file: None,
             forward_timeout_milliseconds: 5_000,
+            heartbeats: HeartbeatForwarding::Forward,
             peers: Vec::new(),
         }
     }

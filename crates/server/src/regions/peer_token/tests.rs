@@ -1,6 +1,5 @@
 //! Tokens between regions: accepted from a peer, for this region, for a minute.
 
-use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header};
 use seatkeeper_core::Region;
 use seatkeeper_engine::wall_clock;
 
-use super::{Claims, Client, Forwarder, PeerTokens, TYPE, name_of};
+use super::{Claims, Client, Forwarder, PeerTokens, RegionKeys, TYPE, name_of};
 
 const LEEWAY: Duration = Duration::from_secs(5);
 const EU: Region = Region::new(1);
@@ -30,7 +29,7 @@ fn pair() -> Pair {
 }
 
 fn region(own: Region, signing: EncodingKey, peer: Region, public: DecodingKey) -> PeerTokens {
-    PeerTokens::new(own, Some(signing), HashMap::from([(peer, [public].into())]), LEEWAY)
+    PeerTokens::new(own, RegionKeys::new(signing, peer, public), LEEWAY)
 }
 
 /// Returns the sender `US` and the receiver `EU`, and the sender's signing key.
