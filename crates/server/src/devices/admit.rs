@@ -1,18 +1,15 @@
 //! Admission of a device to a screen.
 
-use axum::extract::State;
 use axum::http::StatusCode;
-use axum::http::header::{HeaderMap, USER_AGENT};
 use axum::response::{IntoResponse, Response};
 use garde::Validate;
-use seatkeeper_core::{
-    Claim, Denial, Device, EndReason, NotNamed, Particulars, PoolKind, SessionId, Tier, named_enum,
-};
+use seatkeeper_core::{Claim, Denial, EndReason, NotNamed, PoolKind, SessionId, Tier, named_enum};
 use seatkeeper_registry::{Answer, Claimed, Granted, Live, Request};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::device_request::DeviceRequest;
 use super::fingerprint::fingerprint;
 use super::in_use::in_use;
 use super::policy::policy_of;
@@ -20,8 +17,7 @@ use super::pool_of;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{
-    BodyProblems, Meta, Problems, USER_AGENT_CHARS_MAX, Unread, Who, heartbeat_interval_seconds, name_field,
-    optional_name_field, wait_seconds,
+    BodyProblems, Problems, Unread, heartbeat_interval_seconds, name_field, optional_name_field, wait_seconds,
 };
 use crate::problem::{self, Problem};
 use crate::release_codes::CodeHolder;
@@ -113,30 +109,16 @@ const CLAIMS_MAX: usize = 2;
         (status = 429, body = Problem, description = "too-many-requests")
     )
 )]
-pub(super) async fn admit(
-    State(app): State<App>,
-    who: Who,
-    meta: Meta,
-    headers: HeaderMap,
-    body: Unread,
-) -> Result<Response, Error> {
-    // The body is read once the rate limit lets the request pass, so that a throttled request costs little.
-    let admitted = take_screen(&app, &who, &meta, &headers, body);
-    app.limits.acquire(PoolKind::Subscriber, &who, &meta.standing, admitted).await
+pub(super) async fn admit(request: DeviceRequest, body: Unread) -> Result<Response, Error> {
+    request.limited(PoolKind::Subscriber, take_screen(&request, body)).await
 }
 
-async fn take_screen(
-    app: &App,
-    who: &Who,
-    meta: &Meta,
-    headers: &HeaderMap,
-    body: Unread,
-) -> Result<Response, Error> {
+async fn take_screen(request: &DeviceRequest, body: Unread) -> Result<Response, Error> {
+    let DeviceRequest { app, who, .. } = request;
     let ask: Admit = body.read(app).await?;
     let pool = pool_of(&who.tenant, &who.user);
-    let user_agent = headers.get(USER_AGENT).map(|value| value.as_bytes()).unwrap_or_default();
-    let claim = ask.claim(who, user_agent, meta);
-    let (particulars, origin) = (ask.particulars(user_agent, meta), meta.origin(who.as_user()));
+    let (claim, origin) = (ask.claim(request), request.origin());
+    let particulars = request.particulars(ask.device_type, ask.device_name.as_deref());
     for _ in 0..CLAIMS_MAX {
         let policy = policy_of(app, &who.tenant, &who.user).await;
         let (pool, claim, policy) = (&pool, &claim, &policy);
@@ -160,7 +142,7 @@ async fn take_screen(
 }
 
 impl Admit {
-    fn claim(&self, who: &Who, user_agent: &[u8], meta: &Meta) -> Claim {
+    fn claim(&self, DeviceRequest { who, meta, user_agent, .. }: &DeviceRequest) -> Claim {
         // A UUID outside the format of session ids counts as absent.
         let session = |uuid: Option<Uuid>| uuid.and_then(|uuid| SessionId::try_from(uuid).ok());
         Claim {
@@ -171,26 +153,6 @@ impl Admit {
             replace: session(self.replace_session_id),
         }
     }
-
-    fn particulars(&self, user_agent: &[u8], meta: &Meta) -> Particulars {
-        Particulars {
-            ip: meta.ip,
-            user_agent: printable_user_agent(user_agent),
-            metadata: None,
-            device: Some(Device {
-                kind: self.device_type.as_str().into(),
-                name: self.device_name.as_deref().map(Into::into),
-            }),
-        }
-    }
-}
-
-/// Returns the printable part of a user agent for the record; `None` if nothing is printable.
-pub(super) fn printable_user_agent(user_agent: &[u8]) -> Option<Box<str>> {
-    let told = String::from_utf8_lossy(user_agent);
-    let mut printable = String::with_capacity(told.len());
-    printable.extend(told.chars().filter(|char| !char.is_control()).take(USER_AGENT_CHARS_MAX));
-    (!printable.is_empty()).then(|| printable.into())
 }
 
 fn granted(
