@@ -8,12 +8,15 @@ mod content;
 mod create;
 mod device;
 mod entrance;
+mod events;
 mod group_plan;
 mod heartbeat;
 mod join;
 mod join_code;
 mod leave;
+mod member_diff;
 mod members;
+mod news;
 mod read;
 mod screen;
 
@@ -30,6 +33,7 @@ pub(super) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(heartbeat::heartbeat))
         .routes(routes!(read::read))
         .routes(routes!(leave::leave))
+        .routes(routes!(events::events))
 }
 
 /// Returns the pool of a group's members. `screen` is the session of the group's screen, and the id of the group.

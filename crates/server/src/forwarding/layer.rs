@@ -169,6 +169,11 @@ impl Layer<'_> {
                 caller().await?;
                 Ok(self.home_of_session(session_in(parts.uri.path())))
             }
+            Locator::JoinCode => {
+                caller().await?;
+                let code = locator::body_field::<String>(&body, "join_code");
+                Ok(self.home_of_session(code.and_then(|code| locator::group_in(&code))))
+            }
             Locator::BodySession => {
                 caller().await?;
                 Ok(self.home_of_session(locator::body_field(&body, "session_id")))
@@ -249,7 +254,7 @@ async fn refused(home: Region, answer: reqwest::Response) -> Error {
     Error::RegionUnavailable { peer: home, source: fault }
 }
 
-/// Returns the session id in the path of a route `/api/v1/KIND/sessions/ID/…`.
+/// Returns the session id in the path of a route `/api/v1/KIND/sessions/ID/…` or `/api/v1/devices/groups/ID/…`.
 fn session_in(path: &str) -> Option<Uuid> {
     Uuid::try_parse(path.split('/').nth(5)?).ok()
 }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 mod content;
+mod events;
 mod guests;
 mod joins_per_hour;
 mod steps;

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::content;
 use super::members::{host, live_members};
 use super::screen::{any, own, renew};
+use super::{content, news};
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{Body, BodyProblems, Meta, Problems, Who, optional_name_field, session_ended};
@@ -84,6 +84,7 @@ pub(super) async fn heartbeat(
     if content::must_leave(&app, &screen, report).await {
         let reason = EndReason::GroupContent;
         app.engine.end(id, &any(&who.tenant, kind), reason, &origin, durability).await?;
+        news::announce(&app, &who.tenant, group);
         return Ok(session_ended(EndedSession { reason, last_heartbeat: at }).into_response());
     }
     let host_session_id = host.as_uuid();

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::members::{live_members, seen_by};
+use super::news;
 use super::screen::any;
 use crate::app::App;
 use crate::error::Error;
@@ -52,6 +53,7 @@ pub(super) async fn leave(
     }
     let (tenant, released) = (&who.tenant, EndReason::Released);
     app.engine.end(member, &any(tenant, PoolKind::Group), released, &origin, durability).await?;
+    news::announce(&app, tenant, group);
     if live_members(&app, tenant, group).await?.is_empty() {
         app.engine.end(group, &any(tenant, PoolKind::Subscriber), released, &origin, durability).await?;
     }

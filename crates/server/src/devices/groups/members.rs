@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::device::JoiningDevice;
 use super::group_plan::GroupPlan;
 use super::screen::{own, renew};
-use super::{content, members_of};
+use super::{content, members_of, news};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::devices::in_use::LISTED_MAX;
@@ -126,6 +126,7 @@ pub(super) async fn add_member(app: &App, join: Join<'_>) -> Result<Joined, Erro
     let host = host(&members).unwrap_or(member);
     let report = ContentReport { member, host, content, at: live.session.last_heartbeat };
     content::keep(app, plan, report).await?;
+    news::announce(app, &who.tenant, group);
     Ok(Joined::Member(Box::new(Member {
         session_id: member.as_uuid(),
         group_id: group.as_uuid(),
