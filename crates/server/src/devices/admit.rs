@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::device_request::DeviceRequest;
 use super::fingerprint::fingerprint;
+use super::groups::leave_groups;
 use super::in_use::in_use;
 use super::policy::policy_of;
 use super::pool_of;
@@ -44,6 +45,10 @@ pub(super) struct Admit {
     /// Session of the subscriber that may end to make room if all screens are in use.
     #[garde(skip)]
     replace_session_id: Option<Uuid>,
+    /// Membership of the device in a group, which ends first. The server finds a membership in a group of the same user by
+    /// itself; a guest must name its own.
+    #[garde(skip)]
+    group_member_session_id: Option<Uuid>,
 }
 
 named_enum! {
@@ -116,6 +121,7 @@ pub(super) async fn admit(request: DeviceRequest, body: Unread) -> Result<Respon
 async fn take_screen(request: &DeviceRequest, body: Unread) -> Result<Response, Error> {
     let DeviceRequest { app, who, .. } = request;
     let ask: Admit = body.read(app).await?;
+    leave_groups(request, &ask.device_id, ask.group_member_session_id).await;
     let pool = pool_of(&who.tenant, &who.user);
     let (claim, origin) = (ask.claim(request), request.origin());
     let particulars = request.particulars(ask.device_type, ask.device_name.as_deref());

@@ -6,6 +6,7 @@
 
 mod content;
 mod create;
+mod departure;
 mod device;
 mod entrance;
 mod events;
@@ -25,6 +26,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
+pub(super) use departure::leave_groups;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()

@@ -89,6 +89,23 @@ async fn a_new_device_evicts_the_group_as_a_whole() {
 }
 
 #[tokio::test]
+async fn a_device_that_takes_a_screen_of_its_own_leaves_its_group_first() {
+    let api = TenantClient::open();
+    subscribe(&api, "ann", json!({ "device_limit": 2, "group_members_max": 3 })).await;
+    let ann = api.user("ann");
+    let host = create(&ann, "tv").await;
+    let phone = join(&ann, &host["join_code"], "phone").await.expect(201);
+    let own = admit(&ann, "phone").await;
+    assert_eq!(beat(&ann, &phone["session_id"]).await.expect(410)["reason"], "released");
+    assert_eq!(beat(&ann, &host["session_id"]).await.expect(200)["members"], 1);
+    admit(&ann, "tv").await;
+    assert_eq!(beat(&ann, &host["session_id"]).await.expect(410)["reason"], "released");
+    let live = live(&ann).await;
+    assert!(!live.contains(&host["group_id"]), "the last member has left: {live:?}");
+    assert!(live.contains(&own["session_id"]), "{live:?}");
+}
+
+#[tokio::test]
 async fn a_repeated_creation_returns_the_same_group() {
     let api = TenantClient::open();
     for user in ["ann", "bob"] {

@@ -3,9 +3,7 @@
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use garde::Validate;
-use seatkeeper_core::{
-    Claim, EndReason, Holder, Origin, Policy, PoolKind, SessionId, Tier, WhenFull, WhenHeld,
-};
+use seatkeeper_core::{Claim, EndReason, Origin, Policy, PoolKind, SessionId, Tier, WhenFull, WhenHeld};
 use seatkeeper_registry::{Answer, Request};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -15,7 +13,7 @@ use super::device::JoiningDevice;
 use super::group_plan::{GroupPlan, groups_off};
 use super::join_code::{self, JOIN_CODE_SECONDS};
 use super::members::{Join, Joined, Member, add_member};
-use super::screen::own;
+use super::screen::{own, screen_holder};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::devices::admit::DeviceType;
@@ -24,7 +22,6 @@ use crate::devices::in_use::LISTED_MAX;
 use crate::devices::policy::policy_of;
 use crate::devices::pool_of;
 use crate::error::Error;
-use crate::hash;
 use crate::http::{BodyProblems, Problems, Unread, name_field, optional_name_field};
 use crate::problem::{self, Problem};
 
@@ -144,11 +141,4 @@ async fn take_screen(
         app.engine.end(session, &who, EndReason::Superseded, origin, durability).await?;
     }
     Ok(Some(screen.session.id))
-}
-
-/// Returns the holder of the screen made from `session`. No device has this fingerprint.
-fn screen_holder(session: SessionId) -> Holder {
-    let part = u64::from_be_bytes(hash::digest(&[b"group", session.as_bytes()]));
-    let whole = u128::from_be_bytes(hash::digest(&[b"group", session.as_bytes(), b"screen"]));
-    Holder::fingerprint(&format!("{part:016x}"), &format!("{whole:032x}"))
 }

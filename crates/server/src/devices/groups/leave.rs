@@ -3,14 +3,13 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use garde::Validate;
-use seatkeeper_core::{EndReason, PoolKind, SessionId};
+use seatkeeper_core::SessionId;
 use serde::Deserialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::members::{live_members, seen_by};
-use super::news;
-use super::screen::any;
+use super::departure::depart;
+use super::members::seen_by;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{Body, BodyProblems, Meta, Problems, Who};
@@ -45,17 +44,11 @@ pub(super) async fn leave(
 ) -> Result<StatusCode, Error> {
     let id = |uuid| SessionId::try_from(uuid).map_err(|_| Error::SessionNotFound);
     let (group, member) = (id(ask.group_id)?, id(ask.session_id)?);
-    let (origin, durability) = (meta.origin(who.as_user()), app.settings.devices.durability);
     let seen = seen_by(&app, &who, group).await?;
     let leaving = seen.members.iter().find(|live| live.session.id == member);
     if !leaving.is_some_and(|live| seen.as_owner || live.session.users.contains(&who.user)) {
         return Err(Error::SessionNotFound);
     }
-    let (tenant, released) = (&who.tenant, EndReason::Released);
-    app.engine.end(member, &any(tenant, PoolKind::Group), released, &origin, durability).await?;
-    news::announce(&app, tenant, group);
-    if live_members(&app, tenant, group).await?.is_empty() {
-        app.engine.end(group, &any(tenant, PoolKind::Subscriber), released, &origin, durability).await?;
-    }
+    depart(&app, &who.tenant, (group, member), &meta.origin(who.as_user())).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -2,10 +2,10 @@
 
 use serde_json::json;
 
-use super::steps::{GROUPS, assert_refused, beat, create, join, leave, subscribe};
+use super::steps::{GROUPS, assert_refused, beat, create, device, join, leave, subscribe, with};
 use crate::http::devices::player::live;
 use crate::http::exchange::assert_problem;
-use crate::http::tenant_client::{TenantClient, text};
+use crate::http::tenant_client::{DEVICES, TenantClient, text};
 
 /// Returns a tenant whose user `ann` has a screen, and may invite two guests.
 async fn open() -> TenantClient {
@@ -73,6 +73,25 @@ async fn the_end_of_the_screen_ends_the_guests() {
     super::admit(&ann, "tablet").await;
     assert_eq!(beat(&bob, &guest["session_id"]).await.expect(410)["reason"], "evicted");
     assert_refused(&join(&bob, &host["join_code"], "phone").await, "join-code-refused");
+}
+
+#[tokio::test]
+async fn a_guest_that_takes_a_screen_of_its_own_leaves_the_named_group() {
+    let api = open().await;
+    let (ann, bob) = (api.user("ann"), api.user("bob"));
+    let host = create(&ann, "tv").await;
+    let guest = join(&bob, &host["join_code"], "phone").await.expect(201);
+    let ask = with(device("phone"), "group_member_session_id", &guest["session_id"]);
+    let foreign = with(device("phone"), "group_member_session_id", &host["session_id"]);
+    bob.post(DEVICES, foreign).await.expect(201);
+    assert_eq!(
+        beat(&ann, &host["session_id"]).await.expect(200)["members"],
+        2,
+        "another user's member stays"
+    );
+    bob.post(DEVICES, ask).await.expect(201);
+    assert_eq!(beat(&bob, &guest["session_id"]).await.expect(410)["reason"], "released");
+    assert_eq!(beat(&ann, &host["session_id"]).await.expect(200)["members"], 1);
 }
 
 #[tokio::test]

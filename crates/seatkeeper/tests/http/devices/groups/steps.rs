@@ -1,5 +1,7 @@
 //! The requests of the tests of groups.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use crate::harness::{Answer, Client};
@@ -7,6 +9,9 @@ use crate::http::exchange::assert_problem;
 use crate::http::tenant_client::{DEVICES, PLANS, TenantClient};
 
 pub(crate) const GROUPS: &str = "/api/v1/devices/groups";
+
+/// More than a tick of registry time. Among members of the same millisecond, the ids decide who is the host.
+const A_TICK: Duration = Duration::from_millis(3);
 
 /// Creates the plan `of-USER` with the terms, and subscribes the user.
 pub(crate) async fn subscribe(api: &TenantClient, user: &str, terms: Value) {
@@ -37,7 +42,9 @@ pub(crate) async fn create(client: &Client, id: &str) -> Value {
 pub(crate) async fn create_with(client: &Client, ask: Value) -> Value {
     let id = ask["device_id"].as_str().expect("a name");
     let session = admit(client, id).await["session_id"].clone();
-    client.post(GROUPS, with(ask, "session_id", &session)).await.expect(201)
+    let created = client.post(GROUPS, with(ask, "session_id", &session)).await.expect(201);
+    tokio::time::sleep(A_TICK).await;
+    created
 }
 
 pub(crate) async fn join(client: &Client, code: &Value, id: &str) -> Answer {
@@ -46,7 +53,9 @@ pub(crate) async fn join(client: &Client, code: &Value, id: &str) -> Answer {
 
 /// Joins with further fields.
 pub(crate) async fn join_with(client: &Client, code: &Value, ask: Value) -> Answer {
-    client.post(&format!("{GROUPS}/join"), with(ask, "join_code", code)).await
+    let joined = client.post(&format!("{GROUPS}/join"), with(ask, "join_code", code)).await;
+    tokio::time::sleep(A_TICK).await;
+    joined
 }
 
 pub(crate) async fn beat(client: &Client, session: &Value) -> Answer {
