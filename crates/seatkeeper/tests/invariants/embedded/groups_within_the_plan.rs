@@ -1,4 +1,4 @@
-//! A group is no way around the plan: through joins, leaves, silent hosts and evictions, the screens of groups and of
+//! A group is no way around the plan: through joins, guests, leaves, silent hosts and evictions, the screens of groups and of
 //! single devices together never exceed the plan, and no group has more members than the plan allows.
 
 use std::collections::BTreeMap;
@@ -40,7 +40,7 @@ struct Membership {
 struct Lane {
     client: Client,
     dice: StdRng,
-    /// Join codes, known to all devices of the user.
+    /// Join codes, known to the devices of all users.
     codes: Arc<Mutex<Vec<Value>>>,
     single: Option<(u32, Value)>,
     members: Vec<Membership>,
@@ -52,12 +52,12 @@ struct Lane {
 async fn a_storm_of_groups_stays_within_the_plan() {
     let (rounds, seed) = (knobs::storm_rounds(), knobs::seed());
     let harness = patient(&[("DEVICES_TTL_SECONDS", TTL_SECONDS)]);
+    let codes = Arc::default();
     let mut lanes = Vec::new();
     for user in 0..USERS {
         let subscriber = Subscriber::make(&harness.admin(), &format!("group-{user}"), SCREENS, "evict").await;
-        let rules = json!({ "group_members_max": MEMBERS_MAX });
+        let rules = json!({ "group_members_max": MEMBERS_MAX, "group_scope": "any_user" });
         harness.admin().patch(&subscriber.plan_path(), Some(rules)).await.expect(200);
-        let codes = Arc::default();
         for lane in 0..LANES_PER_USER {
             let seed = seed.wrapping_add((user * LANES_PER_USER + lane) as u64);
             let lane = Lane::new(harness.client(&subscriber.user), seed, &codes);
