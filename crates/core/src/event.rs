@@ -27,6 +27,8 @@ crate::named_enum! {
         Revoked = "revoked",
         /// The entitlement was suspended or revoked.
         EntitlementEnded = "entitlement_ended",
+        /// The member of a group watched other content than the host.
+        GroupContent = "group_content",
     }
 }
 

@@ -32,7 +32,8 @@ struct Waiting {
 }
 
 /// The most listeners for a session. A single client must not use up the limit for the whole node.
-const LISTENERS_PER_SESSION_MAX: usize = 8;
+/// The screen of a group has a listener for each of up to 8 members, and more while members reconnect.
+const LISTENERS_PER_SESSION_MAX: usize = 16;
 
 /// Listens for the end of one session.
 pub struct Listener {

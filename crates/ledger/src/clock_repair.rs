@@ -75,6 +75,7 @@ impl Ledger {
             include_str!("../sql/repair_jobs.sql"),
             include_str!("../sql/repair_outbox.sql"),
             include_str!("../sql/repair_idempotency_keys.sql"),
+            include_str!("../sql/repair_group_contents.sql"),
         ] {
             tx.query(statement).bind(at).execute().await?;
         }

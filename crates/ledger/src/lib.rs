@@ -19,6 +19,7 @@ pub mod clock_repair;
 mod database;
 mod error;
 mod figures;
+pub mod group_contents;
 mod heartbeats;
 mod homes;
 mod idempotency;

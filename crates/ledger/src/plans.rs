@@ -5,6 +5,7 @@
 
 mod change;
 mod create;
+mod group_rules;
 mod name;
 mod plan;
 mod read;
@@ -14,6 +15,7 @@ mod write;
 
 pub use change::PlanChange;
 pub use create::NewPlan;
+pub use group_rules::{GroupRules, GroupScope};
 pub use name::{NotAPlanName, PlanName};
 pub(crate) use plan::BUILT_IN;
 pub use plan::{Plan, PlanStatus};

@@ -18,6 +18,7 @@ pub mod concurrency;
 pub mod denials;
 pub mod ends;
 pub mod expiry;
+pub mod groups;
 mod harness;
 pub mod journal;
 pub mod membership;

@@ -326,6 +326,44 @@ async fn sessions_are_listed_and_revoked() {
 }
 
 #[tokio::test]
+async fn the_members_of_a_group_are_listed_and_ended_and_its_plan_is_a_command() {
+    let harness = Harness::open();
+    let create = ["plan", "create", "party", "--devices", "1", "--group-members-max", "3"];
+    let made = harness.command(&[&create[..], &["--group-scope", "any_user"]].concat());
+    assert_eq!(field(&made.stdout, "group members"), "3", "{}", made.stderr);
+    assert_eq!(field(&made.stdout, "group scope"), "any_user");
+    let changed = harness.command(&["plan", "update", "party", "--group-same-content", "true"]);
+    assert_eq!(field(&changed.stdout, "group same content"), "true", "{}", changed.stderr);
+    assert_eq!(field(&changed.stdout, "group members"), "3");
+    let changed = harness.command(&["plan", "update", "party", "--group-same-content", "false"]);
+    assert_eq!(field(&changed.stdout, "group same content"), "false", "{}", changed.stderr);
+    assert!(!harness.command(&["plan", "update", "party", "--group-members-max", "9"]).status.success());
+    harness
+        .admin()
+        .post("/api/v1/admin/subscriptions", json!({ "user": "ann", "plan": "party" }))
+        .await
+        .expect(201);
+
+    let (ann, bob) = (harness.client("ann"), harness.client("bob"));
+    let device = |id: &str| json!({ "device_id": id, "device_type": "tv", "device_name": id });
+    let mut ask = device("den");
+    ask["session_id"] =
+        ann.post("/api/v1/devices/sessions", device("den")).await.expect(201)["session_id"].clone();
+    let host = ann.post("/api/v1/devices/groups", ask).await.expect(201);
+    let mut ask = device("phone");
+    ask["join_code"] = host["join_code"].clone();
+    bob.post("/api/v1/devices/groups/join", ask).await.expect(201);
+
+    let group = host["group_id"].as_str().unwrap();
+    let table = harness.command(&["sessions", "list", "--group", group]).stdout;
+    assert_eq!(table.lines().count(), 3, "{table}");
+    assert!(table.contains("tv: den") && table.contains("tv: phone") && table.contains(" bob "), "{table}");
+    assert_eq!(harness.command(&["sessions", "list", "--kind", "group", "--live"]).stdout.lines().count(), 3);
+    assert_eq!(harness.command(&["sessions", "revoke", "--group", group]).stdout, "2 ended\n");
+    assert_eq!(harness.command(&["sessions", "list", "--group", group, "--live"]).stdout.lines().count(), 1);
+}
+
+#[tokio::test]
 async fn sessions_of_every_kind_are_told_apart() {
     const TENANT: &str = "6f1d2c3b-0d5e-4f7a-9b8c-1a2b3c4d5e6f";
     const CAPACITY: &str = "5a000000-0000-4000-8000-0000000000c1";

@@ -6,6 +6,8 @@ mod harness;
 
 #[path = "documentation/backup.rs"]
 mod backup;
+#[path = "documentation/groups.rs"]
+mod groups;
 #[path = "documentation/regions.rs"]
 mod regions;
 

@@ -32,6 +32,7 @@ mod failover {
     mod flapping;
     mod frozen_stores;
     mod frozen_time;
+    mod groups;
     mod half_alive;
     mod health;
     mod idle;

@@ -2,6 +2,7 @@
 //! every device in use holds a seat.
 
 mod admit;
+mod device_request;
 mod events;
 mod fingerprint;
 mod groups;

@@ -90,10 +90,9 @@ impl TermsSource for PoolTerms {
                 Ok(Some(subscriber.entitled(now, ttl_default).terms))
             }
             PoolKind::Capacity => Ok(Some(capacity_terms(&settings.capacities))),
-            // Without the setting, a group from before the restart keeps its last known terms.
             PoolKind::Group => {
-                let devices = &settings.devices;
-                Ok((devices.group_members_max > 0).then(|| group_terms(devices)))
+                let ttl_default = Span::from_secs(settings.devices.ttl_seconds);
+                groups::recorded_terms(ledger, pool, now, ttl_default).await
             }
         }
     }

@@ -6,12 +6,14 @@ mod news;
 mod subject;
 mod watch;
 
+use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::http::header::HeaderMap;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
-use axum::response::sse::{KeepAlive, Sse};
+use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
+use futures_util::Stream;
 use seatkeeper_core::{Authority, SessionId};
 
 use crate::app::App;
@@ -40,8 +42,15 @@ pub(crate) async fn stream_events<S: Subject>(
     let Some(watch) = Watch::<S>::begin(app, id, authority, heard, lasts).await? else {
         return Ok(StatusCode::NO_CONTENT.into_response());
     };
+    Ok(response_of(watch.into_events()))
+}
+
+/// Builds the response that streams events, with comments in between to keep the connection.
+pub(crate) fn response_of(
+    events: impl Stream<Item = Result<Event, Infallible>> + Send + 'static,
+) -> Response {
     let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("still here");
-    let mut response = Sse::new(watch.into_events()).keep_alive(keep_alive).into_response();
+    let mut response = Sse::new(events).keep_alive(keep_alive).into_response();
     response.headers_mut().insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
-    Ok(response)
+    response
 }

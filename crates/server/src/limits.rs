@@ -25,6 +25,9 @@ use shared::Shared;
 pub(crate) use standing::{Standing, StandingNote};
 use unknown_sessions::UnknownSessions;
 
+/// Joins of a group within an hour, besides the limits of the users who join.
+pub(crate) const GROUP_JOINS_PER_HOUR: u64 = 20;
+
 /// The rate limits of all callers.
 pub(crate) struct Limits {
     rates: Rates,
@@ -127,6 +130,11 @@ impl Limits {
     ) -> Result<(), Error> {
         let Some(rate) = self.rates.releases_per_address else { return Ok(()) };
         self.count(Key::of_releases_at(ip), rate, note).await
+    }
+
+    /// Counts a join of a group, by any user. Returns [`Error::TooOften`] after [`GROUP_JOINS_PER_HOUR`] joins.
+    pub(crate) async fn group_join(&self, group: SessionId, note: &StandingNote) -> Result<(), Error> {
+        self.count(Key::of_group_joins(group), Rate::per_hour(GROUP_JOINS_PER_HOUR), note).await
     }
 
     /// Counts a heartbeat and awaits `beat`. Returns `Err(TooOften)` if the session's heartbeats exceed the

@@ -64,6 +64,8 @@ problems! {
     DEVICES_FULL = "devices-full", 403, "All screens of the plan are in use";
     GROUPS_OFF = "groups-off", 403, "Devices do not watch together here";
     GROUP_FULL = "group-full", 403, "The group is full";
+    GROUP_CONTENT = "group-content", 403, "The group watches other content";
+    GROUP_JOINED_TOO_OFTEN = "group-joined-too-often", 429, "Too many devices have joined the group";
     JOIN_CODE_REFUSED = "join-code-refused", 403, "The join code does not count";
     PLAN_NOT_FOUND = "plan-not-found", 404, "Plan not found";
     PLAN_NAME_TAKEN = "plan-name-taken", 409, "The plan's name is taken";

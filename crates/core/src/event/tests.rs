@@ -14,6 +14,7 @@ fn an_end_reason_reads_back_from_its_name() {
         (EndReason::Upgraded, "upgraded"),
         (EndReason::Revoked, "revoked"),
         (EndReason::EntitlementEnded, "entitlement_ended"),
+        (EndReason::GroupContent, "group_content"),
     ] {
         assert_eq!(reason.as_str(), name);
         assert_eq!(name.parse(), Ok(reason));

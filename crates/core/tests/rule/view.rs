@@ -106,7 +106,7 @@ fn in_order(mut ended: Vec<rule::Ending>) -> Vec<rule::Ending> {
     ended.sort_by_key(|ending| match ending.reason {
         EndReason::Expired | EndReason::EntitlementEnded => Some(ending.session.id),
         EndReason::Released | EndReason::Evicted | EndReason::Superseded => None,
-        EndReason::Upgraded | EndReason::Revoked => None,
+        EndReason::Upgraded | EndReason::Revoked | EndReason::GroupContent => None,
     });
     ended
 }

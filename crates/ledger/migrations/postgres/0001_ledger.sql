@@ -159,7 +159,7 @@ CREATE TABLE sessions (
     expires_at        TIMESTAMPTZ NOT NULL,
     ended_at          TIMESTAMPTZ,
     end_reason        TEXT        CHECK (end_reason IN ('released', 'expired', 'evicted', 'superseded',
-                                                        'upgraded', 'revoked', 'entitlement_ended')),
+                                                        'upgraded', 'revoked', 'entitlement_ended', 'group_content')),
     ip                TEXT        COLLATE "C",
     user_agent        TEXT,
     metadata          TEXT,
@@ -263,6 +263,10 @@ CREATE TABLE plans (
     price_cents  BIGINT      NOT NULL CHECK (price_cents BETWEEN 0 AND 4294967295),
     when_full    TEXT        NOT NULL CHECK (when_full IN ('evict', 'deny')),
     ttl_seconds  BIGINT      CHECK (ttl_seconds BETWEEN 1 AND 4294967295),
+    -- The rules of groups that watch together; 0 members: no groups.
+    group_members_max  BIGINT  NOT NULL DEFAULT 0 CHECK (group_members_max BETWEEN 0 AND 8),
+    group_scope        TEXT    NOT NULL DEFAULT 'same_user' CHECK (group_scope IN ('same_user', 'any_user')),
+    group_same_content BOOLEAN NOT NULL DEFAULT FALSE,
     status       TEXT        NOT NULL CHECK (status IN ('active', 'retired')),
     version      BIGINT      NOT NULL CHECK (version >= 0),
     created_at   TIMESTAMPTZ NOT NULL,
@@ -284,6 +288,17 @@ $$;
 
 CREATE TRIGGER tenants_have_plans AFTER INSERT ON tenants
 FOR EACH ROW EXECUTE FUNCTION add_built_in_plans();
+
+-- The content that members of groups watch, if their plan demands the same content of all. Without `content_id` the member
+-- named none. `differs_since` is set while the content differs from the host's.
+CREATE TABLE group_contents (
+    session_id    UUID        NOT NULL PRIMARY KEY,
+    content_id    TEXT,
+    differs_since TIMESTAMPTZ,
+    at            TIMESTAMPTZ NOT NULL
+);
+
+CREATE INDEX group_contents_by_time ON group_contents (at);
 
 -- Subscriptions. Never deleted. A user's newest subscription has the greatest version.
 CREATE TABLE subscriptions (

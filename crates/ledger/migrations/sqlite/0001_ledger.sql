@@ -133,7 +133,7 @@ CREATE TABLE sessions (
     expires_at        TEXT    NOT NULL,
     ended_at          TEXT,
     end_reason        TEXT CHECK (end_reason IN ('released', 'expired', 'evicted', 'superseded',
-                                                 'upgraded', 'revoked', 'entitlement_ended')),
+                                                 'upgraded', 'revoked', 'entitlement_ended', 'group_content')),
     ip                TEXT,
     user_agent        TEXT,
     metadata          TEXT,
@@ -238,6 +238,10 @@ CREATE TABLE plans (
     price_cents  INTEGER NOT NULL CHECK (price_cents BETWEEN 0 AND 4294967295),
     when_full    TEXT    NOT NULL CHECK (when_full IN ('evict', 'deny')),
     ttl_seconds  INTEGER CHECK (ttl_seconds BETWEEN 1 AND 4294967295),
+    -- The rules of groups that watch together; 0 members: no groups.
+    group_members_max  INTEGER NOT NULL DEFAULT 0 CHECK (group_members_max BETWEEN 0 AND 8),
+    group_scope        TEXT    NOT NULL DEFAULT 'same_user' CHECK (group_scope IN ('same_user', 'any_user')),
+    group_same_content INTEGER NOT NULL DEFAULT 0 CHECK (group_same_content IN (0, 1)),
     status       TEXT    NOT NULL CHECK (status IN ('active', 'retired')),
     version      INTEGER NOT NULL CHECK (version >= 0),
     created_at   TEXT    NOT NULL,
@@ -254,6 +258,17 @@ BEGIN
         (NEW.id, 'standard', 2, 0, 'evict', 'active', 0, NEW.created_at, NEW.created_at),
         (NEW.id, 'premium', 4, 0, 'evict', 'active', 0, NEW.created_at, NEW.created_at);
 END;
+
+-- The content that members of groups watch, if their plan demands the same content of all. Without `content_id` the member
+-- named none. `differs_since` is set while the content differs from the host's.
+CREATE TABLE group_contents (
+    session_id    BLOB NOT NULL PRIMARY KEY CHECK (length(session_id) = 16),
+    content_id    TEXT,
+    differs_since TEXT,
+    at            TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX group_contents_by_time ON group_contents (at);
 
 -- Subscriptions. Never deleted. A user's newest subscription has the greatest version.
 CREATE TABLE subscriptions (

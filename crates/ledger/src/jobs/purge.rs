@@ -1,4 +1,4 @@
-//! Purges old job runs and idempotency keys.
+//! Purges old job runs, idempotency keys and contents of groups.
 
 use seatkeeper_core::RegistryTime;
 
@@ -46,6 +46,26 @@ impl Ledger {
         fence::hold(&mut tx, run).await?;
         let purged = tx
             .query(include_str!("../../sql/purge_idempotency_keys.sql"))
+            .bind(times::stored(before))
+            .bind(i64::from(batch))
+            .execute()
+            .await?;
+        tx.commit().await?;
+        Ok(purged)
+    }
+
+    /// Deletes at most `batch` of the oldest contents before `before` whose members have ended, and returns the number of
+    /// deleted contents. A run without its job's lock deletes nothing and gets [`Error::StaleRun`].
+    pub async fn purge_group_contents(
+        &self,
+        run: &Fence,
+        before: RegistryTime,
+        batch: u32,
+    ) -> Result<u64, Error> {
+        let mut tx = self.write().await?;
+        fence::hold(&mut tx, run).await?;
+        let purged = tx
+            .query(include_str!("../../sql/purge_group_contents.sql"))
             .bind(times::stored(before))
             .bind(i64::from(batch))
             .execute()

@@ -2,7 +2,7 @@
 
 use seatkeeper_core::{Seats, WhenFull};
 
-use super::{Plan, PlanStatus};
+use super::{GroupRules, GroupScope, Plan, PlanStatus};
 
 /// A requested change of a plan. A `None` field stays unchanged; `Some(None)` removes the TTL.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,6 +15,12 @@ pub struct PlanChange {
     pub when_full: Option<WhenFull>,
     /// The time a session lives after its last heartbeat, in seconds.
     pub ttl_seconds: Option<Option<u32>>,
+    /// Most members of a group.
+    pub group_members_max: Option<u32>,
+    /// The users whose devices may join a group.
+    pub group_scope: Option<GroupScope>,
+    /// The rule for a member that watches other content than the host.
+    pub group_same_content: Option<bool>,
     /// Availability for new subscriptions.
     pub status: Option<PlanStatus>,
 }
@@ -28,6 +34,11 @@ impl PlanChange {
             price_cents: self.price_cents.unwrap_or(now.price_cents),
             when_full: self.when_full.unwrap_or(now.when_full),
             ttl_seconds: self.ttl_seconds.unwrap_or(now.ttl_seconds),
+            groups: GroupRules {
+                members_max: self.group_members_max.unwrap_or(now.groups.members_max),
+                scope: self.group_scope.unwrap_or(now.groups.scope),
+                same_content: self.group_same_content.unwrap_or(now.groups.same_content),
+            },
             status: self.status.unwrap_or(now.status),
             ..now
         }

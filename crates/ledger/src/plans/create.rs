@@ -2,7 +2,7 @@
 
 use seatkeeper_core::{Seats, TenantId, WhenFull};
 
-use super::{Plan, PlanName, PlanStatus, write as rows};
+use super::{GroupRules, Plan, PlanName, PlanStatus, write as rows};
 use crate::audit::Action;
 use crate::{Effect, Error, Ledger, Write, Written, tenants};
 
@@ -21,6 +21,8 @@ pub struct NewPlan {
     pub when_full: WhenFull,
     /// The time a session lives after its last heartbeat, in seconds, at least 1; `None` for the default.
     pub ttl_seconds: Option<u32>,
+    /// The rules of groups that watch together.
+    pub groups: GroupRules,
 }
 
 impl Ledger {
@@ -40,6 +42,7 @@ impl Ledger {
             price_cents: new.price_cents,
             when_full: new.when_full,
             ttl_seconds: new.ttl_seconds,
+            groups: new.groups,
             status: PlanStatus::Active,
             created_at: write.at,
             updated_at: write.at,

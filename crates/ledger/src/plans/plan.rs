@@ -3,7 +3,7 @@
 use seatkeeper_core::{PoolId, PoolKind, RegistryTime, Seats, TenantId, WhenFull, named_enum};
 use serde::{Deserialize, Serialize};
 
-use super::PlanName;
+use super::{GroupRules, PlanName};
 use crate::Error;
 use crate::database::Row;
 use crate::row::Fields;
@@ -39,6 +39,8 @@ pub struct Plan {
     pub when_full: WhenFull,
     /// The time a session lives after its last heartbeat, in seconds, at least 1; `None` for the default.
     pub ttl_seconds: Option<u32>,
+    /// The rules of groups that watch together.
+    pub groups: GroupRules,
     /// Availability for new subscriptions.
     pub status: PlanStatus,
     /// The number of the plan's last change among the tenant's changes; 0 for an unchanged built-in plan.
@@ -64,6 +66,7 @@ impl Plan {
             price_cents: fields.small("price_cents")?,
             when_full: fields.named("when_full")?,
             ttl_seconds: fields.number_maybe("ttl_seconds")?,
+            groups: GroupRules::read(&fields)?,
             status: fields.named("status")?,
             version: fields.whole("version")?,
             created_at: fields.time("created_at")?,

@@ -9,8 +9,8 @@ use crate::database::Tx;
 use crate::page::{Page, rows_for};
 use crate::{Error, Ledger, tenants};
 
-const COLUMNS: &str = "tenant_id, name, device_limit, price_cents, when_full, ttl_seconds, status, version, created_at, \
-    updated_at";
+const COLUMNS: &str = "tenant_id, name, device_limit, price_cents, when_full, ttl_seconds, group_members_max, \
+    group_scope, group_same_content, status, version, created_at, updated_at";
 
 impl Ledger {
     /// Returns the tenant's plan of a name. Asking for a built-in plan adds an unknown tenant, as of `now`.

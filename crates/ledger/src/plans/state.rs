@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use seatkeeper_core::{Seats, TenantId};
 use serde::{Deserialize, Serialize};
 
-use super::{Plan, PlanName, PlanStatus};
+use super::{GroupRules, Plan, PlanName, PlanStatus};
 use crate::row::corrupt;
 use crate::{Error, times};
 
@@ -16,6 +16,8 @@ pub(super) struct State {
     price_cents: u32,
     when_full: String,
     ttl_seconds: Option<u32>,
+    #[serde(flatten)]
+    groups: GroupRules,
     status: PlanStatus,
     version: u64,
     created_at: DateTime<Utc>,
@@ -30,6 +32,7 @@ impl State {
             price_cents: plan.price_cents,
             when_full: plan.when_full.as_str().to_owned(),
             ttl_seconds: plan.ttl_seconds,
+            groups: plan.groups,
             status: plan.status,
             version: plan.version,
             created_at: times::stored(plan.created_at),
@@ -46,6 +49,7 @@ impl State {
             price_cents: self.price_cents,
             when_full: self.when_full.parse().map_err(|source| corrupt("answer", source))?,
             ttl_seconds: self.ttl_seconds,
+            groups: self.groups,
             status: self.status,
             version: self.version,
             created_at: times::from_stored(self.created_at),

@@ -70,4 +70,7 @@ fn bound<'c>(query: Query<'c>, plan: &Plan) -> Query<'c> {
         .bind(plan.status.as_str())
         .bind(stored_whole(plan.version))
         .bind(times::stored(plan.updated_at))
+        .bind(i64::from(plan.groups.members_max))
+        .bind(plan.groups.scope.as_str())
+        .bind(plan.groups.same_content)
 }

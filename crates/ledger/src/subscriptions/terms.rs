@@ -8,7 +8,7 @@ use seatkeeper_core::{RegistryTime, Seats, Span, Standing, Terms, WhenFull};
 use super::SubscriptionStatus;
 use crate::Error;
 use crate::database::Row;
-use crate::plans::PlanName;
+use crate::plans::{GroupRules, PlanName};
 use crate::row::Fields;
 
 /// The limit without an active subscription: the most restrictive limit.
@@ -92,6 +92,7 @@ pub(crate) struct Held {
     pub(crate) device_limit: Seats,
     pub(crate) when_full: WhenFull,
     pub(crate) ttl_seconds: Option<u32>,
+    pub(crate) groups: GroupRules,
     pub(crate) plan_version: u64,
 }
 
@@ -104,6 +105,8 @@ pub struct Entitled {
     pub terms: Terms,
     /// The treatment of a device above the limit.
     pub when_full: WhenFull,
+    /// The rules of groups that watch together. Without an active subscription there are no groups.
+    pub groups: GroupRules,
 }
 
 impl Subscriber {
@@ -137,8 +140,14 @@ impl Subscriber {
                     ..without
                 },
                 when_full: held.when_full,
+                groups: held.groups,
             },
-            Some(_) | None => Entitled { plan: None, terms: without, when_full: WhenFull::Evict },
+            Some(_) | None => Entitled {
+                plan: None,
+                terms: without,
+                when_full: WhenFull::Evict,
+                groups: GroupRules::default(),
+            },
         }
     }
 }
@@ -159,6 +168,7 @@ impl Held {
             device_limit: Seats(fields.small("device_limit")?),
             when_full: fields.named("when_full")?,
             ttl_seconds: fields.number_maybe("ttl_seconds")?,
+            groups: GroupRules::read(&fields)?,
             plan_version: fields.whole("plan_version")?,
         })
     }

@@ -4,6 +4,7 @@ use seatkeeper_core::{RegistryTime, Seats};
 use serde::{Deserialize, Serialize};
 
 use super::terms::{Held, Subscriber};
+use crate::plans::GroupRules;
 
 /// The text's content, as JSON. Times are in milliseconds.
 #[derive(Serialize, Deserialize)]
@@ -16,6 +17,8 @@ struct Stored {
     device_limit: u32,
     when_full: String,
     ttl_seconds: Option<u32>,
+    #[serde(flatten)]
+    groups: GroupRules,
     plan_version: u64,
 }
 
@@ -30,6 +33,7 @@ impl Stored {
             device_limit: held.device_limit.0,
             when_full: held.when_full.as_str().to_owned(),
             ttl_seconds: held.ttl_seconds,
+            groups: held.groups,
             plan_version: held.plan_version,
         }
     }
@@ -44,6 +48,7 @@ impl Stored {
             device_limit: Seats(self.device_limit),
             when_full: self.when_full.parse().ok()?,
             ttl_seconds: self.ttl_seconds,
+            groups: self.groups,
             plan_version: self.plan_version,
         })
     }

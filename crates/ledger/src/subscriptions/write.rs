@@ -61,6 +61,7 @@ impl Held {
             device_limit: plan.device_limit,
             when_full: plan.when_full,
             ttl_seconds: plan.ttl_seconds,
+            groups: plan.groups,
             plan_version: plan.version,
         }
     }

@@ -10,6 +10,7 @@ mod copies;
 mod directory;
 mod fields;
 mod figures;
+mod group_contents;
 mod homes;
 mod jobs;
 mod licenses;

@@ -9,7 +9,7 @@ use seatkeeper_core::{
 };
 use seatkeeper_ledger::licenses::{Clients, CountPer, License, LicenseKey, NewLicense, Reacquire, Status};
 use seatkeeper_ledger::nodes::NodeRow;
-use seatkeeper_ledger::plans::{NewPlan, Plan, PlanName};
+use seatkeeper_ledger::plans::{GroupRules, NewPlan, Plan, PlanName};
 use seatkeeper_ledger::subscriptions::{NewSubscription, Subscription};
 use seatkeeper_ledger::{Ledger, Settings, Write};
 use uuid::Uuid;
@@ -83,6 +83,7 @@ pub(crate) fn new_plan(name: &str, devices: u32) -> NewPlan {
         price_cents: 999,
         when_full: WhenFull::Evict,
         ttl_seconds: None,
+        groups: GroupRules::default(),
     }
 }
 

@@ -28,7 +28,7 @@ pub async fn nothing_brings_an_ended_session_back(h: &impl Harness) {
 
 pub async fn each_reason_that_is_asked_for_is_the_reason_on_record(h: &impl Harness) {
     let pool = h.pool(seats(1)).await;
-    for asked in [EndReason::Released, EndReason::Revoked] {
+    for asked in [EndReason::Released, EndReason::Revoked, EndReason::GroupContent] {
         let ann = pool.claim("ann").await.admitted();
         let ended = pool.end_by(&admin(), ann.session.id, asked).await;
         assert!(matches!(ended, Ended::Now { reason, .. } if reason == asked), "{ended:?}");

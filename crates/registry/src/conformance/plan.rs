@@ -31,6 +31,13 @@ pub(super) fn capacity() -> Plan {
     Plan::new(PoolKind::Capacity, 1, WhenFull::Deny, WhenHeld::Upgrade)
 }
 
+/// Returns the members of a group: a newcomer is denied, a member resumes. The version of the terms is the limit.
+pub(super) fn group(members_max: u32) -> Plan {
+    let mut plan = Plan::new(PoolKind::Group, members_max, WhenFull::Deny, WhenHeld::Resume);
+    plan.terms.version = u64::from(members_max);
+    plan
+}
+
 impl Plan {
     fn new(kind: PoolKind, limit: u32, when_full: WhenFull, when_held: WhenHeld) -> Self {
         let terms =

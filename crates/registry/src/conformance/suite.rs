@@ -79,6 +79,11 @@ macro_rules! conformance_list {
                 an_empty_pool_has_nothing_to_end,
                 a_session_that_never_was_is_missing,
             }
+            groups {
+                a_full_group_admits_nobody_and_ends_no_member,
+                the_end_of_a_screen_ends_all_members_with_its_reason,
+                a_larger_group_counts_from_the_next_join_on_and_a_smaller_one_for_new_groups,
+            }
             ownership {
                 a_stranger_finds_every_session_missing,
                 a_stranger_finds_nothing_out_about_what_is_over,

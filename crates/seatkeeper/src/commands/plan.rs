@@ -102,6 +102,26 @@ struct TermsArgs {
     /// The life of a session after its last heartbeat, in seconds [default: the server's]
     #[arg(long, value_name = "SECONDS")]
     ttl_seconds: Option<u64>,
+    /// The most devices that watch together on one screen, 0 to 8; 0 allows no groups
+    #[arg(long, value_name = "MEMBERS", value_parser = clap::value_parser!(u32).range(0..=8))]
+    group_members_max: Option<u32>,
+    /// The users whose devices may join a group
+    #[arg(long)]
+    group_scope: Option<GroupScope>,
+    /// End the membership of a device that watches other content than the host
+    #[arg(long, value_name = "BOOL")]
+    group_same_content: Option<bool>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum GroupScope {
+    /// The devices of the host's user alone
+    #[value(name = "same_user")]
+    SameUser,
+    /// The devices of every user of the tenant
+    #[value(name = "any_user")]
+    AnyUser,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum, Serialize)]
@@ -121,6 +141,9 @@ struct Plan {
     price_cents: u64,
     when_full: String,
     ttl_seconds: Option<u64>,
+    group_members_max: u64,
+    group_scope: String,
+    group_same_content: bool,
     status: String,
     version: u64,
     created_at: String,
@@ -176,6 +199,9 @@ impl Entry for Plan {
             ("devices", self.device_limit.to_string()),
             ("when full", self.when_full),
             ("ttl seconds", output::cell(self.ttl_seconds)),
+            ("group members", self.group_members_max.to_string()),
+            ("group scope", self.group_scope),
+            ("group same content", self.group_same_content.to_string()),
             ("price in cents", self.price_cents.to_string()),
             ("status", self.status),
             ("version", self.version.to_string()),

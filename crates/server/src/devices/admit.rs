@@ -1,27 +1,24 @@
 //! Admission of a device to a screen.
 
-use axum::extract::State;
 use axum::http::StatusCode;
-use axum::http::header::{HeaderMap, USER_AGENT};
 use axum::response::{IntoResponse, Response};
 use garde::Validate;
-use seatkeeper_core::{
-    Claim, Denial, Device, EndReason, NotNamed, Particulars, PoolKind, SessionId, Tier, named_enum,
-};
+use seatkeeper_core::{Claim, Denial, EndReason, NotNamed, PoolKind, SessionId, Tier, named_enum};
 use seatkeeper_registry::{Answer, Claimed, Granted, Live, Request};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::device_request::DeviceRequest;
 use super::fingerprint::fingerprint;
+use super::groups::leave_groups;
 use super::in_use::in_use;
 use super::policy::policy_of;
 use super::pool_of;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{
-    BodyProblems, Meta, Problems, USER_AGENT_CHARS_MAX, Unread, Who, heartbeat_interval_seconds, name_field,
-    optional_name_field, wait_seconds,
+    BodyProblems, Problems, Unread, heartbeat_interval_seconds, name_field, optional_name_field, wait_seconds,
 };
 use crate::problem::{self, Problem};
 use crate::release_codes::CodeHolder;
@@ -48,6 +45,10 @@ pub(super) struct Admit {
     /// Session of the subscriber that may end to make room if all screens are in use.
     #[garde(skip)]
     replace_session_id: Option<Uuid>,
+    /// Membership of the device in a group, which ends first. The server finds a membership in a group of the same user by
+    /// itself; a guest must name its own.
+    #[garde(skip)]
+    group_member_session_id: Option<Uuid>,
 }
 
 named_enum! {
@@ -113,31 +114,18 @@ const CLAIMS_MAX: usize = 2;
         (status = 429, body = Problem, description = "too-many-requests")
     )
 )]
-pub(super) async fn admit(
-    State(app): State<App>,
-    who: Who,
-    meta: Meta,
-    headers: HeaderMap,
-    body: Unread,
-) -> Result<Response, Error> {
-    // The body is read once the rate limit lets the request pass, so that a throttled request costs little.
+pub(super) async fn admit(request: DeviceRequest, body: Unread) -> Result<Response, Error> {
     // The box keeps the future of the handler small, which is moved several times.
-    let admitted = Box::pin(take_screen(&app, &who, &meta, &headers, body));
-    app.limits.acquire(PoolKind::Subscriber, &who, &meta.standing, admitted).await
+    request.limited(PoolKind::Subscriber, Box::pin(take_screen(&request, body))).await
 }
 
-async fn take_screen(
-    app: &App,
-    who: &Who,
-    meta: &Meta,
-    headers: &HeaderMap,
-    body: Unread,
-) -> Result<Response, Error> {
+async fn take_screen(request: &DeviceRequest, body: Unread) -> Result<Response, Error> {
+    let DeviceRequest { app, who, .. } = request;
     let ask: Admit = body.read(app).await?;
+    leave_groups(request, &ask.device_id, ask.group_member_session_id).await;
     let pool = pool_of(&who.tenant, &who.user);
-    let user_agent = headers.get(USER_AGENT).map(|value| value.as_bytes()).unwrap_or_default();
-    let claim = ask.claim(who, user_agent, meta);
-    let (particulars, origin) = (ask.particulars(user_agent, meta), meta.origin(who.as_user()));
+    let (claim, origin) = (ask.claim(request), request.origin());
+    let particulars = request.particulars(ask.device_type, ask.device_name.as_deref());
     for _ in 0..CLAIMS_MAX {
         let policy = policy_of(app, &who.tenant, &who.user).await;
         let (pool, claim, policy) = (&pool, &claim, &policy);
@@ -161,7 +149,7 @@ async fn take_screen(
 }
 
 impl Admit {
-    fn claim(&self, who: &Who, user_agent: &[u8], meta: &Meta) -> Claim {
+    fn claim(&self, DeviceRequest { who, meta, user_agent, .. }: &DeviceRequest) -> Claim {
         // A UUID outside the format of session ids counts as absent.
         let session = |uuid: Option<Uuid>| uuid.and_then(|uuid| SessionId::try_from(uuid).ok());
         Claim {
@@ -172,26 +160,6 @@ impl Admit {
             replace: session(self.replace_session_id),
         }
     }
-
-    fn particulars(&self, user_agent: &[u8], meta: &Meta) -> Particulars {
-        Particulars {
-            ip: meta.ip,
-            user_agent: printable_user_agent(user_agent),
-            metadata: None,
-            device: Some(Device {
-                kind: self.device_type.as_str().into(),
-                name: self.device_name.as_deref().map(Into::into),
-            }),
-        }
-    }
-}
-
-/// Returns the printable part of a user agent for the record; `None` if nothing is printable.
-pub(super) fn printable_user_agent(user_agent: &[u8]) -> Option<Box<str>> {
-    let told = String::from_utf8_lossy(user_agent);
-    let mut printable = String::with_capacity(told.len());
-    printable.extend(told.chars().filter(|char| !char.is_control()).take(USER_AGENT_CHARS_MAX));
-    (!printable.is_empty()).then(|| printable.into())
 }
 
 fn granted(

@@ -1,17 +1,34 @@
-//! Terms of groups. A group has no entitlement on record: the settings alone determine its terms.
+//! Terms of groups. A group has no entitlement of its own: the plan of the subscriber who pays the screen determines its
+//! terms.
 
-use seatkeeper_core::{Seats, Span, Standing, Terms};
+use seatkeeper_core::{PoolId, RegistryTime, Seats, SessionId, Span, Standing, Terms, UserId};
+use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::subscriptions::Entitled;
 
-use crate::settings::DevicesSettings;
-
-/// Returns the terms of a new group. The version is the limit itself, so `audit verify` proves the limit from the
-/// records, and a smaller setting shrinks no live group.
-pub(crate) fn group_terms(settings: &DevicesSettings) -> Terms {
-    Terms {
-        version: u64::from(settings.group_members_max),
-        limit: Seats(settings.group_members_max),
-        ttl: Span::from_secs(settings.ttl_seconds),
+/// Returns the terms of a new group on a screen of a plan; `None` for a plan without groups. The version is the limit
+/// itself, so `audit verify` proves the limit from the records, and a smaller limit shrinks no live group.
+pub(crate) fn group_terms(owner: &Entitled) -> Option<Terms> {
+    let members_max = owner.groups.members_max;
+    (members_max > 0).then(|| Terms {
+        version: u64::from(members_max),
+        limit: Seats(members_max),
+        ttl: owner.terms.ttl,
         ends_at: None,
         standing: Standing::Open,
-    }
+    })
+}
+
+/// Reads the terms of a group from the ledger, by the record of its screen. Without a record, or if the plan has no groups
+/// any more, the group keeps its last known terms.
+pub(super) async fn recorded_terms(
+    ledger: &Ledger,
+    group: &PoolId,
+    now: RegistryTime,
+    ttl_default: Span,
+) -> Result<Option<Terms>, seatkeeper_ledger::Error> {
+    let Ok(screen) = group.name.parse::<SessionId>() else { return Ok(None) };
+    let Some(screen) = ledger.session(screen).await? else { return Ok(None) };
+    let owner = UserId::new(&*screen.pool.name);
+    let subscriber = ledger.subscriber(&group.tenant, &owner).await?;
+    Ok(group_terms(&subscriber.entitled(now, ttl_default)))
 }

@@ -81,7 +81,7 @@ impl Licenses {
                 self.remembered.forget(|_, _| false);
                 self.policies.forget_all();
             }
-            Changed::Subscriber(..) | Changed::Tenant(_) => return,
+            Changed::Subscriber(..) | Changed::Tenant(_) | Changed::Group(..) => return,
         }
         self.local_broadcast.announce(changed.clone());
     }

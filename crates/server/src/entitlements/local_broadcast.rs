@@ -1,7 +1,7 @@
-//! In-process broadcast of entitlement changes to listeners. A listener wakes after every change of its
+//! In-process broadcast of changes of entitlements and of groups to listeners. A listener wakes after every change of its
 //! entitlement; a wake-up may be spurious.
 
-use seatkeeper_core::{TenantId, UserId};
+use seatkeeper_core::{SessionId, TenantId, UserId};
 use seatkeeper_ledger::licenses::LicenseId;
 use tokio::sync::broadcast::{self, error::RecvError};
 
@@ -18,6 +18,8 @@ pub(crate) enum Changed {
     Tenant(TenantId),
     /// A license.
     License(TenantId, LicenseId),
+    /// The members of a group. No cached entry is affected.
+    Group(TenantId, SessionId),
     /// An unknown scope: messages may have been lost, so every cached entry may be stale.
     Anything,
 }
@@ -31,9 +33,9 @@ impl Changed {
             }
             (Self::Tenant(of), Watched::Subscriber(tenant, _)) => of == tenant,
             (Self::License(_, changed), Watched::License(id)) => changed == id,
-            (Self::Subscriber(..) | Self::Tenant(_), Watched::License(_))
-            | (Self::License(..), Watched::Subscriber(..)) => false,
+            (Self::Group(of, changed), Watched::Group(tenant, group)) => of == tenant && changed == group,
             (Self::Anything, _) => true,
+            (Self::Subscriber(..) | Self::Tenant(_) | Self::License(..) | Self::Group(..), _) => false,
         }
     }
 }
@@ -44,6 +46,8 @@ pub(super) enum Watched {
     Subscriber(TenantId, UserId),
     /// A license.
     License(LicenseId),
+    /// The members of a group.
+    Group(TenantId, SessionId),
 }
 
 /// The sending end of the broadcast.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quick_cache::Equivalent;
-use seatkeeper_core::{TenantId, UserId};
+use seatkeeper_core::{SessionId, TenantId, UserId};
 use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::subscriptions::Subscriber;
 use seatkeeper_redis::Servers;
@@ -75,6 +75,7 @@ impl Subscribers {
             Changed::Subscriber(tenant, user) => self.remembered.forget_one(&KeyRef(tenant, user)),
             Changed::Tenant(tenant) => self.remembered.forget(|Key(of, _), _| of != tenant),
             Changed::Anything => self.remembered.forget(|_, _| false),
+            Changed::Group(..) => {}
             Changed::License(..) => return,
         }
         self.local_broadcast.announce(changed);
@@ -91,6 +92,11 @@ impl Subscribers {
     /// Returns a listener for changes of the user's entitlement.
     pub(crate) fn listen(&self, tenant: TenantId, user: UserId) -> Listening {
         self.local_broadcast.listen(Watched::Subscriber(tenant, user))
+    }
+
+    /// Returns a listener for changes of a group's members.
+    pub(crate) fn listen_to_group(&self, tenant: TenantId, group: SessionId) -> Listening {
+        self.local_broadcast.listen(Watched::Group(tenant, group))
     }
 
     async fn load(&self, tenant: &TenantId, user: &UserId) -> Result<Arc<Subscriber>, Error> {

@@ -154,9 +154,11 @@ impl<S: Subject> Watch<S> {
             EndReason::Evicted | EndReason::Superseded | EndReason::Upgraded => {
                 self.app.ledger.successor(self.id).await.map_err(Error::Ledger)?
             }
-            EndReason::Released | EndReason::Expired | EndReason::Revoked | EndReason::EntitlementEnded => {
-                None
-            }
+            EndReason::Released
+            | EndReason::Expired
+            | EndReason::Revoked
+            | EndReason::EntitlementEnded
+            | EndReason::GroupContent => None,
         };
         self.heard.ended = true;
         self.stage = Stage::Told;

@@ -168,6 +168,10 @@ impl Layer<'_> {
             }
             Locator::PathSession => self.verified(session_in(parts.uri.path()), parts).await,
             Locator::BodySession => self.verified(locator::body_field(&body, "session_id"), parts).await,
+            Locator::JoinCode => {
+                let code = locator::body_field::<String>(&body, "join_code");
+                self.verified(code.and_then(|code| locator::group_in(&code)), parts).await
+            }
         }
     }
 
@@ -283,7 +287,7 @@ async fn refused(home: Region, answer: reqwest::Response) -> Error {
     Error::RegionUnavailable { peer: home, source: fault }
 }
 
-/// Returns the session id in the path of a route `/api/v1/KIND/sessions/ID/…`.
+/// Returns the session id in the path of a route `/api/v1/KIND/sessions/ID/…` or `/api/v1/devices/groups/ID/…`.
 fn session_in(path: &str) -> Option<Uuid> {
     Uuid::try_parse(path.split('/').nth(5)?).ok()
 }

@@ -4,6 +4,7 @@ use axum::extract::Query;
 use axum::http::{Method, Uri};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use uuid::Uuid;
 
 /// The part of a request that names its home.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub(super) enum Locator {
     PathSession,
     /// The session in the field `session_id` of the body.
     BodySession,
+    /// The group in the field `join_code` of the body.
+    JoinCode,
     /// The session in the field `session_id` of the body. The caller has no token.
     ReleasedSession,
 }
@@ -54,6 +57,7 @@ impl Locator {
             | Self::BodyTenant
             | Self::BodyTenantObject
             | Self::BodySession
+            | Self::JoinCode
             | Self::ReleasedSession => true,
             Self::Subscriber | Self::Tenant | Self::QueryTenantObject | Self::PathSession => false,
         }
@@ -64,9 +68,11 @@ impl Locator {
 /// by the token.
 fn for_devices(path: &str) -> Locator {
     match path {
-        "/sessions/heartbeat" => Locator::BodySession,
+        "/sessions/heartbeat" | "/groups/heartbeat" | "/groups/leave" => Locator::BodySession,
+        "/groups/join" => Locator::JoinCode,
         "/sessions/release" => Locator::ReleasedSession,
         path if path.starts_with("/sessions/{session_id}") => Locator::PathSession,
+        path if path.starts_with("/groups/{session_id}") => Locator::PathSession,
         _ => Locator::Subscriber,
     }
 }
@@ -86,6 +92,11 @@ fn for_capacities(method: &Method, path: &str) -> Locator {
         (_, "/sessions") => Locator::QueryTenantObject,
         _ => Locator::PathSession,
     }
+}
+
+/// Returns the group that a join code names in its first 32 digits. The code is not checked.
+pub(super) fn group_in(code: &str) -> Option<Uuid> {
+    Uuid::try_parse(code.get(..32)?).ok()
 }
 
 /// Returns a field of a JSON body, or `None` for a body or field that the API refuses.

@@ -1,4 +1,4 @@
-//! Deletes old runs of jobs and idempotency keys that are too old to be repeated.
+//! Deletes old runs of jobs, idempotency keys that are too old to be repeated, and contents of members that have ended.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use seatkeeper_ledger::jobs::{Fence, JobName, RunsKept};
 use super::{Job, JobClock};
 use crate::error::Error;
 
-/// Age up to which runs and idempotency keys are kept.
+/// Age up to which runs, idempotency keys and contents of groups are kept.
 const KEEP: Span = Span::from_secs(7 * 24 * 3_600);
 /// Number of newest runs of each job that are kept at any age.
 const RUNS_KEPT_MIN: u32 = 100;
@@ -48,7 +48,8 @@ impl Job for Housekeeping {
             let (ledger, rows) = (&self.ledger, PURGE_ROWS_MAX);
             let runs = ledger.purge_job_runs(fence, &keep, rows).await.map_err(Error::Ledger)?;
             let keys = ledger.purge_idempotency_keys(fence, before, rows).await.map_err(Error::Ledger)?;
-            if runs.max(keys) < u64::from(rows) {
+            let contents = ledger.purge_group_contents(fence, before, rows).await.map_err(Error::Ledger)?;
+            if runs.max(keys).max(contents) < u64::from(rows) {
                 return Ok(());
             }
             tokio::task::yield_now().await;

@@ -36,6 +36,11 @@ impl Key {
         Self(hash::digest(&[b"license token", b"address", &network(ip)]))
     }
 
+    /// Returns the key of the joins of a group, by any user.
+    pub(super) fn of_group_joins(group: SessionId) -> Self {
+        Self(hash::digest(&[b"join", b"group", group.as_bytes()]))
+    }
+
     /// Releases by code from an address.
     pub(super) fn of_releases_at(ip: Option<IpAddr>) -> Self {
         Self(hash::digest(&[b"release by code", b"address", &network(ip)]))

@@ -1,7 +1,7 @@
 //! The arithmetic of the generic cell rate algorithm (GCRA): a single number holds the used part of a rate.
 //! The script `shared/gcra.lua` computes the same, and a test compares the two.
 
-/// Microseconds of a minute, the period of all rates.
+/// Microseconds of a minute, the period of nearly all rates.
 const MINUTE: u64 = 60_000_000;
 
 /// A rate: a burst at once, and a use per interval afterwards.
@@ -26,6 +26,11 @@ impl Rate {
     /// Returns the rate of `count` uses a minute; `None` for 0, which means no limit.
     pub(super) fn per_minute(count: u64) -> Option<Self> {
         (count > 0).then(|| Self { burst: count, interval: MINUTE.div_ceil(count) })
+    }
+
+    /// Returns the rate of `count` uses an hour. `count` must be positive.
+    pub(super) const fn per_hour(count: u64) -> Self {
+        Self { burst: count, interval: (60 * MINUTE).div_ceil(count) }
     }
 
     /// Decides if a use passes at `now`, with the rate in use until `busy_until`. A `busy_until` beyond a

@@ -1,6 +1,5 @@
 //! The section `[devices]`: subscribers, their plans and their streams of events.
 
-use seatkeeper_core::GROUP_MEMBERS_MAX;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -28,9 +27,6 @@ pub struct DevicesSettings {
     /// admission on record. `allow` requires `registry.when_down = "ledger"` and a ledger in PostgreSQL.
     #[schema(value_type = String)]
     pub when_down: DevicesWhenDown,
-    /// Most devices of a subscriber that watch together on one screen: 0 to 8. Default 0: no groups. A smaller
-    /// value counts for new groups.
-    pub group_members_max: u32,
 }
 
 /// The treatment of devices while most nodes do not reach their shared Redis.
@@ -51,7 +47,6 @@ impl Default for DevicesSettings {
             plan_cache_seconds: 30,
             durability: Durability::Journal,
             when_down: DevicesWhenDown::Deny,
-            group_members_max: 0,
         }
     }
 }
@@ -71,12 +66,6 @@ impl DevicesSettings {
                 self.plan_cache_seconds,
                 0..=CACHE_SECONDS_MAX,
                 "want 0 to 30 seconds",
-            ),
-            within(
-                "devices.group_members_max",
-                u64::from(self.group_members_max),
-                0..=u64::from(GROUP_MEMBERS_MAX),
-                "want 0 to 8 members",
             ),
         ]
     }

@@ -5,8 +5,10 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::plans::GroupScope;
 
 const TTL: Span = Span::from_secs(90);
+const GROUPS: GroupRules = GroupRules { members_max: 4, scope: GroupScope::AnyUser, same_content: true };
 
 fn at(millis: u64) -> RegistryTime {
     RegistryTime::from_millis(millis)
@@ -22,6 +24,7 @@ fn held(version: u64) -> Held {
         device_limit: Seats(3),
         when_full: WhenFull::Deny,
         ttl_seconds: Some(7),
+        groups: GROUPS,
         plan_version: 2,
     }
 }
@@ -32,7 +35,7 @@ fn entitled(held: &Held, millis: u64) -> Entitled {
 
 fn without(version: u64) -> Entitled {
     let terms = Terms { version, limit: Seats(1), ttl: TTL, ends_at: None, standing: Standing::Open };
-    Entitled { plan: None, terms, when_full: WhenFull::Evict }
+    Entitled { plan: None, terms, when_full: WhenFull::Evict, groups: GroupRules::default() }
 }
 
 #[test]
@@ -53,6 +56,7 @@ fn a_subscription_grants_what_its_plan_does_between_its_dates() {
             standing: Standing::Open,
         },
         when_full: WhenFull::Deny,
+        groups: GROUPS,
     };
     assert_eq!(entitled(&held, 99), without(21));
     assert_eq!(entitled(&held, 100), active);

@@ -3,6 +3,7 @@
 use seatkeeper_core::WhenFull;
 
 use super::*;
+use crate::plans::GroupScope;
 use crate::subscriptions::SubscriptionStatus;
 
 fn held() -> Held {
@@ -14,6 +15,7 @@ fn held() -> Held {
         plan: "premium".parse().unwrap(),
         device_limit: Seats(4),
         when_full: WhenFull::Deny,
+        groups: GroupRules { members_max: 4, scope: GroupScope::AnyUser, same_content: true },
         ttl_seconds: Some(2),
         plan_version: 7,
     }

@@ -49,7 +49,8 @@ async fn a_tenant_has_three_plans_from_the_beginning() {
 async fn a_plan_has_what_was_asked_for() {
     let api = TenantClient::open();
     let ask = json!({
-        "name": "family", "device_limit": 6, "price_cents": 1999, "when_full": "deny", "ttl_seconds": 60
+        "name": "family", "device_limit": 6, "price_cents": 1999, "when_full": "deny", "ttl_seconds": 60,
+        "group_members_max": 8, "group_scope": "any_user", "group_same_content": true
     });
     let plan = api.admin().post(PLANS, ask).await.expect(201);
     assert_eq!(
@@ -60,6 +61,9 @@ async fn a_plan_has_what_was_asked_for() {
             "price_cents": 1999,
             "when_full": "deny",
             "ttl_seconds": 60,
+            "group_members_max": 8,
+            "group_scope": "any_user",
+            "group_same_content": true,
             "status": "active",
             "version": 1,
             "created_at": "[time]",
@@ -78,6 +82,34 @@ async fn a_plan_needs_nothing_but_a_name_and_a_limit() {
         (&plan["price_cents"], &plan["when_full"], &plan["ttl_seconds"]),
         (&json!(0), &json!("evict"), &Value::Null)
     );
+    assert_eq!(
+        (&plan["group_members_max"], &plan["group_scope"], &plan["group_same_content"]),
+        (&json!(0), &json!("same_user"), &json!(false))
+    );
+}
+
+#[tokio::test]
+async fn the_rules_of_groups_change_one_by_one_and_are_checked() {
+    let api = TenantClient::open();
+    let changed = |plan: &Value| {
+        (plan["group_members_max"].clone(), plan["group_scope"].clone(), plan["group_same_content"].clone())
+    };
+    let change = async |ask| api.admin().patch(&path("premium"), Some(ask)).await;
+    let plan = change(json!({ "group_members_max": 4 })).await.expect(200);
+    assert_eq!(changed(&plan), (json!(4), json!("same_user"), json!(false)));
+    let plan = change(json!({ "group_scope": "any_user" })).await.expect(200);
+    assert_eq!(changed(&plan), (json!(4), json!("any_user"), json!(false)));
+    let plan = change(json!({ "group_same_content": true, "group_members_max": 0 })).await.expect(200);
+    assert_eq!(changed(&plan), (json!(0), json!("any_user"), json!(true)));
+    for wrong in [
+        json!({ "group_members_max": 9 }),
+        json!({ "group_members_max": -1 }),
+        json!({ "group_scope": "all" }),
+        json!({ "group_same_content": "yes" }),
+    ] {
+        assert_problem(&change(wrong.clone()).await, 422, &wrong.to_string());
+    }
+    assert_eq!(api.admin().get(&path("premium")).await.expect(200), plan);
 }
 
 #[tokio::test]

@@ -176,6 +176,12 @@ pub(super) const LINES: &[Line] = &[
     },
     Line { operation: "get /api/v1/devices/groups/{session_id}", of: Of::Device, allowed: 404, ..USER },
     Line {
+        operation: "get /api/v1/devices/groups/{session_id}/events",
+        of: Of::Device,
+        allowed: 404,
+        ..USER
+    },
+    Line {
         operation: "post /api/v1/devices/groups/leave",
         body: r#"{"group_id":"{session_id}","session_id":"{session_id}"}"#,
         of: Of::Device,

@@ -2,59 +2,28 @@
 
 use serde_json::{Value, json};
 
+mod content;
+mod events;
+mod guests;
+mod joins_per_hour;
+mod steps;
+
 use super::player::{live, path};
-use crate::harness::{Answer, Client};
 use crate::http::exchange::assert_problem;
-use crate::http::tenant_client::{DEVICES, TenantClient, text};
+use crate::http::tenant_client::{TenantClient, text};
 use crate::http::until::until;
+use steps::{GROUPS, admit, assert_refused, beat, create, device, join, leave, subscribe, with};
 
-const GROUPS: &str = "/api/v1/devices/groups";
-
-/// Returns a tenant of a server whose groups have at most two members.
-fn open() -> TenantClient {
-    TenantClient::open_with(&[("DEVICES_GROUP_MEMBERS_MAX", "2"), ("DEVICES_DURABILITY", "ledger")])
-}
-
-fn device(id: &str) -> Value {
-    json!({ "device_id": id, "device_type": "tv", "device_name": id })
-}
-
-fn with(mut body: Value, field: &str, value: &Value) -> Value {
-    body[field] = value.clone();
-    body
-}
-
-async fn admit(client: &Client, id: &str) -> Value {
-    client.post(DEVICES, device(id)).await.expect(201)
-}
-
-/// Takes a screen for the device and makes it the host of a group.
-async fn create(client: &Client, id: &str) -> Value {
-    let session = admit(client, id).await["session_id"].clone();
-    client.post(GROUPS, with(device(id), "session_id", &session)).await.expect(201)
-}
-
-async fn join(client: &Client, code: &Value, id: &str) -> Answer {
-    client.post(&format!("{GROUPS}/join"), with(device(id), "join_code", code)).await
-}
-
-async fn beat(client: &Client, session: &Value) -> Answer {
-    client.post(&format!("{GROUPS}/heartbeat"), json!({ "session_id": session })).await
-}
-
-async fn leave(client: &Client, group: &Value, session: &Value) -> Answer {
-    client.post(&format!("{GROUPS}/leave"), json!({ "group_id": group, "session_id": session })).await
-}
-
-#[track_caller]
-fn assert_refused(answer: &Answer, name: &str) {
-    assert_problem(answer, 403, name);
-    assert_eq!(answer.body["type"], format!("/problems/{name}"));
+/// Returns a tenant whose user `ann` has a screen, on a plan with groups of at most two members.
+async fn open() -> TenantClient {
+    let api = TenantClient::open_with(&[("DEVICES_DURABILITY", "ledger")]);
+    subscribe(&api, "ann", json!({ "device_limit": 1, "group_members_max": 2 })).await;
+    api
 }
 
 #[tokio::test]
 async fn a_group_takes_one_screen_of_the_plan_and_the_last_member_gives_the_screen_back() {
-    let api = open();
+    let api = open().await;
     let ann = api.user("ann");
     let first = create(&ann, "tv").await;
     let group = first["group_id"].clone();
@@ -85,7 +54,7 @@ async fn a_group_takes_one_screen_of_the_plan_and_the_last_member_gives_the_scre
 
 #[tokio::test]
 async fn a_code_counts_for_devices_of_the_user_until_the_group_is_full_or_over() {
-    let api = open();
+    let api = open().await;
     let ann = api.user("ann");
     let host = create(&ann, "tv").await;
     let code = &host["join_code"];
@@ -107,7 +76,7 @@ async fn a_code_counts_for_devices_of_the_user_until_the_group_is_full_or_over()
 
 #[tokio::test]
 async fn a_new_device_evicts_the_group_as_a_whole() {
-    let api = open();
+    let api = open().await;
     let ann = api.user("ann");
     let host = create(&ann, "tv").await;
     let member = join(&ann, &host["join_code"], "phone").await.expect(201);
@@ -120,10 +89,29 @@ async fn a_new_device_evicts_the_group_as_a_whole() {
 }
 
 #[tokio::test]
-async fn a_repeated_creation_returns_the_same_group() {
-    let api = open();
+async fn a_device_that_takes_a_screen_of_its_own_leaves_its_group_first() {
+    let api = TenantClient::open();
+    subscribe(&api, "ann", json!({ "device_limit": 2, "group_members_max": 3 })).await;
     let ann = api.user("ann");
-    api.subscription("ann", "standard").await;
+    let host = create(&ann, "tv").await;
+    let phone = join(&ann, &host["join_code"], "phone").await.expect(201);
+    let own = admit(&ann, "phone").await;
+    assert_eq!(beat(&ann, &phone["session_id"]).await.expect(410)["reason"], "released");
+    assert_eq!(beat(&ann, &host["session_id"]).await.expect(200)["members"], 1);
+    admit(&ann, "tv").await;
+    assert_eq!(beat(&ann, &host["session_id"]).await.expect(410)["reason"], "released");
+    let live = live(&ann).await;
+    assert!(!live.contains(&host["group_id"]), "the last member has left: {live:?}");
+    assert!(live.contains(&own["session_id"]), "{live:?}");
+}
+
+#[tokio::test]
+async fn a_repeated_creation_returns_the_same_group() {
+    let api = TenantClient::open();
+    for user in ["ann", "bob"] {
+        subscribe(&api, user, json!({ "device_limit": 2, "group_members_max": 2 })).await;
+    }
+    let ann = api.user("ann");
     let session = admit(&ann, "tv").await["session_id"].clone();
     let ask = with(device("tv"), "session_id", &session);
     let first = ann.post(GROUPS, ask.clone()).await.expect(201);
@@ -137,7 +125,7 @@ async fn a_repeated_creation_returns_the_same_group() {
 
 #[tokio::test]
 async fn another_user_neither_sees_nor_keeps_nor_leaves_a_group() {
-    let api = open();
+    let api = open().await;
     let host = create(&api.user("ann"), "tv").await;
     let (group, session) = (&host["group_id"], &host["session_id"]);
     for other in [api.user("bob"), api.neighbour().user("ann")] {
@@ -150,7 +138,8 @@ async fn another_user_neither_sees_nor_keeps_nor_leaves_a_group() {
 
 #[tokio::test]
 async fn a_silent_host_is_succeeded_by_the_eldest_member() {
-    let api = TenantClient::open_with(&[("DEVICES_GROUP_MEMBERS_MAX", "3"), ("DEVICES_TTL_SECONDS", "3")]);
+    let api = TenantClient::open();
+    subscribe(&api, "ann", json!({ "device_limit": 1, "group_members_max": 3, "ttl_seconds": 3 })).await;
     let ann = api.user("ann");
     let host = create(&ann, "tv").await;
     let eldest = join(&ann, &host["join_code"], "phone").await.expect(201);
@@ -165,7 +154,7 @@ async fn a_silent_host_is_succeeded_by_the_eldest_member() {
 
 #[tokio::test]
 async fn a_group_survives_a_restart() {
-    let mut api = open();
+    let mut api = open().await;
     let host = create(&api.user("ann"), "tv").await;
     let member = join(&api.user("ann"), &host["join_code"], "phone").await.expect(201);
     api.restart();
@@ -180,12 +169,27 @@ async fn a_group_survives_a_restart() {
 }
 
 #[tokio::test]
-async fn without_the_setting_there_are_no_groups() {
+async fn without_a_subscription_to_a_plan_with_groups_there_are_none() {
     let api = TenantClient::open();
+    api.subscription("bob", "premium").await;
+    for user in ["ann", "bob"] {
+        let user = api.user(user);
+        let session = admit(&user, "tv").await["session_id"].clone();
+        let ask = with(device("tv"), "session_id", &session);
+        assert_refused(&user.post(GROUPS, ask).await, "groups-off");
+        assert_eq!(live(&user).await, [session]);
+    }
+}
+
+#[tokio::test]
+async fn a_plan_that_gives_up_groups_takes_no_more_members_and_ends_none() {
+    let api = open().await.at_one_node();
     let ann = api.user("ann");
-    let session = admit(&ann, "tv").await["session_id"].clone();
-    let ask = with(device("tv"), "session_id", &session);
-    assert_refused(&ann.post(GROUPS, ask).await, "groups-off");
-    assert_refused(&join(&ann, &json!("0".repeat(80)), "tv").await, "groups-off");
-    assert_eq!(live(&ann).await, [session]);
+    let host = create(&ann, "tv").await;
+    api.admin()
+        .patch("/api/v1/admin/plans/of-ann", Some(json!({ "group_members_max": 0 })))
+        .await
+        .expect(200);
+    assert_refused(&join(&ann, &host["join_code"], "phone").await, "groups-off");
+    beat(&ann, &host["session_id"]).await.expect(200);
 }

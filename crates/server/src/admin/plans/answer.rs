@@ -1,6 +1,6 @@
 //! JSON form of a plan.
 
-use seatkeeper_ledger::plans::{Plan, PlanName, PlanStatus};
+use seatkeeper_ledger::plans::{GroupScope, Plan, PlanName, PlanStatus};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -18,6 +18,13 @@ pub(crate) struct PlanAnswer {
     when_full: &'static str,
     /// Lifetime of a session after its last heartbeat, in seconds; absent: the server's setting.
     ttl_seconds: Option<u32>,
+    /// Most devices that watch together on one screen; 0: no groups.
+    group_members_max: u32,
+    /// Users whose devices may join a group.
+    #[schema(value_type = String, examples("same_user", "any_user"))]
+    group_scope: GroupScope,
+    /// `true`: a member that watches other content than the host leaves the group.
+    group_same_content: bool,
     #[schema(value_type = String, examples("active", "retired"))]
     status: PlanStatus,
     /// Version, raised by every change; 0 for an unchanged built-in plan.
@@ -34,6 +41,9 @@ impl PlanAnswer {
             price_cents: plan.price_cents,
             when_full: plan.when_full.as_str(),
             ttl_seconds: plan.ttl_seconds,
+            group_members_max: plan.groups.members_max,
+            group_scope: plan.groups.scope,
+            group_same_content: plan.groups.same_content,
             status: plan.status,
             version: plan.version,
             created_at: text_of(plan.created_at),

@@ -3,8 +3,8 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use garde::Validate;
-use seatkeeper_core::{Seats, TenantId, WhenFull};
-use seatkeeper_ledger::plans::{NewPlan, PlanName};
+use seatkeeper_core::{GROUP_MEMBERS_MAX, Seats, TenantId, WhenFull};
+use seatkeeper_ledger::plans::{GroupRules, GroupScope, NewPlan, PlanName};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -43,6 +43,20 @@ pub(crate) struct CreatePlan {
     #[garde(custom(ttl_field))]
     #[schema(minimum = 2, maximum = 2_592_000)]
     ttl_seconds: Option<u32>,
+    /// Most devices that watch together on one screen: 0 to 8, by default 0: no groups.
+    #[garde(range(max = GROUP_MEMBERS_MAX))]
+    #[schema(maximum = 8)]
+    group_members_max: Option<u32>,
+    /// Users whose devices may join a group: `same_user` (default), or `any_user` of the tenant. The devices of guests need no
+    /// screen of their own.
+    #[garde(skip)]
+    #[schema(value_type = Option<String>, examples("same_user", "any_user"))]
+    #[serde(default, deserialize_with = "named")]
+    group_scope: Option<GroupScope>,
+    /// `true`: members report `content_id` with their heartbeats, and a member that watches other content than the host
+    /// for 60 seconds leaves the group.
+    #[garde(skip)]
+    group_same_content: Option<bool>,
 }
 
 /// `POST /plans`: creates a plan.
@@ -80,6 +94,11 @@ impl CreatePlan {
             price_cents: self.price_cents.unwrap_or_default(),
             when_full: self.when_full.unwrap_or(WhenFull::Evict),
             ttl_seconds: self.ttl_seconds,
+            groups: GroupRules {
+                members_max: self.group_members_max.unwrap_or_default(),
+                scope: self.group_scope.unwrap_or_default(),
+                same_content: self.group_same_content.unwrap_or_default(),
+            },
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use axum::extract::State;
 use garde::Validate;
-use seatkeeper_core::{Seats, WhenFull};
-use seatkeeper_ledger::plans::{PlanChange, PlanStatus};
+use seatkeeper_core::{GROUP_MEMBERS_MAX, Seats, WhenFull};
+use seatkeeper_ledger::plans::{GroupScope, PlanChange, PlanStatus};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -40,6 +40,20 @@ pub(crate) struct UpdatePlan {
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u32>, minimum = 2, maximum = 2_592_000)]
     ttl_seconds: Option<Option<u32>>,
+    /// Most devices that watch together on one screen: 0 to 8. A smaller number counts for new groups.
+    #[garde(range(max = GROUP_MEMBERS_MAX))]
+    #[schema(maximum = 8)]
+    group_members_max: Option<u32>,
+    /// Users whose devices may join a group: `same_user`, or `any_user` of the tenant. The devices of guests need no
+    /// screen of their own.
+    #[garde(skip)]
+    #[schema(value_type = Option<String>, examples("same_user", "any_user"))]
+    #[serde(default, deserialize_with = "named")]
+    group_scope: Option<GroupScope>,
+    /// `true`: members report `content_id` with their heartbeats, and a member that watches other content than the host
+    /// for 60 seconds leaves the group.
+    #[garde(skip)]
+    group_same_content: Option<bool>,
     /// `active` or `retired`. A retired plan takes no new subscription; existing subscriptions keep the plan.
     #[garde(skip)]
     #[schema(value_type = Option<String>, examples("active", "retired"))]
@@ -85,6 +99,9 @@ impl UpdatePlan {
             price_cents: self.price_cents,
             when_full: self.when_full,
             ttl_seconds: self.ttl_seconds,
+            group_members_max: self.group_members_max,
+            group_scope: self.group_scope,
+            group_same_content: self.group_same_content,
             status: self.status,
         }
     }

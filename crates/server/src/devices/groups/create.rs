@@ -1,32 +1,28 @@
 //! Creation of a group from a device's session.
 
-use axum::extract::State;
 use axum::http::StatusCode;
-use axum::http::header::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use garde::Validate;
-use seatkeeper_core::{
-    Claim, EndReason, Holder, Origin, Policy, PoolKind, SessionId, Tier, WhenFull, WhenHeld,
-};
+use seatkeeper_core::{Claim, EndReason, Origin, Policy, PoolKind, SessionId, Tier, WhenFull, WhenHeld};
 use seatkeeper_registry::{Answer, Request};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::device::JoiningDevice;
-use super::groups_off;
+use super::group_plan::{GroupPlan, groups_off};
 use super::join_code::{self, JOIN_CODE_SECONDS};
-use super::members::{Joined, Member, add_member};
-use super::screen::own;
+use super::members::{Join, Joined, Member, add_member};
+use super::screen::{own, screen_holder};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::devices::admit::DeviceType;
+use crate::devices::device_request::DeviceRequest;
 use crate::devices::in_use::LISTED_MAX;
 use crate::devices::policy::policy_of;
 use crate::devices::pool_of;
 use crate::error::Error;
-use crate::hash;
-use crate::http::{BodyProblems, Meta, Problems, Unread, Who, name_field, optional_name_field};
+use crate::http::{BodyProblems, Problems, Unread, name_field, optional_name_field};
 use crate::problem::{self, Problem};
 
 /// A request to turn a device's session into the screen of a group.
@@ -46,6 +42,10 @@ pub(super) struct CreateGroup {
     #[garde(custom(optional_name_field))]
     #[schema(min_length = 1, max_length = 255)]
     device_name: Option<String>,
+    /// The content that the device watches. A plan with `group_same_content` demands the same of all members.
+    #[garde(custom(optional_name_field))]
+    #[schema(min_length = 1, max_length = 255)]
+    content_id: Option<String>,
 }
 
 /// A new group.
@@ -53,7 +53,7 @@ pub(super) struct CreateGroup {
 pub(super) struct CreatedGroup {
     #[serde(flatten)]
     member: Member,
-    /// Code with which other devices of the user join.
+    /// Code with which other devices join.
     join_code: String,
     join_code_expires_in_seconds: u64,
 }
@@ -71,40 +71,29 @@ pub(super) struct CreatedGroup {
         (status = 429, body = Problem, description = "too-many-requests")
     )
 )]
-pub(super) async fn create(
-    State(app): State<App>,
-    who: Who,
-    meta: Meta,
-    headers: HeaderMap,
-    body: Unread,
-) -> Result<Response, Error> {
-    let created = create_group(&app, &who, &meta, &headers, body);
-    app.limits.acquire(PoolKind::Group, &who, &meta.standing, created).await
+pub(super) async fn create(request: DeviceRequest, body: Unread) -> Result<Response, Error> {
+    request.limited(PoolKind::Group, create_group(&request, body)).await
 }
 
-async fn create_group(
-    app: &App,
-    who: &Caller,
-    meta: &Meta,
-    headers: &HeaderMap,
-    body: Unread,
-) -> Result<Response, Error> {
+async fn create_group(request: &DeviceRequest, body: Unread) -> Result<Response, Error> {
+    let DeviceRequest { app, who, .. } = request;
     let ask: CreateGroup = body.read(app).await?;
-    if let Some(off) = groups_off(app) {
-        return Ok(off.into_response());
-    }
+    let Some(plan) = GroupPlan::find(app, &who.tenant, &who.user).await? else {
+        return Ok(groups_off().into_response());
+    };
     let session = SessionId::try_from(ask.session_id).map_err(|_| Error::SessionNotFound)?;
     let device = (ask.device_id.as_str(), ask.device_type, ask.device_name.as_deref());
-    let device = JoiningDevice::new(device, headers, meta);
-    let origin = meta.origin(who.as_user());
+    let (device, origin) = (JoiningDevice::new(request, device), request.origin());
     let Some(group) = take_screen(app, who, session, &device, &origin).await? else {
         let detail = "The session's screen cannot be handed to the group now.";
         return Ok(Problem::new(&problem::DEVICES_FULL, detail).into_response());
     };
-    Ok(match add_member(app, who, group, &device, &origin).await? {
+    let content = ask.content_id.as_deref();
+    let join = Join { who, group, plan: &plan, device: &device, content, origin: &origin };
+    Ok(match add_member(app, join).await? {
         Joined::Refused(problem) => problem.into_response(),
         Joined::Member(member) => {
-            let join_code = join_code::sign(&app.release_codes, group, who);
+            let join_code = join_code::sign(&app.release_codes, group, who, plan.rules.scope);
             let join_code_expires_in_seconds = JOIN_CODE_SECONDS;
             let created = CreatedGroup { member: *member, join_code, join_code_expires_in_seconds };
             (StatusCode::CREATED, axum::Json(created)).into_response()
@@ -152,11 +141,4 @@ async fn take_screen(
         app.engine.end(session, &who, EndReason::Superseded, origin, durability).await?;
     }
     Ok(Some(screen.session.id))
-}
-
-/// Returns the holder of the screen made from `session`. No device has this fingerprint.
-fn screen_holder(session: SessionId) -> Holder {
-    let part = u64::from_be_bytes(hash::digest(&[b"group", session.as_bytes()]));
-    let whole = u128::from_be_bytes(hash::digest(&[b"group", session.as_bytes(), b"screen"]));
-    Holder::fingerprint(&format!("{part:016x}"), &format!("{whole:032x}"))
 }

@@ -1,11 +1,10 @@
 //! The device that creates or joins a group.
 
-use axum::http::header::{HeaderMap, USER_AGENT};
-use seatkeeper_core::{Device, Holder, Particulars};
+use seatkeeper_core::{Holder, Particulars, UserId};
 
-use crate::devices::admit::{DeviceType, printable_user_agent};
+use crate::devices::admit::DeviceType;
+use crate::devices::device_request::DeviceRequest;
 use crate::devices::fingerprint::fingerprint;
-use crate::http::Meta;
 
 /// A device, as seen by the server: the holder of its membership, and the details for the record.
 pub(super) struct JoiningDevice {
@@ -14,21 +13,16 @@ pub(super) struct JoiningDevice {
 }
 
 impl JoiningDevice {
-    pub(super) fn new(
-        (id, kind, name): (&str, DeviceType, Option<&str>),
-        headers: &HeaderMap,
-        meta: &Meta,
-    ) -> Self {
-        let user_agent = headers.get(USER_AGENT).map(|value| value.as_bytes()).unwrap_or_default();
-        let device = Device { kind: kind.as_str().into(), name: name.map(Into::into) };
-        Self {
-            holder: fingerprint(id, user_agent, meta.ip),
-            particulars: Particulars {
-                ip: meta.ip,
-                user_agent: printable_user_agent(user_agent),
-                metadata: None,
-                device: Some(device),
-            },
-        }
+    pub(super) fn new(request: &DeviceRequest, (id, kind, name): (&str, DeviceType, Option<&str>)) -> Self {
+        let DeviceRequest { who, meta, user_agent, .. } = request;
+        let holder = fingerprint(&device_of(&who.user, id), user_agent, meta.ip);
+        Self { holder, particulars: request.particulars(kind, name) }
     }
+}
+
+/// Returns the name of a user's device among the devices of all users. The length keeps the names of different users
+/// apart.
+pub(super) fn device_of(user: &UserId, id: &str) -> String {
+    let user = user.as_str();
+    format!("{}:{user}:{id}", user.len())
 }

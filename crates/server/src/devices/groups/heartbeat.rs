@@ -3,17 +3,19 @@
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use garde::Validate;
-use seatkeeper_core::{PoolKind, SessionId};
-use seatkeeper_engine::HeartbeatOutcome;
+use seatkeeper_core::{EndReason, PoolKind, SessionId};
+use seatkeeper_engine::{EndedSession, HeartbeatOutcome};
+use seatkeeper_ledger::group_contents::ContentReport;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::members::{host, live_members};
-use super::screen::{own, renew};
+use super::screen::{any, own, renew};
+use super::{content, news};
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Body, BodyProblems, Meta, Problems, Who, session_ended};
+use crate::http::{Body, BodyProblems, Meta, Problems, Who, optional_name_field, session_ended};
 use crate::problem::Problem;
 
 /// A heartbeat of a member.
@@ -22,6 +24,11 @@ use crate::problem::Problem;
 pub(super) struct MemberHeartbeat {
     /// The member's session.
     session_id: Uuid,
+    /// The content that the member watches. On a plan with `group_same_content`, a member whose content differs from the
+    /// host's for 60 seconds leaves the group.
+    #[garde(custom(optional_name_field))]
+    #[schema(min_length = 1, max_length = 255)]
+    content_id: Option<String>,
 }
 
 /// The group of a member, after its heartbeat.
@@ -29,7 +36,7 @@ pub(super) struct MemberHeartbeat {
 pub(super) struct MemberAlive {
     group_id: Uuid,
     /// The session of the host. The successor of a host that has left is the eldest member.
-    host_session_id: Option<Uuid>,
+    host_session_id: Uuid,
     members: usize,
 }
 
@@ -62,17 +69,25 @@ pub(super) async fn heartbeat(
         HeartbeatOutcome::Missing => return Err(Error::SessionNotFound),
     };
     let group: SessionId = member.pool.name.parse().map_err(|_| Error::SessionNotFound)?;
-    match renew(&app, &who, group, &origin).await? {
-        HeartbeatOutcome::Renewed(_) => {}
+    let durability = app.settings.devices.durability;
+    let screen = match renew(&app, &who, group, &origin).await? {
+        HeartbeatOutcome::Renewed(screen) => screen.pool,
         HeartbeatOutcome::Ended(past) => {
-            let durability = app.settings.devices.durability;
             app.engine.end_all(&member.pool, past.reason, &origin, durability).await?;
             return Ok(session_ended(past).into_response());
         }
         HeartbeatOutcome::Missing => return Err(Error::SessionNotFound),
+    };
+    let members = live_members(&app, &who.tenant, group).await?;
+    let (host, at) = (host(&members).unwrap_or(id), member.last_heartbeat);
+    let report = ContentReport { member: id, host, content: ask.content_id.as_deref(), at };
+    if content::must_leave(&app, &screen, report).await {
+        let reason = EndReason::GroupContent;
+        app.engine.end(id, &any(&who.tenant, kind), reason, &origin, durability).await?;
+        news::announce(&app, &who.tenant, group);
+        return Ok(session_ended(EndedSession { reason, last_heartbeat: at }).into_response());
     }
-    let members = live_members(&app, &who, group).await?;
-    let host_session_id = host(&members).map(SessionId::as_uuid);
+    let host_session_id = host.as_uuid();
     let alive = MemberAlive { group_id: group.as_uuid(), host_session_id, members: members.len() };
     Ok(axum::Json(alive).into_response())
 }

@@ -1,8 +1,6 @@
 //! Joining a group by its code.
 
-use axum::extract::State;
 use axum::http::StatusCode;
-use axum::http::header::HeaderMap;
 use axum::response::{IntoResponse, Response};
 use garde::Validate;
 use seatkeeper_core::PoolKind;
@@ -10,14 +8,13 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::device::JoiningDevice;
-use super::groups_off;
+use super::entrance::{Entrance, enter};
 use super::join_code;
-use super::members::{Joined, Member, add_member, code_refused};
-use crate::app::App;
-use crate::auth::Caller;
+use super::members::{Join, Joined, Member, add_member, code_refused};
 use crate::devices::admit::DeviceType;
+use crate::devices::device_request::DeviceRequest;
 use crate::error::Error;
-use crate::http::{BodyProblems, Meta, Problems, Unread, Who, name_field, optional_name_field};
+use crate::http::{BodyProblems, Problems, Unread, name_field, optional_name_field};
 use crate::problem::Problem;
 
 /// A request to join a group.
@@ -38,47 +35,43 @@ pub(super) struct JoinGroup {
     #[garde(custom(optional_name_field))]
     #[schema(min_length = 1, max_length = 255)]
     device_name: Option<String>,
+    /// The content that the device is about to watch. A plan with `group_same_content` demands the host's.
+    #[garde(custom(optional_name_field))]
+    #[schema(min_length = 1, max_length = 255)]
+    content_id: Option<String>,
 }
 
-/// `POST /groups/join`: makes a device of the same user a member of a group. A member that joins again keeps its session.
+/// `POST /groups/join`: makes a device a member of a group. The device belongs to the host's user, or on a plan with
+/// `group_scope` `any_user` to any user of the tenant. A member that joins again keeps its session.
 #[utoipa::path(
     post, path = "/api/v1/devices/groups/join", tag = "devices", operation_id = "join_group", request_body = JoinGroup,
     security(("bearer" = [])),
     responses(
         Problems, BodyProblems,
         (status = 201, body = Member, description = "The device watches with the group"),
-        (status = 403, body = Problem, description = "groups-off, group-full, join-code-refused"),
-        (status = 429, body = Problem, description = "too-many-requests")
+        (status = 403, body = Problem, description = "groups-off, group-full, group-content, join-code-refused"),
+        (status = 429, body = Problem, description = "too-many-requests, group-joined-too-often")
     )
 )]
-pub(super) async fn join(
-    State(app): State<App>,
-    who: Who,
-    meta: Meta,
-    headers: HeaderMap,
-    body: Unread,
-) -> Result<Response, Error> {
-    let joined = join_group(&app, &who, &meta, &headers, body);
-    app.limits.acquire(PoolKind::Group, &who, &meta.standing, joined).await
+pub(super) async fn join(request: DeviceRequest, body: Unread) -> Result<Response, Error> {
+    request.limited(PoolKind::Group, join_group(&request, body)).await
 }
 
-async fn join_group(
-    app: &App,
-    who: &Caller,
-    meta: &Meta,
-    headers: &HeaderMap,
-    body: Unread,
-) -> Result<Response, Error> {
+async fn join_group(request: &DeviceRequest, body: Unread) -> Result<Response, Error> {
+    let DeviceRequest { app, who, meta, .. } = request;
     let ask: JoinGroup = body.read(app).await?;
-    if let Some(off) = groups_off(app) {
-        return Ok(off.into_response());
-    }
     let Some(group) = join_code::check(&app.release_codes, &ask.join_code, who) else {
         return Ok(code_refused().into_response());
     };
+    let content = ask.content_id.as_deref();
+    let plan = match enter(app, who, group, content, &meta.standing).await? {
+        Entrance::Open(plan) => plan,
+        Entrance::Closed(problem) => return Ok(problem.into_response()),
+    };
     let device = (ask.device_id.as_str(), ask.device_type, ask.device_name.as_deref());
-    let device = JoiningDevice::new(device, headers, meta);
-    Ok(match add_member(app, who, group, &device, &meta.origin(who.as_user())).await? {
+    let (device, origin) = (JoiningDevice::new(request, device), request.origin());
+    let join = Join { who, group, plan: &plan, device: &device, content, origin: &origin };
+    Ok(match add_member(app, join).await? {
         Joined::Member(member) => (StatusCode::CREATED, axum::Json(*member)).into_response(),
         Joined::Refused(problem) => problem.into_response(),
     })

@@ -1,8 +1,9 @@
-//! Join codes. A code names its group and its expiry before a MAC over group, expiry, tenant and user, so no code is
-//! stored, and a code counts for devices of the same user alone.
+//! Join codes. A code names its group and its expiry before a MAC over group, expiry, tenant and scope, so no code is
+//! stored. The scope is the user of the group's screen, or every user of the tenant.
 
 use seatkeeper_core::SessionId;
 use seatkeeper_engine::wall_clock;
+use seatkeeper_ledger::plans::GroupScope;
 use uuid::Uuid;
 
 use crate::auth::Caller;
@@ -14,21 +15,29 @@ pub(super) const JOIN_CODE_SECONDS: u64 = 600;
 /// Length of a join code in characters: group, expiry and MAC in hexadecimal digits.
 pub(super) const JOIN_CODE_CHARS: usize = 80;
 
-/// Separates a join code's MAC from the MAC of a release code.
-const PURPOSE: &[u8] = b"join-group";
+/// Separates the MAC of a code for devices of one user from the MACs of other codes.
+const FOR_SAME_USER: &[u8] = b"join-group";
 
-/// Returns a code with which devices of the caller join the group.
-pub(super) fn sign(codes: &ReleaseCodes, group: SessionId, who: &Caller) -> String {
-    sign_until(codes, group, who, now_seconds() + JOIN_CODE_SECONDS)
+/// Separates the MAC of a code for devices of every user from the MACs of other codes.
+const FOR_ANY_USER: &[u8] = b"join-group-of-any-user";
+
+/// Returns a code with which devices within the scope join the group of the caller.
+pub(super) fn sign(codes: &ReleaseCodes, group: SessionId, who: &Caller, scope: GroupScope) -> String {
+    sign_until(codes, group, who, scope, now_seconds() + JOIN_CODE_SECONDS)
 }
 
-fn sign_until(codes: &ReleaseCodes, group: SessionId, who: &Caller, expires: u64) -> String {
-    let (tenant, user) = (who.tenant.as_str().as_bytes(), who.user.as_str().as_bytes());
-    let mac = codes.sign_parts(&[PURPOSE, group.as_bytes(), &expires.to_be_bytes(), tenant, user]);
+fn sign_until(
+    codes: &ReleaseCodes,
+    group: SessionId,
+    who: &Caller,
+    scope: GroupScope,
+    expires: u64,
+) -> String {
+    let mac = codes.sign_parts(&parts(&group, &expires.to_be_bytes(), who, scope));
     format!("{:032x}{expires:016x}{:032x}", group.as_uuid().as_u128(), u128::from_be_bytes(mac))
 }
 
-/// Returns the group of a code, if the code is the caller's and has not expired.
+/// Returns the group of a code, if the caller is within the scope of the code and the code has not expired.
 pub(super) fn check(codes: &ReleaseCodes, code: &str, who: &Caller) -> Option<SessionId> {
     if code.len() != JOIN_CODE_CHARS || !code.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return None;
@@ -36,9 +45,22 @@ pub(super) fn check(codes: &ReleaseCodes, code: &str, who: &Caller) -> Option<Se
     let group = SessionId::try_from(Uuid::from_u128(u128::from_str_radix(&code[..32], 16).ok()?)).ok()?;
     let expires = u64::from_str_radix(&code[32..48], 16).ok()?;
     let shown = u128::from_str_radix(&code[48..], 16).ok()?.to_be_bytes();
-    let (tenant, user) = (who.tenant.as_str().as_bytes(), who.user.as_str().as_bytes());
-    let parts: [&[u8]; 5] = [PURPOSE, group.as_bytes(), &expires.to_be_bytes(), tenant, user];
-    (codes.check_parts(&parts, &shown) && now_seconds() < expires).then_some(group)
+    let is_signed = |scope| codes.check_parts(&parts(&group, &expires.to_be_bytes(), who, scope), &shown);
+    (GroupScope::ALL.into_iter().any(is_signed) && now_seconds() < expires).then_some(group)
+}
+
+/// Returns the parts of a code's MAC.
+fn parts<'a>(
+    group: &'a SessionId,
+    expires: &'a [u8; 8],
+    who: &'a Caller,
+    scope: GroupScope,
+) -> [&'a [u8]; 5] {
+    let (purpose, user) = match scope {
+        GroupScope::SameUser => (FOR_SAME_USER, who.user.as_str()),
+        GroupScope::AnyUser => (FOR_ANY_USER, ""),
+    };
+    [purpose, group.as_bytes(), expires, who.tenant.as_str().as_bytes(), user.as_bytes()]
 }
 
 fn now_seconds() -> u64 {

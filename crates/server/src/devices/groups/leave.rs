@@ -3,13 +3,13 @@
 use axum::extract::State;
 use axum::http::StatusCode;
 use garde::Validate;
-use seatkeeper_core::{EndReason, PoolKind, SessionId};
+use seatkeeper_core::SessionId;
 use serde::Deserialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::members::live_members;
-use super::screen::own;
+use super::departure::depart;
+use super::members::seen_by;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{Body, BodyProblems, Meta, Problems, Who};
@@ -25,7 +25,8 @@ pub(super) struct LeaveGroup {
     session_id: Uuid,
 }
 
-/// `POST /groups/leave`: ends a membership, from any device of the user. The last member gives the screen back.
+/// `POST /groups/leave`: ends a membership, from any device of the member's user or of the subscriber of the screen. The last
+/// member gives the screen back.
 #[utoipa::path(
     post, path = "/api/v1/devices/groups/leave", tag = "devices", operation_id = "leave_group",
     request_body = LeaveGroup, security(("bearer" = [])),
@@ -43,14 +44,11 @@ pub(super) async fn leave(
 ) -> Result<StatusCode, Error> {
     let id = |uuid| SessionId::try_from(uuid).map_err(|_| Error::SessionNotFound);
     let (group, member) = (id(ask.group_id)?, id(ask.session_id)?);
-    let (origin, durability) = (meta.origin(who.as_user()), app.settings.devices.durability);
-    if !live_members(&app, &who, group).await?.iter().any(|live| live.session.id == member) {
+    let seen = seen_by(&app, &who, group).await?;
+    let leaving = seen.members.iter().find(|live| live.session.id == member);
+    if !leaving.is_some_and(|live| seen.as_owner || live.session.users.contains(&who.user)) {
         return Err(Error::SessionNotFound);
     }
-    let released = EndReason::Released;
-    app.engine.end(member, &own(&who, PoolKind::Group), released, &origin, durability).await?;
-    if live_members(&app, &who, group).await?.is_empty() {
-        app.engine.end(group, &own(&who, PoolKind::Subscriber), released, &origin, durability).await?;
-    }
+    depart(&app, &who.tenant, (group, member), &meta.origin(who.as_user())).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -1,15 +1,17 @@
 //! The members of a group.
 
-use seatkeeper_core::{Claim, Denial, EndReason, Origin, PoolKind, RegistryTime, SessionId, Tier};
+use seatkeeper_core::{Claim, Denial, EndReason, Origin, PoolKind, RegistryTime, SessionId, TenantId, Tier};
 use seatkeeper_engine::HeartbeatOutcome;
+use seatkeeper_ledger::group_contents::ContentReport;
 use seatkeeper_registry::{Answer, Live, Request};
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::device::JoiningDevice;
+use super::group_plan::GroupPlan;
 use super::screen::{own, renew};
-use super::{members_of, policy};
+use super::{content, members_of, news};
 use crate::app::App;
 use crate::auth::Caller;
 use crate::devices::in_use::LISTED_MAX;
@@ -55,25 +57,48 @@ pub(super) fn host(members: &[Live]) -> Option<SessionId> {
 }
 
 /// Returns the live members of a group.
-pub(super) async fn live_members(app: &App, who: &Caller, group: SessionId) -> Result<Vec<Live>, Error> {
-    let view = app.engine.view(&members_of(&who.tenant, group), LISTED_MAX).await?;
-    let mut members = view.map(|view| view.sessions).unwrap_or_default();
-    members.retain(|live| live.session.users.contains(&who.user));
-    Ok(members)
+pub(super) async fn live_members(app: &App, tenant: &TenantId, group: SessionId) -> Result<Vec<Live>, Error> {
+    let view = app.engine.view(&members_of(tenant, group), LISTED_MAX).await?;
+    Ok(view.map(|view| view.sessions).unwrap_or_default())
+}
+
+/// A group as seen by one of its people.
+pub(super) struct Seen {
+    pub(super) members: Vec<Live>,
+    /// `true` for the subscriber who pays the screen.
+    pub(super) as_owner: bool,
+}
+
+/// Returns the live members of a group to a caller with a member of its own, or who pays the screen. To any other caller
+/// the group looks missing.
+pub(super) async fn seen_by(app: &App, who: &Caller, group: SessionId) -> Result<Seen, Error> {
+    let screen = app.engine.live(group, &own(who, PoolKind::Subscriber)).await?;
+    let members = live_members(app, &who.tenant, group).await?;
+    let is_member = members.iter().any(|live| live.session.users.contains(&who.user));
+    if screen.is_some() || is_member {
+        Ok(Seen { members, as_owner: screen.is_some() })
+    } else {
+        Err(Error::SessionNotFound)
+    }
+}
+
+/// A device on its way into a group.
+pub(super) struct Join<'a> {
+    pub(super) who: &'a Caller,
+    pub(super) group: SessionId,
+    pub(super) plan: &'a GroupPlan,
+    pub(super) device: &'a JoiningDevice,
+    pub(super) content: Option<&'a str>,
+    pub(super) origin: &'a Origin,
 }
 
 /// Makes a device a member of the group, if the group has room and its screen lives.
 ///
 /// The claim comes first and the renewal of the screen second, so a member is told of its session only while the screen
 /// lives. Without a screen the new member ends at once.
-pub(super) async fn add_member(
-    app: &App,
-    who: &Caller,
-    group: SessionId,
-    device: &JoiningDevice,
-    origin: &Origin,
-) -> Result<Joined, Error> {
-    let (pool, policy) = (members_of(&who.tenant, group), policy(app));
+pub(super) async fn add_member(app: &App, join: Join<'_>) -> Result<Joined, Error> {
+    let Join { who, group, plan, device, content, origin } = join;
+    let (pool, policy) = (members_of(&who.tenant, group), plan.policy());
     let claim = Claim {
         holder: device.holder.clone(),
         user: who.user.clone(),
@@ -97,11 +122,15 @@ pub(super) async fn add_member(
         app.engine.end(live.session.id, &own(who, PoolKind::Group), reason, origin, durability).await?;
         return Ok(Joined::Refused(code_refused()));
     };
-    let members = live_members(app, who, group).await?;
+    let (member, members) = (live.session.id, live_members(app, &who.tenant, group).await?);
+    let host = host(&members).unwrap_or(member);
+    let report = ContentReport { member, host, content, at: live.session.last_heartbeat };
+    content::keep(app, plan, report).await?;
+    news::announce(app, &who.tenant, group);
     Ok(Joined::Member(Box::new(Member {
-        session_id: live.session.id.as_uuid(),
+        session_id: member.as_uuid(),
         group_id: group.as_uuid(),
-        host_session_id: host(&members).unwrap_or(live.session.id).as_uuid(),
+        host_session_id: host.as_uuid(),
         members: claimed.live,
         members_max: claimed.limit.0,
         started_at: text_of(live.session.started),

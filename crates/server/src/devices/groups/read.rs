@@ -6,7 +6,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::members::{host, live_members};
+use super::members::{host, seen_by};
 use super::members_of;
 use crate::app::App;
 use crate::devices::in_use::{DeviceSession, in_use};
@@ -24,7 +24,7 @@ pub(super) struct Group {
     members: Vec<DeviceSession>,
 }
 
-/// `GET /groups/{session_id}`: lists the members of a group. The id of a group is the session of its screen.
+/// `GET /groups/{session_id}`: lists the members of a group, to a member and to the subscriber of the screen. The id of a group is the session of its screen.
 #[utoipa::path(
     get, path = "/api/v1/devices/groups/{session_id}", tag = "devices", operation_id = "read_group",
     security(("bearer" = [])), params(("session_id" = Uuid, Path)),
@@ -39,8 +39,8 @@ pub(super) async fn read(
     who: Who,
     SessionPath(group): SessionPath,
 ) -> Result<axum::Json<Group>, Error> {
-    let live = live_members(&app, &who, group).await?;
-    let host: SessionId = host(&live).ok_or(Error::SessionNotFound)?;
+    let seen = seen_by(&app, &who, group).await?;
+    let host: SessionId = host(&seen.members).ok_or(Error::SessionNotFound)?;
     let members = in_use(&app, &members_of(&who.tenant, group), None).await?;
     Ok(axum::Json(Group { group_id: group.as_uuid(), host_session_id: host.as_uuid(), members }))
 }

@@ -1,18 +1,58 @@
 //! The screen of a group: a session of the subscriber's pool, kept alive by the heartbeats of all members.
 
-use seatkeeper_core::{Authority, Origin, PoolKind, Reach, SessionId};
+use std::sync::Arc;
+
+use seatkeeper_core::{Authority, Holder, Origin, PoolId, PoolKind, Reach, SessionId, TenantId, UserId};
 use seatkeeper_engine::HeartbeatOutcome;
 
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::Error;
+use crate::hash;
 
-/// Returns the caller's authority over the caller's own sessions of a kind. Groups are of one user, also for admins.
+/// Returns the caller's authority over the caller's own sessions of a kind, also for admins.
 pub(super) fn own(who: &Caller, kind: PoolKind) -> Authority {
     Authority::new(who.tenant.clone(), Reach::Own(who.user.clone())).through(kind)
 }
 
-/// Renews the screen of a group.
+/// Returns the authority of the server over all sessions of a kind in a tenant. The caller's right must be known from the
+/// caller's membership, or from the caller's screen.
+pub(super) fn any(tenant: &TenantId, kind: PoolKind) -> Authority {
+    Authority::new(tenant.clone(), Reach::Tenant).through(kind)
+}
+
+/// Returns the subscriber who pays a screen.
+pub(super) fn owner_of(screen: &PoolId) -> UserId {
+    UserId::new(Arc::clone(&screen.name))
+}
+
+/// Returns the subscriber who pays a live screen; `None` if the screen has ended.
+pub(super) async fn live_owner(
+    app: &App,
+    tenant: &TenantId,
+    screen: SessionId,
+) -> Result<Option<UserId>, Error> {
+    let live = app.engine.live(screen, &any(tenant, PoolKind::Subscriber)).await?;
+    Ok(live.map(|live| owner_of(&live.pool)))
+}
+
+/// Returns the holder of the screen made from `session`. The device part is the same for all screens of groups, and no
+/// device has it.
+pub(super) fn screen_holder(session: SessionId) -> Holder {
+    let from_session = u128::from_be_bytes(hash::digest(&[b"group", session.as_bytes(), b"screen"]));
+    Holder::fingerprint(&screen_device(), &format!("{from_session:032x}"))
+}
+
+/// Returns `true` for the holder of a group's screen.
+pub(super) fn is_screen(holder: &Holder) -> bool {
+    holder.device() == screen_device()
+}
+
+fn screen_device() -> String {
+    format!("{:016x}", u64::from_be_bytes(hash::digest(&[b"group", b"screen"])))
+}
+
+/// Renews the screen of a group in which the caller is a member.
 pub(super) async fn renew(
     app: &App,
     who: &Caller,
@@ -20,5 +60,5 @@ pub(super) async fn renew(
     origin: &Origin,
 ) -> Result<HeartbeatOutcome, Error> {
     let (kind, quota) = (PoolKind::Subscriber, app.limits.unknown_sessions(PoolKind::Subscriber, who));
-    app.engine.heartbeat(kind, screen, own(who, kind), origin, &quota).await
+    app.engine.heartbeat(kind, screen, any(&who.tenant, kind), origin, &quota).await
 }

@@ -1,7 +1,7 @@
 //! Wire format of an invalidation message: JSON, with a variant for each kind of change. An unreadable
 //! message invalidates everything, so nodes of different versions stay correct.
 
-use seatkeeper_core::TenantId;
+use seatkeeper_core::{SessionId, TenantId};
 use seatkeeper_ledger::licenses::LicenseId;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -14,6 +14,7 @@ pub(super) enum Message {
     Subscriber { tenant: String, user: String },
     Tenant { tenant: String },
     License { tenant: String, license_id: Uuid },
+    Group { tenant: String, group_id: Uuid },
     Anything,
 }
 
@@ -28,6 +29,7 @@ impl Message {
             Changed::License(tenant, LicenseId(license_id)) => {
                 Self::License { tenant: text(tenant), license_id: *license_id }
             }
+            Changed::Group(tenant, group) => Self::Group { tenant: text(tenant), group_id: group.as_uuid() },
             Changed::Anything => Self::Anything,
         }
     }
@@ -46,6 +48,10 @@ impl Message {
             Self::License { tenant, license_id } => {
                 Changed::License(TenantId::new(tenant), LicenseId(license_id))
             }
+            Self::Group { tenant, group_id } => match SessionId::try_from(group_id) {
+                Ok(group) => Changed::Group(TenantId::new(tenant), group),
+                Err(_) => Changed::Anything,
+            },
             Self::Anything => Changed::Anything,
         }
     }

@@ -103,7 +103,7 @@ impl Shared {
                 call.arg(GENERATION_SECONDS);
                 self.redis.run(&generation, &self.forget_tenant, &call).await
             }
-            Changed::License(..) | Changed::Anything => Ok(()),
+            Changed::License(..) | Changed::Group(..) | Changed::Anything => Ok(()),
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use axum::http::Method;
 
-use super::{Locator, body_field, parameter};
+use uuid::Uuid;
+
+use super::{Locator, body_field, group_in, parameter};
 
 #[test]
 fn every_route_that_admits_has_a_locator() {
@@ -10,6 +12,11 @@ fn every_route_that_admits_has_a_locator() {
         (Method::POST, "/api/v1/devices/sessions", Locator::Subscriber),
         (Method::POST, "/api/v1/devices/sessions/heartbeat", Locator::BodySession),
         (Method::GET, "/api/v1/devices/sessions/{session_id}/events", Locator::PathSession),
+        (Method::POST, "/api/v1/devices/groups", Locator::Subscriber),
+        (Method::POST, "/api/v1/devices/groups/join", Locator::JoinCode),
+        (Method::POST, "/api/v1/devices/groups/heartbeat", Locator::BodySession),
+        (Method::POST, "/api/v1/devices/groups/leave", Locator::BodySession),
+        (Method::GET, "/api/v1/devices/groups/{session_id}/events", Locator::PathSession),
         (Method::POST, "/api/v1/devices/further", Locator::Subscriber),
         (Method::POST, "/api/v1/licenses/acquire", Locator::Tenant),
         (Method::POST, "/api/v1/licenses/token", Locator::BodyTenant),
@@ -34,6 +41,15 @@ fn a_field_is_read_whatever_stands_beside_it() {
     assert_eq!(body_field::<String>(br#"{"user": 1}"#, "user"), None);
     assert_eq!(body_field::<String>(b"[]", "user"), None);
     assert_eq!(body_field::<String>(b"{", "user"), None);
+}
+
+#[test]
+fn a_join_code_names_its_group() {
+    let group = Uuid::from_u128(7);
+    assert_eq!(group_in(&format!("{:032x}{}", group.as_u128(), "0".repeat(48))), Some(group));
+    for nonsense in ["", "7", &"é".repeat(40), &"x".repeat(80)] {
+        assert_eq!(group_in(nonsense), None, "{nonsense}");
+    }
 }
 
 #[test]

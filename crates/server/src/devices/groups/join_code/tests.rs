@@ -1,4 +1,4 @@
-//! Tests of join codes: a code counts for one group of one user until its expiry.
+//! Tests of join codes: a code counts for one group within its scope until its expiry.
 
 use seatkeeper_core::{Bucket, Region, RegistryTime, TenantId, UserId};
 use seatkeeper_ledger::{Ledger, Settings};
@@ -18,7 +18,7 @@ async fn a_join_code_counts_for_its_user_until_its_expiry_and_no_guess_counts() 
     let bucket = Bucket::all().next().unwrap();
     let group = SessionId::mint(RegistryTime::from_millis(1), bucket, Region::default(), 7);
     let ann = caller("acme", "ann");
-    let code = sign(&codes, group, &ann);
+    let code = sign(&codes, group, &ann, GroupScope::SameUser);
     assert_eq!(code.len(), JOIN_CODE_CHARS);
     assert_eq!(check(&codes, &code, &ann), Some(group));
     assert_eq!(check(&codes, &code, &caller("acme", "bob")), None);
@@ -31,6 +31,13 @@ async fn a_join_code_counts_for_its_user_until_its_expiry_and_no_guess_counts() 
     for nonsense in ["", "0", &"é".repeat(40), &"0".repeat(80), &code[1..]] {
         assert_eq!(check(&codes, nonsense, &ann), None, "{nonsense}");
     }
-    let over = sign_until(&codes, group, &ann, now_seconds());
-    assert_eq!(check(&codes, &over, &ann), None);
+    for scope in GroupScope::ALL {
+        let over = sign_until(&codes, group, &ann, scope, now_seconds());
+        assert_eq!(check(&codes, &over, &ann), None);
+    }
+    let guests = sign(&codes, group, &ann, GroupScope::AnyUser);
+    for guest in [&ann, &caller("acme", "bob"), &caller("acme", "")] {
+        assert_eq!(check(&codes, &guests, guest), Some(group));
+    }
+    assert_eq!(check(&codes, &guests, &caller("other", "ann")), None);
 }

@@ -1,0 +1,75 @@
+//! The departure of a member, by request or because its device takes a screen of its own.
+
+use seatkeeper_core::{EndReason, Origin, PoolKind, SessionId, TenantId};
+use uuid::Uuid;
+
+use super::device::device_of;
+use super::group_plan::GroupPlan;
+use super::members::live_members;
+use super::news;
+use super::screen::{any, is_screen, own};
+use crate::app::App;
+use crate::devices::device_request::DeviceRequest;
+use crate::devices::fingerprint::fingerprint;
+use crate::devices::in_use::LISTED_MAX;
+use crate::devices::pool_of;
+use crate::error::Error;
+
+/// Ends a membership. The last member gives the screen back.
+pub(super) async fn depart(
+    app: &App,
+    tenant: &TenantId,
+    (group, member): (SessionId, SessionId),
+    origin: &Origin,
+) -> Result<(), Error> {
+    let (released, durability) = (EndReason::Released, app.settings.devices.durability);
+    app.engine.end(member, &any(tenant, PoolKind::Group), released, origin, durability).await?;
+    news::announce(app, tenant, group);
+    if live_members(app, tenant, group).await?.is_empty() {
+        app.engine.end(group, &any(tenant, PoolKind::Subscriber), released, origin, durability).await?;
+    }
+    Ok(())
+}
+
+/// Ends the memberships of a device that is about to take a screen of its own: the membership `named` by the device, and
+/// those in groups of the caller. A group that cannot be read keeps the device as a member, and the claim goes on.
+pub(in crate::devices) async fn leave_groups(request: &DeviceRequest, device_id: &str, named: Option<Uuid>) {
+    let left = async {
+        leave_named(request, named).await?;
+        leave_own_groups(request, device_id).await
+    };
+    if let Err(error) = left.await {
+        tracing::debug!(
+            causes = error.with_causes(),
+            "looking for the groups of a device failed; a membership may go on beside the device's screen"
+        );
+    }
+}
+
+async fn leave_named(request: &DeviceRequest, named: Option<Uuid>) -> Result<(), Error> {
+    let DeviceRequest { app, who, .. } = request;
+    let Some(member) = named.and_then(|named| SessionId::try_from(named).ok()) else { return Ok(()) };
+    let live = app.engine.live(member, &own(who, PoolKind::Group)).await?;
+    match live.and_then(|live| live.pool.name.parse().ok()) {
+        Some(group) => depart(app, &who.tenant, (group, member), &request.origin()).await,
+        None => Ok(()),
+    }
+}
+
+/// Ends the memberships of the device in groups on the caller's screens. A caller whose plan has no groups causes no read.
+async fn leave_own_groups(request: &DeviceRequest, device_id: &str) -> Result<(), Error> {
+    let DeviceRequest { app, who, meta, user_agent } = request;
+    if GroupPlan::find(app, &who.tenant, &who.user).await?.is_none() {
+        return Ok(());
+    }
+    let device = fingerprint(&device_of(&who.user, device_id), user_agent, meta.ip);
+    let view = app.engine.view(&pool_of(&who.tenant, &who.user), LISTED_MAX).await?;
+    let screens = view.iter().flat_map(|view| &view.sessions).filter(|live| is_screen(&live.session.holder));
+    for group in screens.map(|live| live.session.id) {
+        let members = live_members(app, &who.tenant, group).await?;
+        for live in members.iter().filter(|live| live.session.holder.device() == device.device()) {
+            depart(app, &who.tenant, (group, live.session.id), &request.origin()).await?;
+        }
+    }
+    Ok(())
+}
