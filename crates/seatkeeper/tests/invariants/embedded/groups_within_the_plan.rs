@@ -1,5 +1,5 @@
-//! A group is no way around the plan: through joins, guests, leaves, silent hosts and evictions, the screens of groups and of
-//! single devices together never exceed the plan, and no group has more members than the plan allows.
+//! A group is no way around the plan: through joins, guests, leaves, silent hosts and evictions, the screens of groups
+//! and of single devices together never exceed the plan, and no group has more members than the plan allows.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
