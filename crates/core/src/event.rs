@@ -27,6 +27,8 @@ crate::named_enum! {
         Revoked = "revoked",
         /// The entitlement was suspended or revoked.
         EntitlementEnded = "entitlement_ended",
+        /// The subscriber's home moved, and the session goes on in the new home region.
+        Moved = "moved",
     }
 }
 

@@ -20,7 +20,7 @@ mod database;
 mod error;
 mod figures;
 mod heartbeats;
-mod homes;
+pub mod homes;
 mod idempotency;
 mod ids;
 pub mod jobs;

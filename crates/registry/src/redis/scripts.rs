@@ -84,6 +84,7 @@ pub(super) const fn reason_number(reason: EndReason) -> i64 {
         EndReason::Upgraded => 5,
         EndReason::Revoked => 6,
         EndReason::EntitlementEnded => 7,
+        EndReason::Moved => 8,
     }
 }
 

@@ -33,7 +33,8 @@ pub(crate) fn session_ended(past: EndedSession) -> Problem {
         | EndReason::Evicted
         | EndReason::Superseded
         | EndReason::Upgraded
-        | EndReason::Revoked => &problem::SESSION_ENDED,
+        | EndReason::Revoked
+        | EndReason::Moved => &problem::SESSION_ENDED,
     };
     let reason = past.reason.as_str();
     Problem::new(kind, format!("It ended as `{reason}`."))

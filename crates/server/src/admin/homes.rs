@@ -1,0 +1,3 @@
+//! Homes of subscribers.
+
+pub(super) mod relocate;
