@@ -33,6 +33,17 @@ named_enum! {
     }
 }
 
+/// The number of homes that this region knows in one region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegionHomes {
+    /// The region.
+    pub region: Region,
+    /// The homes in the region, homes on their way there included.
+    pub homes: u64,
+    /// The homes on their way from this region to the region.
+    pub moving: u64,
+}
+
 impl Home {
     /// The version of a home that has never moved.
     pub const FIRST_VERSION: u64 = 1;
@@ -71,6 +82,17 @@ impl Ledger {
         let home = self.readers().query(include_str!("../sql/home.sql"));
         let row = home.bind(tenant.as_str()).bind(user.as_str()).fetch_optional().await?;
         row.as_ref().map(Home::read).transpose()
+    }
+
+    /// Returns the number of homes in each region, as far as this ledger knows.
+    pub async fn homes_by_region(&self) -> Result<Vec<RegionHomes>, Error> {
+        let rows = self.readers().query(include_str!("../sql/homes_by_region.sql")).fetch_all().await?;
+        let counted = |row| {
+            let fields = Fields(row);
+            let (region, homes) = (region_from(fields.value("region")?)?, fields.whole("homes")?);
+            Ok(RegionHomes { region, homes, moving: fields.whole("moving")? })
+        };
+        rows.iter().map(counted).collect()
     }
 
     /// Returns the home of a subscriber, and assigns `first` if the subscriber has no home. A subscriber with a

@@ -16,6 +16,8 @@ mod agreement;
 mod cuts;
 #[path = "regions/forwarding.rs"]
 mod forwarding;
+#[path = "regions/killed.rs"]
+mod killed;
 #[path = "regions/moves.rs"]
 mod moves;
 #[path = "regions/storm.rs"]

@@ -34,6 +34,7 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(sessions::search::search, sessions::revoke_all::revoke_all))
         .routes(routes!(sessions::read::read, sessions::revoke::revoke))
         .routes(routes!(homes::relocate::relocate))
+        .routes(routes!(homes::regions::list))
         .routes(routes!(audit::list))
         .routes(routes!(jobs::list::list))
         .routes(routes!(jobs::runs::runs))

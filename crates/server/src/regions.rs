@@ -208,6 +208,17 @@ impl Regions {
         self.peers.send(url, &token, sent).await.map_err(unavailable)
     }
 
+    /// Returns whether a peer is ready to answer.
+    pub(crate) async fn is_reachable(&self, peer: Region) -> bool {
+        let sent = Sent {
+            method: Method::GET,
+            path: "/readyz",
+            headers: HeaderMap::new(),
+            body: Default::default(),
+        };
+        self.send(peer, Client::default(), sent).await.is_ok_and(|answer| answer.status().is_success())
+    }
+
     /// Asks the anchor for the home of a subscriber, and returns region and version.
     async fn ask_anchor(
         &self,

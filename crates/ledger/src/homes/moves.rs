@@ -90,6 +90,12 @@ impl Ledger {
         Ok(moved.scalar::<i64>().await? > 0)
     }
 
+    /// Returns the number of homes on their way out of this region.
+    pub async fn count_homes_moving(&self) -> Result<u64, Error> {
+        let moving = self.readers().query(include_str!("../../sql/count_homes_moving.sql"));
+        Ok(moving.scalar::<i64>().await?.unsigned_abs())
+    }
+
     /// Returns the homes on their way out of this region.
     pub async fn homes_moving(&self) -> Result<Vec<Departure>, Error> {
         let rows = self.readers().query(include_str!("../../sql/homes_moving.sql")).fetch_all().await?;

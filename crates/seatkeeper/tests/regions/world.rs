@@ -289,7 +289,7 @@ fn unlimited() -> LimitsSettings {
 }
 
 /// Writes a private key to `NAME.pem` and its public key to `NAME.pub.pem`.
-fn write_key_pair(dir: &Path, name: &str) {
+pub(crate) fn write_key_pair(dir: &Path, name: &str) {
     let private = dir.join(format!("{name}.pem"));
     write_ed25519_key(&private);
     let der = pem::parse(std::fs::read(&private).unwrap()).unwrap();

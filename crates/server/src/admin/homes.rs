@@ -1,3 +1,4 @@
-//! Homes of subscribers.
+//! Regions, and the homes of subscribers.
 
+pub(super) mod regions;
 pub(super) mod relocate;
