@@ -313,9 +313,10 @@ impl IntoResponse for Error {
             return Problem::from(self).into_response();
         }
         let causes = self.with_causes();
-        let left = match &self {
-            Self::HomeMoving { tenant, user } => Some(LeftHome(tenant.clone(), user.clone())),
-            _ => None,
+        let left = if let Self::HomeMoving { tenant, user } = &self {
+            Some(LeftHome(tenant.clone(), user.clone()))
+        } else {
+            None
         };
         let mut response = Problem::from(self).into_response();
         if let Some(left) = left {

@@ -135,7 +135,7 @@ impl Ledger {
             let noted = noted.bind(version).bind("left").bind(stored(departure.home.region)).bind(seq);
             noted.bind(None::<i64>).bind(now).execute().await?;
         }
-        Ok(tx.commit().await?)
+        tx.commit().await
     }
 
     /// Takes over a home in `own`, the region of this ledger: the home, its sessions and the mark of the move, in one

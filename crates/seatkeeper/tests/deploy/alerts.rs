@@ -7,6 +7,7 @@ mod clocks;
 mod jobs;
 mod outages;
 mod redis;
+mod regions;
 mod usage;
 
 use std::collections::BTreeSet;
@@ -15,7 +16,7 @@ use super::prometheus::RULES;
 use crate::read;
 
 /// The alerts with a test. Tests that take minutes are ignored by default.
-const BROUGHT_ABOUT: [&[&str]; 11] = [
+const BROUGHT_ABOUT: [&[&str]; 12] = [
     &clients::ALERTS,
     &clocks::ALERTS,
     &cleanup::ALERTS,
@@ -24,6 +25,7 @@ const BROUGHT_ABOUT: [&[&str]; 11] = [
     &jobs::ALERTS,
     &jobs::SLOW_ALERTS,
     &redis::ALERTS,
+    &regions::ALERTS,
     &outages::ALERTS,
     &outages::ALERTS_OF_NODE,
     &usage::ALERTS,

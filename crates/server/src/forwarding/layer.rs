@@ -208,9 +208,10 @@ impl Layer<'_> {
             }
             Locator::PathSession | Locator::BodySession => {
                 let caller = caller().await?;
-                let id = match locator {
-                    Locator::PathSession => session_in(parts.uri.path()),
-                    _ => locator::body_field(&body, "session_id"),
+                let id = if locator == Locator::PathSession {
+                    session_in(parts.uri.path())
+                } else {
+                    locator::body_field(&body, "session_id")
                 };
                 let id = id.and_then(|id: Uuid| SessionId::try_from(id).ok());
                 if !parts.uri.path().starts_with(DEVICES) {

@@ -5,8 +5,6 @@ use seatkeeper_core::{Particulars, RegistryTime, Session, TenantId, UserId};
 use seatkeeper_ledger::plans::PlanName;
 use serde::{Deserialize, Serialize};
 
-use crate::http::name_field;
-
 /// The path at which a target says whether a home may arrive.
 pub(crate) const READINESS_PATH: &str = "/api/v1/regions/homes/readiness";
 
@@ -19,9 +17,9 @@ pub(crate) const ANCHOR_PATH: &str = "/api/v1/regions/homes/moved";
 /// A home that is handed over, or about to be.
 #[derive(Serialize, Deserialize, Validate)]
 pub(crate) struct Handover {
-    #[garde(custom(name_field))]
+    #[garde(length(chars, min = 1, max = 255))]
     pub(crate) tenant: String,
-    #[garde(custom(name_field))]
+    #[garde(length(chars, min = 1, max = 255))]
     pub(crate) user: String,
     /// The version of the home in its target.
     #[garde(range(min = 2))]
@@ -51,9 +49,9 @@ pub(crate) struct Subscribed {
 /// A home that has moved, for the tenant's anchor.
 #[derive(Serialize, Deserialize, Validate)]
 pub(crate) struct AnchorUpdate {
-    #[garde(custom(name_field))]
+    #[garde(length(chars, min = 1, max = 255))]
     pub(crate) tenant: String,
-    #[garde(custom(name_field))]
+    #[garde(length(chars, min = 1, max = 255))]
     pub(crate) user: String,
     /// The new home.
     #[garde(range(min = 1))]
