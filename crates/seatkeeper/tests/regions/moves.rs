@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use rand::RngExt as _;
 use seatkeeper_testbed::proxy::Network;
 use serde_json::{Value, json};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
 
 use crate::harness::Answer;
 use crate::storm::{LIMIT, greatest, storm};
@@ -139,6 +141,66 @@ async fn a_move_survives_a_restart_of_both_regions() {
     beats_everywhere(&world, "ann", &held["session_id"]).await;
     let next = world.client(EU, "ann").post("/api/v1/devices/sessions", screen("phone")).await;
     assert_eq!(region_of(&next.expect(201)["session_id"]), 3);
+    world.close().await;
+}
+
+/// Changes a home in the ledger of an embedded region behind the server's back, as another node would.
+async fn rewrite_home(world: &World, region: usize, user: &str, change: &str) {
+    let file = world.settings[region].ledger.data_dir.join("ledger.db");
+    let mut database = SqliteConnectOptions::new().filename(file).connect().await.unwrap();
+    let text = format!("UPDATE homes SET {change} WHERE user_id = $1");
+    sqlx::query(AssertSqlSafe(text)).bind(user).execute(&mut database).await.unwrap();
+    database.close().await.unwrap();
+}
+
+/// A node that still believes that the home is here: the pool opens by the ledger alone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_missed_a_move_opens_no_pool() {
+    let world = World::start().await;
+    let client = world.client(US, "ann");
+    client.get("/api/v1/devices/sessions").await.expect(200);
+    rewrite_home(&world, US, "ann", "region = 3, version = 2, state = 'moving', seq = 0").await;
+    let refused = client.post("/api/v1/devices/sessions", screen("tv")).await;
+    assert_eq!(refused.expect(503)["type"], "/problems/home-moving");
+    world.close().await;
+}
+
+/// A node that still believes that the home is here, while the pool is closed: nobody is denied or ended by the move.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_missed_a_move_says_of_no_session_that_it_is_over() {
+    let world = World::start().await;
+    let heartbeat = "/api/v1/devices/sessions/heartbeat";
+    for (user, path, forwarded) in [("ann", "/api/v1/devices/sessions", 201), ("bob", heartbeat, 204)] {
+        let client = world.client(US, user);
+        let held = client.post("/api/v1/devices/sessions", screen("tv")).await.expect(201);
+        relocate(&world, US, user, AP).await.expect(200);
+        // The move has dropped the cached home, so the list caches the home that the ledger shows.
+        rewrite_home(&world, US, user, "region = 2, state = 'here'").await;
+        client.get("/api/v1/devices/sessions").await.expect(200);
+        rewrite_home(&world, US, user, "region = 3, state = 'moved'").await;
+        let body =
+            if path == heartbeat { json!({ "session_id": held["session_id"] }) } else { screen("phone") };
+        let refused = client.post(path, body.clone()).await;
+        assert_eq!(refused.expect(503)["type"], "/problems/home-moving", "{path}");
+        // The node has noticed, and forwards from now on.
+        client.post(path, body).await.expect(forwarded);
+    }
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_home_moves_between_a_region_with_redis_and_postgresql_and_an_embedded_region() {
+    let world = World::start_with([true, false, false], |_| {}).await;
+    for (from, to) in [(EU, US), (US, EU)] {
+        let user = format!("from-{}", NAMES[from]);
+        let held = world.client(from, &user).post("/api/v1/devices/sessions", screen("tv")).await.expect(201);
+        relocate(&world, AP, &user, to).await.expect(200);
+        beats_everywhere(&world, &user, &held["session_id"]).await;
+        let next =
+            world.client(AP, &user).post("/api/v1/devices/sessions", screen("phone")).await.expect(201);
+        assert_eq!(next["evicted_session_ids"], json!([held["session_id"]]));
+        assert_eq!(usize::from(region_of(&next["session_id"])), to + 1);
+    }
     world.close().await;
 }
 
