@@ -102,15 +102,17 @@ impl Processes {
         Client::new(&self.servers[&region].url, output.stdout.trim().to_owned())
     }
 
-    /// Stops all regions, and proves each audit log.
+    /// Stops all regions, and proves their audit logs together.
     fn close(mut self) {
+        let mut ledgers = Vec::new();
         for region in [EU, US, AP] {
             let (status, log) = self.servers.remove(&region).expect("a running region").stop();
             assert!(status.success(), "{log}");
-            let output =
-                run_with(&[], &["audit", "verify", "--data-dir", self.data(region).to_str().unwrap()]);
-            assert!(output.status.success(), "{}{}", output.stdout, output.stderr);
+            ledgers.push(format!("{}={}", region + 1, self.data(region).display()));
         }
+        let args = ["audit", "verify", "--regions"].into_iter().chain(ledgers.iter().map(String::as_str));
+        let output = run_with(&[], &args.collect::<Vec<_>>());
+        assert!(output.status.success(), "{}{}", output.stdout, output.stderr);
     }
 }
 
