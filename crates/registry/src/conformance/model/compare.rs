@@ -47,9 +47,11 @@ fn in_order(mut entries: Vec<Entry>) -> Vec<Entry> {
 fn cause((_, change): &Entry) -> Option<EndReason> {
     let Change::Ended { reason, .. } = change else { return None };
     match reason {
-        EndReason::Expired | EndReason::Released | EndReason::Revoked | EndReason::EntitlementEnded => {
-            Some(*reason)
-        }
+        EndReason::Expired
+        | EndReason::Released
+        | EndReason::Revoked
+        | EndReason::EntitlementEnded
+        | EndReason::Moved => Some(*reason),
         EndReason::Evicted | EndReason::Superseded | EndReason::Upgraded => None,
     }
 }
