@@ -29,6 +29,8 @@ crate::named_enum! {
         EntitlementEnded = "entitlement_ended",
         /// The member of a group watched other content than the host.
         GroupContent = "group_content",
+        /// The subscriber's home moved, and the session goes on in the new home region.
+        Moved = "moved",
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod clock;
 mod history;
+mod homes;
 mod outage;
 mod search_quota;
 
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use seatkeeper_core::{
-    Authority, Bucket, EndReason, Origin, PoolId, PoolKind, RegistryTime, SessionId, Terms,
+    Authority, Bucket, EndReason, Origin, PoolId, PoolKind, Region, RegistryTime, SessionId, Terms,
 };
 use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::buckets::BucketMode;
@@ -42,6 +43,7 @@ pub struct Engine {
     lease: Arc<EpochLease>,
     metrics: ClaimMetrics,
     commit_timeout: Duration,
+    region: Region,
 }
 
 /// The parts from which an [`Engine`] is made.
@@ -52,6 +54,7 @@ pub(crate) struct Parts {
     pub(crate) lease: Arc<EpochLease>,
     pub(crate) metrics: ClaimMetrics,
     pub(crate) commit_timeout: Duration,
+    pub(crate) region: Region,
 }
 
 /// The outcome of a heartbeat.
@@ -66,8 +69,8 @@ pub enum HeartbeatOutcome {
 
 impl Engine {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { registries, ledger, endings, lease, metrics, commit_timeout } = parts;
-        Self { registries, ledger, endings, lease, metrics, commit_timeout }
+        let Parts { registries, ledger, endings, lease, metrics, commit_timeout, region } = parts;
+        Self { registries, ledger, endings, lease, metrics, commit_timeout, region }
     }
 
     /// The registries that serve.
@@ -126,6 +129,7 @@ impl Engine {
             backend.check_room(bucket)?;
             match backend.registry.claim(request).await {
                 Ok(claimed) => {
+                    self.check_denial(request.pool, &claimed).await?;
                     if let Answer::Granted { how, .. } = claimed.answer {
                         self.settled(backend, claimed.receipt, durability).await?;
                         // A seat from an earlier call may have ended in a later epoch. Only an admission
@@ -136,7 +140,7 @@ impl Engine {
                     return Ok(claimed);
                 }
                 Err(RegistryError::PoolNotOpen) => {
-                    backend.open(&self.ledger, request.pool, request.policy.terms).await?;
+                    self.open(backend, request.pool, request.policy.terms).await?;
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -274,7 +278,7 @@ impl Engine {
             let backend = self.backend(pool.kind, pool.bucket())?;
             match backend.registry.revise(pool, terms, origin).await {
                 Ok(EndedAll { receipt, .. }) => return self.durable(backend, receipt).await,
-                Err(RegistryError::PoolNotOpen) => backend.open(&self.ledger, pool, Some(terms)).await?,
+                Err(RegistryError::PoolNotOpen) => self.open(backend, pool, Some(terms)).await?,
                 Err(error) => return Err(error.into()),
             }
         }
@@ -312,6 +316,14 @@ impl Engine {
     pub async fn on_record(&self, kind: PoolKind, bucket: Bucket) -> Result<(), Error> {
         let backend = self.backend(kind, bucket)?;
         self.durable(backend, backend.registry.journal_end(bucket).await?).await
+    }
+
+    /// Opens a closed pool. A subscriber's pool opens only in its home.
+    async fn open(&self, backend: &Backend, pool: &PoolId, terms: Option<Terms>) -> Result<(), Error> {
+        if !backend.is_partial() {
+            self.check_home(pool).await?;
+        }
+        backend.open(&self.ledger, pool, terms).await
     }
 
     /// Returns the backend serving pools of this kind in the bucket's mode; `Err(NotServing)` if no backend

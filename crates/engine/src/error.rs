@@ -1,5 +1,7 @@
 //! The error of the engine, and the text of an error with its causes.
 
+use seatkeeper_core::PoolId;
+
 /// An engine's failure to answer. Except for [`Error::Ledger`] with a defect, a retry of the call may
 /// succeed.
 #[derive(Debug, thiserror::Error)]
@@ -18,6 +20,12 @@ pub enum Error {
     /// retry of the same claim finds its session.
     #[error("the record was not on disk in time")]
     NotDurable,
+    /// This region is not, or not any more, the home of the pool. The home has the answer.
+    #[error("this region is not the home of pool {}", .0.name)]
+    NotHome(Box<PoolId>),
+    /// The pool could not be closed for a move of its home, because claims and ends went on. A retry continues.
+    #[error("the pool could not be closed for a move of its home")]
+    NotClosed,
 }
 
 /// The reason why a node should get no requests at present.

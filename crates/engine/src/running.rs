@@ -230,6 +230,7 @@ impl Starting<'_> {
             lease: Arc::clone(&self.built.lease),
             metrics: self.inputs.metrics.claims.clone(),
             commit_timeout: self.settings.commit_timeout,
+            region: self.settings.region,
         }));
         upkeep.start(Reconcile {
             engine: Arc::clone(&engine),

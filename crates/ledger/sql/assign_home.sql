@@ -1,7 +1,7 @@
 -- Assigns a home to a subscriber without a home (compare-and-swap): the first insert wins. A subscriber whose history or
 -- subscription stands in this ledger is at home here, in $4.
 -- $1 tenant, $2 user, $3 region of the first request, $4 region of this ledger, $5 time
-INSERT INTO homes (tenant_id, user_id, region, assigned_at)
+INSERT INTO homes (tenant_id, user_id, region, version, state, since)
 SELECT $1, $2,
     CASE
         WHEN EXISTS (
@@ -13,6 +13,6 @@ SELECT $1, $2,
         ) THEN $4
         ELSE $3
     END,
-    $5
+    1, 'here', $5
 WHERE true
 ON CONFLICT (tenant_id, user_id) DO NOTHING

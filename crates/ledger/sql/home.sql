@@ -1,2 +1,2 @@
--- Reads the home region of a subscriber. $1 tenant, $2 user
-SELECT region FROM homes WHERE tenant_id = $1 AND user_id = $2
+-- Reads the home of a subscriber. $1 tenant, $2 user
+SELECT tenant_id, user_id, region, version, state, since, seq FROM homes WHERE tenant_id = $1 AND user_id = $2

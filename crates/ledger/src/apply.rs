@@ -75,7 +75,7 @@ async fn appended_after(tx: &mut Tx, head: i64) -> Result<HashSet<(PoolId, u64)>
 
 /// Projects the records after `head` into `sessions`. Ends of sessions from earlier batches come first, to
 /// free the place of a returning holder.
-async fn project(tx: &mut Tx, head: i64, entries: &[Entry<'_>]) -> Result<(), Error> {
+pub(crate) async fn project(tx: &mut Tx, head: i64, entries: &[Entry<'_>]) -> Result<(), Error> {
     for (action, statement) in [
         (Action::Ended, include_str!("../sql/end_sessions.sql")),
         (Action::Admitted, include_str!("../sql/begin_sessions.sql")),

@@ -1,10 +1,69 @@
-//! The anchor regions of tenants and the home regions of subscribers. Neither changes once fixed.
+//! The anchor regions of tenants, and the home regions of subscribers. An anchor never changes. A home changes by a move
+//! alone (`moves.rs`), and every move raises the home's version.
 
-use seatkeeper_core::{Region, TenantId, UserId};
+mod moves;
 
-use crate::database::Tx;
-use crate::row::corrupt;
+use seatkeeper_core::{Region, TenantId, UserId, named_enum};
+
+use crate::database::{Row, Tx};
+use crate::row::{Fields, corrupt, stored_whole};
 use crate::{Error, Ledger, tenants, times};
+pub use moves::{Arrival, Departure};
+
+/// The home of a subscriber, as far as one region knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Home {
+    /// The home region, or the target of a move.
+    pub region: Region,
+    /// The number of moves plus 1. Of two homes of a subscriber, the greater version is the newer home.
+    pub version: u64,
+    /// The state of the home in the region that knows the home.
+    pub state: HomeState,
+}
+
+named_enum! {
+    /// The state of a home in the ledger of a region.
+    pub enum HomeState else "not a state of a home" {
+        /// The home is settled in its region.
+        Here = "here",
+        /// The home is on its way out of this region: no region may admit.
+        Moving = "moving",
+        /// The home has left this region, and its new region has taken over.
+        Moved = "moved",
+    }
+}
+
+/// The number of homes that this region knows in one region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegionHomes {
+    /// The region.
+    pub region: Region,
+    /// The homes in the region, homes on their way there included.
+    pub homes: u64,
+    /// The homes on their way from this region to the region.
+    pub moving: u64,
+}
+
+impl Home {
+    /// The version of a home that has never moved.
+    pub const FIRST_VERSION: u64 = 1;
+
+    /// Returns a home that has never moved.
+    pub const fn first(region: Region) -> Self {
+        Self { region, version: Self::FIRST_VERSION, state: HomeState::Here }
+    }
+
+    /// Returns whether `region` may admit, if `region` knows this home.
+    pub fn admits(&self, region: Region) -> bool {
+        self.state == HomeState::Here && self.region == region
+    }
+
+    fn read(row: &Row) -> Result<Self, Error> {
+        let fields = Fields(row);
+        let (region, version) = (fields.value("region")?, fields.whole("version")?);
+        Ok(Self { region: region_from(region)?, version, state: fields.named("state")? })
+    }
+}
 
 impl Ledger {
     /// Returns the anchor region of a tenant, and fixes `anchor` if the tenant has no anchor on record.
@@ -18,23 +77,34 @@ impl Ledger {
         region_from(fixed)
     }
 
-    /// Returns the home region of a subscriber, as far as this ledger knows.
-    pub async fn home(&self, tenant: &TenantId, user: &UserId) -> Result<Option<Region>, Error> {
+    /// Returns the home of a subscriber, as far as this ledger knows.
+    pub async fn home(&self, tenant: &TenantId, user: &UserId) -> Result<Option<Home>, Error> {
         let home = self.readers().query(include_str!("../sql/home.sql"));
-        let number = home.bind(tenant.as_str()).bind(user.as_str()).scalar_optional().await?;
-        number.map(region_from).transpose()
+        let row = home.bind(tenant.as_str()).bind(user.as_str()).fetch_optional().await?;
+        row.as_ref().map(Home::read).transpose()
     }
 
-    /// Returns the home region of a subscriber, and assigns `first` if the subscriber has no home. A subscriber with a
+    /// Returns the number of homes in each region, as far as this ledger knows.
+    pub async fn homes_by_region(&self) -> Result<Vec<RegionHomes>, Error> {
+        let rows = self.readers().query(include_str!("../sql/homes_by_region.sql")).fetch_all().await?;
+        let counted = |row| {
+            let fields = Fields(row);
+            let (region, homes) = (region_from(fields.value("region")?)?, fields.whole("homes")?);
+            Ok(RegionHomes { region, homes, moving: fields.whole("moving")? })
+        };
+        rows.iter().map(counted).collect()
+    }
+
+    /// Returns the home of a subscriber, and assigns `first` if the subscriber has no home. A subscriber with a
     /// history or a subscription in this ledger gets `own`, the region of this ledger. Concurrent calls return the same
-    /// region.
+    /// home.
     pub async fn assign_home(
         &self,
         tenant: &TenantId,
         user: &UserId,
         first: Region,
         own: Region,
-    ) -> Result<Region, Error> {
+    ) -> Result<Home, Error> {
         let mut tx = self.write().await?;
         let now = tx.now().await?;
         let assignment = tx.query(include_str!("../sql/assign_home.sql"));
@@ -42,13 +112,33 @@ impl Ledger {
         assignment.bind(stored(first)).bind(stored(own)).bind(now).execute().await?;
         let home = read(&mut tx, tenant, user).await?;
         tx.commit().await?;
+        home.ok_or_else(|| corrupt("region", "no home after the assignment"))
+    }
+
+    /// Records a newer home in another region, and returns the home on record.
+    pub async fn learn_home(
+        &self,
+        tenant: &TenantId,
+        user: &UserId,
+        region: Region,
+        version: u64,
+    ) -> Result<Option<Home>, Error> {
+        let mut tx = self.write().await?;
+        let now = tx.now().await?;
+        let learned = tx.query(include_str!("../sql/learn_home.sql"));
+        let learned = learned.bind(tenant.as_str()).bind(user.as_str());
+        learned.bind(stored(region)).bind(stored_whole(version)).bind(now).execute().await?;
+        let home = read(&mut tx, tenant, user).await?;
+        tx.commit().await?;
         Ok(home)
     }
 }
 
-async fn read(tx: &mut Tx, tenant: &TenantId, user: &UserId) -> Result<Region, Error> {
+/// Reads the home of a subscriber in a transaction.
+async fn read(tx: &mut Tx, tenant: &TenantId, user: &UserId) -> Result<Option<Home>, Error> {
     let home = tx.query(include_str!("../sql/home.sql"));
-    region_from(home.bind(tenant.as_str()).bind(user.as_str()).scalar().await?)
+    let row = home.bind(tenant.as_str()).bind(user.as_str()).fetch_optional().await?;
+    row.as_ref().map(Home::read).transpose()
 }
 
 fn region_from(number: i64) -> Result<Region, Error> {

@@ -21,7 +21,7 @@ mod error;
 mod figures;
 pub mod group_contents;
 mod heartbeats;
-mod homes;
+pub mod homes;
 mod idempotency;
 mod ids;
 pub mod jobs;

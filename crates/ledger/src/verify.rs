@@ -11,10 +11,12 @@ mod lost_terms;
 mod node_local;
 mod plans;
 mod read;
+mod regions;
 mod replay;
 
 pub use finding::{Breach, BreachSite, Finding};
 pub use lost_terms::LostTerms;
 pub use plans::PlanHistory;
 pub use read::Verdict;
+pub use regions::{HomeMove, HomeTrails, RegionBreach, RegionProof, Subscriber};
 pub use replay::{Cut, Proof, Replay};

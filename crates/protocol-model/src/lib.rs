@@ -1,5 +1,5 @@
-//! The failover protocol of `docs/failover.md` as four models, and the homes of `docs/regions.md` as a fifth, with the
-//! promises of each model. A checker
+//! The failover protocol of `docs/failover.md` as four models, and the homes of `docs/regions.md` as a fifth and a
+//! sixth, with the promises of each model. A checker
 //! walks through every order of the steps of a model. A test can switch off a rule, and the checker then
 //! finds a path to a broken promise.
 //!
@@ -12,7 +12,8 @@
 //! - [`BucketService`]: the bucket lease, the breaker and the identity of Redis under lasting faults, in
 //!   time.
 //! - [`ForgetfulLedger`]: a lagging PostgreSQL standby becomes the primary.
-//! - [`Homes`]: three regions, and the home of a subscriber.
+//! - [`Homes`]: three regions, and the assignment of a subscriber's home.
+//! - [`HomeMoves`]: three regions, and the moves of a subscriber's home.
 //!
 //! A new rule of the protocol gets a field in the rules of its model, and a test without the rule.
 
@@ -21,6 +22,7 @@ mod checker;
 mod epoch_lease;
 mod failover;
 mod forgetful_ledger;
+mod home_moves;
 mod homes;
 mod ledger;
 mod memory;
@@ -39,6 +41,7 @@ pub use failover::Failover;
 pub use forgetful_ledger::{
     AGREES, ForgetfulLedger, LedgerRules, LedgerStep, OUTLIVES, SETTLES, Stores, Word,
 };
+pub use home_moves::{ARRIVES, HomeMoves, MoveRules, MoveStep, MovingRegions, ONE_ADMITS, RETURNS};
 pub use homes::{ANCHOR_ADMITS, HomeRules, HomeStep, Homes, ONE_HOME, OTHER_ADMITS, Regions};
 pub use place::Backend;
 pub use safeguards::Safeguards;

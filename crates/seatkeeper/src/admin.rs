@@ -26,6 +26,11 @@ pub(crate) const USAGE_RECONCILIATION: &str = "/api/v1/admin/usage/reconciliatio
 /// The path of the audit log.
 pub(crate) const AUDIT: &str = "/api/v1/admin/audit";
 
+/// The path of the regions of the deployment.
+pub(crate) const REGIONS: &str = "/api/v1/admin/regions";
+/// The path of moves of homes.
+pub(crate) const HOME_MOVES: &str = "/api/v1/admin/homes/moves";
+
 /// The path of the server's jobs.
 pub(crate) const JOBS: &str = "/api/v1/admin/jobs";
 

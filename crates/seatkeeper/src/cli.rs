@@ -7,7 +7,7 @@ use clap::{Parser, Subcommand};
 
 use crate::args::LedgerArgs;
 use crate::commands::{
-    Error, audit, bench, config, demo, jobs, license, migrate, plan, repair, run, serve, sessions,
+    Error, audit, bench, config, demo, jobs, license, migrate, plan, region, repair, run, serve, sessions,
     subscription, token, usage,
 };
 
@@ -55,6 +55,9 @@ pub(crate) enum Command {
     /// Show the use of capacities, and its delivery to the sink
     #[command(subcommand)]
     Usage(usage::UsageCommand),
+    /// See the regions, and move homes between them
+    #[command(subcommand)]
+    Region(region::RegionCommand),
     /// Repair a state that servers cannot repair by themselves
     #[command(subcommand)]
     Repair(repair::RepairCommand),
@@ -86,6 +89,7 @@ pub(crate) async fn dispatch(cli: Cli) -> Result<ExitCode, Error> {
         Command::Audit(command) => audit::run(command).await,
         Command::Jobs(command) => jobs::run(command).await,
         Command::Usage(command) => usage::run(command).await,
+        Command::Region(command) => region::run(command).await,
         Command::Repair(command) => repair::run(command).await,
         Command::Demo(args) => demo::run(&args).await,
         Command::Bench(args) => bench::run(&args).await,

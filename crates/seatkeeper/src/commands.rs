@@ -10,6 +10,7 @@ pub(crate) mod jobs;
 pub(crate) mod license;
 pub(crate) mod migrate;
 pub(crate) mod plan;
+pub(crate) mod region;
 pub(crate) mod repair;
 pub(crate) mod run;
 pub(crate) mod serve;

@@ -45,6 +45,7 @@ fn runtime_for(command: &Command) -> std::io::Result<tokio::runtime::Runtime> {
         | Command::Audit(_)
         | Command::Jobs(_)
         | Command::Usage(_)
+        | Command::Region(_)
         | Command::Repair(_)
         | Command::Demo(_)
         | Command::Bench(_)

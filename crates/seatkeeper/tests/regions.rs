@@ -20,6 +20,10 @@ mod forwarding;
 mod heartbeats;
 #[path = "regions/keys.rs"]
 mod keys;
+#[path = "regions/killed.rs"]
+mod killed;
+#[path = "regions/moves.rs"]
+mod moves;
 #[path = "regions/storm.rs"]
 mod storm;
 #[path = "regions/world.rs"]

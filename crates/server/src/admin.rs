@@ -4,6 +4,7 @@
 
 mod audit;
 mod fields;
+mod homes;
 mod idempotency;
 mod jobs;
 mod licenses;
@@ -32,6 +33,8 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         ))
         .routes(routes!(sessions::search::search, sessions::revoke_all::revoke_all))
         .routes(routes!(sessions::read::read, sessions::revoke::revoke))
+        .routes(routes!(homes::relocate::relocate))
+        .routes(routes!(homes::regions::list))
         .routes(routes!(audit::list))
         .routes(routes!(jobs::list::list))
         .routes(routes!(jobs::runs::runs))

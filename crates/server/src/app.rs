@@ -16,6 +16,7 @@ use crate::limits::Limits;
 use crate::metrics::{Looks, Metrics, MetricsAccess, MetricsPage};
 use crate::regions::Regions;
 use crate::release_codes::ReleaseCodes;
+use crate::relocation::Mover;
 use crate::settings::Settings;
 use seatkeeper_engine::Engine;
 
@@ -34,7 +35,9 @@ pub(crate) struct Parts {
     pub(crate) holders: Holders,
     pub(crate) release_codes: Arc<ReleaseCodes>,
     /// `None` for a deployment without regions.
-    pub(crate) regions: Option<Regions>,
+    pub(crate) regions: Option<Arc<Regions>>,
+    /// Moves homes. `None` for a deployment without regions.
+    pub(crate) mover: Option<Arc<Mover>>,
     pub(crate) metrics: Metrics,
     pub(crate) metrics_page: MetricsPage,
     pub(crate) metrics_access: MetricsAccess,

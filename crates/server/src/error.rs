@@ -1,7 +1,8 @@
 //! The errors of request handling. `problem` maps each error to a status, in a single place.
 
-use seatkeeper_core::{Region, TenantId};
+use seatkeeper_core::{Region, TenantId, UserId};
 use seatkeeper_engine::Unready;
+use seatkeeper_ledger::homes::Home;
 
 use crate::auth::{self, Refusal};
 use crate::outbound::PeerFault;
@@ -107,7 +108,11 @@ pub(crate) enum Error {
     #[error("a handler panicked")]
     Panicked,
     #[error("this region is not the home of the request's pool")]
-    WrongRegion { home: Region },
+    WrongRegion { home: Home },
+    #[error("the home of subscriber {user} of tenant {tenant} is on its way to another region")]
+    HomeMoving { tenant: TenantId, user: UserId },
+    #[error("the home cannot move: {0}")]
+    HomeNotMovable(String),
     #[error("the request carries no token of a peer region that this region accepts")]
     RegionTokenRefused(#[source] Option<jsonwebtoken::errors::Error>),
     #[error(
@@ -174,7 +179,8 @@ impl From<seatkeeper_engine::Error> for Error {
             Engine::Unready(unready) => Self::Unready(unready),
             Engine::Registry(error) => Self::Registry(error),
             Engine::Ledger(error) => Self::Ledger(error),
-            Engine::NotDurable => Self::NotDurable,
+            Engine::NotDurable | Engine::NotClosed => Self::NotDurable,
+            Engine::NotHome(pool) => Self::HomeMoving { tenant: pool.tenant, user: UserId::new(&*pool.name) },
         }
     }
 }

@@ -39,6 +39,9 @@ use session_expiry::SessionExpiry;
 /// itself.
 pub(crate) const USAGE_DELIVERY_INTERVAL: Span = Span::from_secs(5);
 
+/// Interval between two searches for moves of homes that were cut off.
+pub(crate) const MOVES_INTERVAL: Span = Span::from_secs(5);
+
 /// A kind of periodic work.
 #[async_trait]
 pub(crate) trait Job: Send + Sync + 'static {
@@ -65,6 +68,7 @@ pub(crate) fn interval_of(name: JobName, settings: &Settings) -> Span {
         JobName::SessionExpiry => session_expiry::INTERVAL,
         JobName::Retention => retention::INTERVAL,
         JobName::Housekeeping => housekeeping::INTERVAL,
+        JobName::Moves => MOVES_INTERVAL,
     }
 }
 

@@ -32,6 +32,7 @@ mod regions;
 mod release_by_code;
 mod release_codes;
 mod reload;
+mod relocation;
 mod router;
 mod session_answer;
 mod settings;

@@ -4,6 +4,7 @@
 use axum::http::header::{CONNECTION, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
+use seatkeeper_core::{TenantId, UserId};
 use serde::{Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 use utoipa::ToSchema;
@@ -85,6 +86,8 @@ problems! {
     REGION_TOKEN_REFUSED = "region-token-refused", 421, "The token of the region is refused";
     REGION_SETTINGS_DIFFER = "region-settings-differ", 503, "The regions' settings differ";
     REGION_UNAVAILABLE = "region-unavailable", 503, "Another region cannot answer now";
+    HOME_MOVING = "home-moving", 503, "The subscriber's home is moving";
+    HOME_NOT_MOVABLE = "home-not-movable", 409, "The subscriber's home cannot move now";
     REGION_UNKNOWN = "region-unknown", 503, "The home region is not in the settings";
     UNAVAILABLE = "unavailable", 503, "The service cannot answer now";
     INTERNAL = "internal", 500, "Something went wrong on our side";
@@ -220,9 +223,12 @@ impl From<Error> for Problem {
                 &IDEMPOTENCY_KEY_REUSED,
                 "This Idempotency-Key came with another request before; use a new one.",
             ),
-            Error::WrongRegion { home } => {
-                Self::new(&WRONG_REGION, "The pool's home is region `home`.").with("home", home.number())
-            }
+            Error::WrongRegion { home } => Self::new(&WRONG_REGION, "The pool's home is region `home`.")
+                .with("home", home.region.number())
+                .with("version", home.version),
+            Error::HomeMoving { .. } => Self::new(&HOME_MOVING, "Nothing is lost: ask for the same again.")
+                .retry_after(UNAVAILABLE_RETRY_AFTER_SECONDS),
+            Error::HomeNotMovable(detail) => Self::new(&HOME_NOT_MOVABLE, detail),
             Error::RegionTokenRefused(_) => Self::new(
                 &REGION_TOKEN_REFUSED,
                 "The token must be signed with a key of the sending region, for this region, in the last minute.",
@@ -297,6 +303,10 @@ impl IntoResponse for Problem {
 #[derive(Clone)]
 pub(crate) struct Causes(pub(crate) String);
 
+/// The subscriber whose home is not here any more, for the layer of regions alone.
+#[derive(Clone)]
+pub(crate) struct LeftHome(pub(crate) TenantId, pub(crate) UserId);
+
 impl IntoResponse for Error {
     /// Returns the problem to the caller, and attaches the chain of causes for the log.
     fn into_response(self) -> Response {
@@ -305,7 +315,15 @@ impl IntoResponse for Error {
             return Problem::from(self).into_response();
         }
         let causes = self.with_causes();
+        let left = if let Self::HomeMoving { tenant, user } = &self {
+            Some(LeftHome(tenant.clone(), user.clone()))
+        } else {
+            None
+        };
         let mut response = Problem::from(self).into_response();
+        if let Some(left) = left {
+            response.extensions_mut().insert(left);
+        }
         response.extensions_mut().insert(Causes(causes));
         response
     }

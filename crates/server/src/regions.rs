@@ -16,6 +16,7 @@ use reqwest::{Method, Response};
 use seatkeeper_core::{Region, SessionId, TenantId, UserId};
 use seatkeeper_engine::WorkerSet;
 use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::homes::{Home, HomeState};
 use serde::{Deserialize, Serialize};
 
 use crate::auth::KeyError;
@@ -39,6 +40,7 @@ pub(crate) const HOMES_PATH: &str = "/api/v1/regions/homes";
 /// The regions of a deployment: the own region, the cached homes, and the peers.
 pub(crate) struct Regions {
     own: Region,
+    names: Vec<(Region, String)>,
     homes: Homes,
     peers: Peers,
     tokens: PeerTokens,
@@ -57,6 +59,7 @@ struct HomeQuestion<'a> {
 #[derive(Serialize, Deserialize)]
 pub(crate) struct HomeAnswer {
     pub(crate) region: u8,
+    pub(crate) version: u64,
 }
 
 impl Regions {
@@ -75,6 +78,9 @@ impl Regions {
         keys::keep_up(files, upkeep);
         Ok(Some(Self {
             own: Region::new(settings.number),
+            names: std::iter::once((Region::new(settings.number), settings.name.clone()))
+                .chain(settings.peers.iter().map(|peer| (Region::new(peer.number), peer.name.clone())))
+                .collect(),
             homes: Homes::new(settings, ledger.clone()),
             peers: Peers::new(settings)?,
             tokens: PeerTokens::new(Region::new(settings.number), keys, leeway),
@@ -93,6 +99,19 @@ impl Regions {
         self.homes.anchor_of(tenant).await
     }
 
+    /// Returns the region with this number or name, this region included.
+    pub(crate) fn named(&self, text: &str) -> Option<Region> {
+        self.names
+            .iter()
+            .find(|(region, name)| text == name || text == region.to_string())
+            .map(|(region, _)| *region)
+    }
+
+    /// Returns every region with its name, this region first.
+    pub(crate) fn names(&self) -> &[(Region, String)] {
+        &self.names
+    }
+
     /// Returns the anchor of a tenant by the settings, without a record.
     pub(crate) fn named_anchor(&self, tenant: &TenantId) -> Region {
         self.homes.named_anchor(tenant)
@@ -105,19 +124,68 @@ impl Regions {
         (region == self.own || self.peers.has(region)).then_some(region)
     }
 
+    /// Returns the home of a device's session, by the session's id and by the home of the subscriber who asks. A home
+    /// that has moved keeps the ids of its sessions, so the subscriber's home counts if it has ever moved.
+    pub(crate) async fn home_of_held(
+        &self,
+        tenant: &TenantId,
+        user: &UserId,
+        id: SessionId,
+        is_forwarded: bool,
+    ) -> Result<Option<Home>, Error> {
+        let Some(by_id) = self.home_of_session(id) else { return Ok(None) };
+        if !self.homes.has_moves().await {
+            return Ok(Some(Home::first(by_id)));
+        }
+        // Only a region that may hold the session reads its ledger. Without the ledger, the id has to do: the pool stays
+        // closed in any other region than the home.
+        let home = match by_id == self.own || is_forwarded {
+            true => self.homes.known(tenant, user).await.unwrap_or_default(),
+            false => self.homes.cached(tenant, user),
+        };
+        let moved = home.filter(|home| home.version > Home::FIRST_VERSION);
+        moved.map_or(Ok(Home::first(by_id)), |home| settled(tenant, user, home)).map(Some)
+    }
+
     /// Returns the home of a subscriber. A subscriber without a home gets this region, if the anchor agrees.
-    pub(crate) async fn home_of(&self, tenant: &TenantId, user: &UserId) -> Result<Region, Error> {
+    pub(crate) async fn home_of(&self, tenant: &TenantId, user: &UserId) -> Result<Home, Error> {
         // The anchor is checked before the cache, so a region whose anchor contradicts the record admits nobody.
         let anchor = self.homes.anchor_of(tenant).await?;
         if let Some(home) = self.homes.known(tenant, user).await? {
-            return Ok(home);
+            return settled(tenant, user, home);
         }
         if anchor == self.own {
             return self.homes.assign(tenant, user, self.own, self.own).await;
         }
-        // An anchor never assigns a home twice, so the answer is kept for good.
-        let home = self.ask_anchor(anchor, tenant, user).await?;
-        self.homes.assign(tenant, user, home, home).await
+        match self.ask_anchor(anchor, tenant, user).await? {
+            // The first home is kept, unless a move has replaced it meanwhile.
+            (home, Home::FIRST_VERSION) => self.homes.assign(tenant, user, home, home).await,
+            told => self.learn(tenant, user, told).await,
+        }
+    }
+
+    /// Takes over a newer home of a subscriber from another region, and returns the home on record. Another region's word
+    /// never makes this region the home: only a move or the anchor's first assignment does.
+    pub(crate) async fn learn(
+        &self,
+        tenant: &TenantId,
+        user: &UserId,
+        told: (Region, u64),
+    ) -> Result<Home, Error> {
+        let home = match told.0 == self.own {
+            true => {
+                self.homes.forget(tenant, user);
+                self.homes.known(tenant, user).await?
+            }
+            false => self.homes.learn(tenant, user, told).await?,
+        };
+        let home = home.filter(|home| home.region != self.own || home.version >= told.1);
+        settled(tenant, user, home.ok_or_else(|| moving(tenant, user))?)
+    }
+
+    /// Drops the cached home of a subscriber, because the home has moved.
+    pub(crate) fn forget(&self, tenant: &TenantId, user: &UserId) {
+        self.homes.forget(tenant, user);
     }
 
     /// Returns the home of a subscriber, by this region as the anchor. A subscriber without a home gets `asker`.
@@ -126,16 +194,21 @@ impl Regions {
         tenant: &TenantId,
         user: &UserId,
         asker: Region,
-    ) -> Result<Region, Error> {
-        let anchor = self.homes.anchor_of(tenant).await?;
-        if anchor != self.own {
-            let tenant = tenant.clone();
-            return Err(Error::RegionSettingsDiffer { tenant, recorded: anchor, named: self.own });
-        }
+    ) -> Result<Home, Error> {
+        self.check_anchor(tenant).await?;
         match self.homes.known(tenant, user).await? {
-            Some(home) => Ok(home),
+            Some(home) => settled(tenant, user, home),
             None => self.homes.assign(tenant, user, asker, self.own).await,
         }
+    }
+
+    /// Returns `Err(RegionSettingsDiffer)` unless this region is the anchor of the tenant.
+    pub(crate) async fn check_anchor(&self, tenant: &TenantId) -> Result<(), Error> {
+        let anchor = self.homes.anchor_of(tenant).await?;
+        if anchor == self.own {
+            return Ok(());
+        }
+        Err(Error::RegionSettingsDiffer { tenant: tenant.clone(), recorded: anchor, named: self.own })
     }
 
     /// Returns the forwarder of a request, by its token.
@@ -169,21 +242,61 @@ impl Regions {
         whole.map_err(|source| Error::RegionUnavailable { peer, source })
     }
 
-    /// Asks the anchor for the home of a subscriber.
-    async fn ask_anchor(&self, anchor: Region, tenant: &TenantId, user: &UserId) -> Result<Region, Error> {
+    /// Returns whether a peer is ready to answer.
+    pub(crate) async fn is_reachable(&self, peer: Region) -> bool {
+        let sent = Sent {
+            method: Method::GET,
+            path: "/readyz",
+            headers: HeaderMap::new(),
+            body: Default::default(),
+        };
+        self.send(peer, Client::default(), sent).await.is_ok_and(|answer| answer.status().is_success())
+    }
+
+    /// Asks the anchor for the home of a subscriber, and returns region and version.
+    async fn ask_anchor(
+        &self,
+        anchor: Region,
+        tenant: &TenantId,
+        user: &UserId,
+    ) -> Result<(Region, u64), Error> {
         let question = HomeQuestion { tenant: tenant.as_str(), user: user.as_str() };
-        let body = serde_json::to_vec(&question).map_err(|error| Error::Unwritable(Box::new(error)))?;
-        let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let sent = Sent { method: Method::POST, path: HOMES_PATH, headers, body: body.into() };
-        let answer = self.send(anchor, Client::default(), sent).await?;
-        let status = answer.status().as_u16();
-        let body = outbound::beginning(answer).await;
+        let (status, body) = self.ask(anchor, HOMES_PATH, &question).await?;
         match serde_json::from_slice(&body) {
-            Ok(HomeAnswer { region: region @ 1.. }) if status == 200 => Ok(Region::new(region)),
+            Ok(HomeAnswer { region: region @ 1.., version }) if status == 200 => {
+                Ok((Region::new(region), version))
+            }
             Ok(_) | Err(_) => {
                 Err(Error::RegionUnavailable { peer: anchor, source: PeerFault::refused(status, &body) })
             }
         }
     }
+
+    /// Sends a question of this region itself to a peer, and returns status and body of the answer.
+    pub(crate) async fn ask(
+        &self,
+        peer: Region,
+        path: &str,
+        question: &impl Serialize,
+    ) -> Result<(u16, Vec<u8>), Error> {
+        let body = serde_json::to_vec(question).map_err(|error| Error::Unwritable(Box::new(error)))?;
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let sent = Sent { method: Method::POST, path, headers, body: body.into() };
+        let answer = self.send(peer, Client::default(), sent).await?;
+        let status = answer.status().as_u16();
+        Ok((status, outbound::beginning(answer).await))
+    }
+}
+
+/// Returns a home that is not on its way to another region.
+fn settled(tenant: &TenantId, user: &UserId, home: Home) -> Result<Home, Error> {
+    match home.state {
+        HomeState::Here | HomeState::Moved => Ok(home),
+        HomeState::Moving => Err(moving(tenant, user)),
+    }
+}
+
+fn moving(tenant: &TenantId, user: &UserId) -> Error {
+    Error::HomeMoving { tenant: tenant.clone(), user: user.clone() }
 }

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use seatkeeper_core::RegistryTime;
+use seatkeeper_core::{RegistryTime, Span};
 use seatkeeper_engine::{Endings, Inputs, RunningEngine, WorkerSet};
 use seatkeeper_ledger::Ledger;
 use seatkeeper_redis::Servers;
@@ -31,6 +31,7 @@ use crate::limits::Limits;
 use crate::metrics::{Books, Looks, Metrics, MetricsAccess, MetricsPage, Node, Redis};
 use crate::regions::Regions;
 use crate::release_codes::{ReleaseCodes, ReleaseKeyReader};
+use crate::relocation::{MoveJob, Mover};
 use crate::router::{metrics_router, router};
 use crate::settings::{InvalidSetting, MetricsSettings, Settings};
 use crate::usage::{HttpSink, Metering, SinkError};
@@ -133,13 +134,18 @@ async fn start_by<C: TimeSource>(
         workers.start(teller);
     }
     verifier.keep_up(workers).await;
-    let jobs = all_jobs(&settings, &running, &ledger, &metrics).await?;
+    let mut jobs = all_jobs(&settings, &running, &ledger, &metrics).await?;
     let entitlements = entitlements(&settings, others, &ledger, running.engine().endings(), workers);
     let release_codes = Arc::new(ReleaseCodes::new(ledger.clone()).await?);
     workers.start(ReleaseKeyReader(Arc::clone(&release_codes)));
     let leeway = Duration::from_secs(settings.auth.leeway_seconds);
     let regions =
         Regions::from_settings(&settings.region, leeway, &ledger, workers).map_err(StartError::Region)?;
+    let regions = regions.map(Arc::new);
+    let mover = mover(&settings, regions.as_ref(), &running, &ledger, &entitlements);
+    if let Some(mover) = &mover {
+        jobs.start(MoveJob(Arc::clone(mover)), workers, running.started_at()).await?;
+    }
     let looks = Arc::new(looks(&settings.metrics, &running, &ledger, servers.clone()));
     let app = App::new(Parts {
         verifier,
@@ -150,6 +156,7 @@ async fn start_by<C: TimeSource>(
         holders: Holders::default(),
         release_codes,
         regions,
+        mover,
         metrics_page: MetricsPage::new(&metrics, Arc::clone(&looks)),
         metrics_access: metrics_access(&settings.metrics, workers)?,
         looks,
@@ -162,6 +169,23 @@ async fn start_by<C: TimeSource>(
     });
     let edges = edges(&app, shutdown, workers)?;
     Ok(serve(app, running, listeners, edges))
+}
+
+/// Returns the mover of homes, for a server with regions.
+fn mover(
+    settings: &Settings,
+    regions: Option<&Arc<Regions>>,
+    running: &RunningEngine,
+    ledger: &Ledger,
+    entitlements: &Arc<Entitlements>,
+) -> Option<Arc<Mover>> {
+    Some(Arc::new(Mover {
+        regions: Arc::clone(regions?),
+        engine: Arc::clone(running.engine()),
+        ledger: ledger.clone(),
+        entitlements: Arc::clone(entitlements),
+        ttl_default: Span::from_secs(settings.devices.ttl_seconds),
+    }))
 }
 
 /// Returns the inputs of the engine. If nodes share a store, also returns the worker that announces ends to the other

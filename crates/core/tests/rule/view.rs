@@ -104,7 +104,7 @@ fn stands_for(view: &Pool, step: &Step) -> Result<(), TestCaseError> {
 /// Puts the ends chosen by the rule first, in their order, then the ends by expiry or entitlement, by id.
 fn in_order(mut ended: Vec<rule::Ending>) -> Vec<rule::Ending> {
     ended.sort_by_key(|ending| match ending.reason {
-        EndReason::Expired | EndReason::EntitlementEnded => Some(ending.session.id),
+        EndReason::Expired | EndReason::EntitlementEnded | EndReason::Moved => Some(ending.session.id),
         EndReason::Released | EndReason::Evicted | EndReason::Superseded => None,
         EndReason::Upgraded | EndReason::Revoked | EndReason::GroupContent => None,
     });

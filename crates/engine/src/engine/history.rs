@@ -24,6 +24,21 @@ impl EndedSession {
         Some(Self { reason, last_heartbeat: record.session.last_heartbeat })
     }
 
+    /// Returns `Err(NotHome)` for a session that goes on in another region: the session is not over.
+    fn unless_moved(self, pool: &PoolId) -> Result<Self, Error> {
+        match self.reason {
+            EndReason::Moved => Err(Error::NotHome(Box::new(pool.clone()))),
+            EndReason::Released
+            | EndReason::Expired
+            | EndReason::Evicted
+            | EndReason::Superseded
+            | EndReason::Upgraded
+            | EndReason::Revoked
+            | EndReason::EntitlementEnded
+            | EndReason::GroupContent => Ok(self),
+        }
+    }
+
     pub(super) fn expired(last_heartbeat: RegistryTime) -> Self {
         Self { reason: EndReason::Expired, last_heartbeat }
     }
@@ -42,7 +57,7 @@ impl Engine {
             return Ok(None);
         };
         if let Some(past) = EndedSession::from_record(&record) {
-            return Ok(Some(past));
+            return past.unless_moved(&record.pool).map(Some);
         }
         if is_node_local {
             // A node-local session is over once the registry is back.
@@ -60,11 +75,11 @@ impl Engine {
         }
         // The session may have ended after the first read of the record.
         if let Some(past) = self.record(id, who).await?.as_ref().and_then(EndedSession::from_record) {
-            return Ok(Some(past));
+            return past.unless_moved(&record.pool).map(Some);
         }
         let backend = self.backend(kind, id.bucket())?;
         if !backend.suspect(&self.lease, id.bucket(), epoch) {
-            backend.open(&self.ledger, &record.pool, None).await?;
+            self.open(backend, &record.pool, None).await?;
         }
         Err(RegistryError::NotServing { bucket: id.bucket() }.into())
     }
@@ -87,7 +102,7 @@ impl Engine {
             return Err(Error::from(RegistryError::NotServing { bucket: id.bucket() }).into());
         };
         if let Some(past) = EndedSession::from_record(&record) {
-            return Ok(HeartbeatOutcome::Ended(past));
+            return Ok(HeartbeatOutcome::Ended(past.unless_moved(&record.pool)?));
         }
         // The wall clock stands in for the registry's time. No decision rests on it.
         let now = wall_clock::registry_now();

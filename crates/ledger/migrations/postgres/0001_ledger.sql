@@ -159,7 +159,7 @@ CREATE TABLE sessions (
     expires_at        TIMESTAMPTZ NOT NULL,
     ended_at          TIMESTAMPTZ,
     end_reason        TEXT        CHECK (end_reason IN ('released', 'expired', 'evicted', 'superseded',
-                                                        'upgraded', 'revoked', 'entitlement_ended', 'group_content')),
+                                                        'upgraded', 'revoked', 'entitlement_ended', 'group_content', 'moved')),
     ip                TEXT        COLLATE "C",
     user_agent        TEXT,
     metadata          TEXT,
@@ -231,14 +231,38 @@ CREATE TABLE release_keys (
     made_at    TIMESTAMPTZ NOT NULL
 );
 
--- The home region of each subscriber known here. A row never changes: the tenant's anchor region inserts the row at the
--- subscriber's first request, and the home region copies the row before it opens the pool.
+-- The home region of each subscriber known here. The version rises with every move of the home. Only a region whose own
+-- ledger says 'here' with the region's own number opens the subscriber's pool. A home on its way to `region` is 'moving'
+-- in the region that it leaves, and 'moved' once `region` has taken over. `seq` is the number of the pool's last event
+-- when the move began.
 CREATE TABLE homes (
-    tenant_id   TEXT        COLLATE "C" NOT NULL,
-    user_id     TEXT        COLLATE "C" NOT NULL CHECK (user_id <> ''),
-    region      BIGINT      NOT NULL CHECK (region BETWEEN 1 AND 255),
-    assigned_at TIMESTAMPTZ NOT NULL,
-    PRIMARY KEY (tenant_id, user_id)
+    tenant_id TEXT        COLLATE "C" NOT NULL,
+    user_id   TEXT        COLLATE "C" NOT NULL CHECK (user_id <> ''),
+    region    BIGINT      NOT NULL CHECK (region BETWEEN 1 AND 255),
+    version   BIGINT      NOT NULL CHECK (version >= 1),
+    state     TEXT        NOT NULL CHECK (state IN ('here', 'moving', 'moved')),
+    since     TIMESTAMPTZ NOT NULL,
+    seq       BIGINT      CHECK (seq >= 0),
+    PRIMARY KEY (tenant_id, user_id),
+    CHECK (state = 'here' OR seq IS NOT NULL)
+);
+
+CREATE INDEX homes_moving ON homes (tenant_id, user_id) WHERE state = 'moving';
+
+-- The moves of homes into this region and out of this region. `seq` is the number of the pool's last event in this
+-- region at the move. `peer_seq` is the last number in the region that an arrived home left: the pool's audit trail
+-- continues from there.
+CREATE TABLE home_moves (
+    tenant_id TEXT        COLLATE "C" NOT NULL,
+    user_id   TEXT        COLLATE "C" NOT NULL,
+    version   BIGINT      NOT NULL CHECK (version >= 2),
+    direction TEXT        NOT NULL CHECK (direction IN ('arrived', 'left')),
+    peer      BIGINT      NOT NULL CHECK (peer BETWEEN 1 AND 255),
+    seq       BIGINT      NOT NULL CHECK (seq >= 0),
+    peer_seq  BIGINT      CHECK (peer_seq >= 0),
+    at        TIMESTAMPTZ NOT NULL,
+    PRIMARY KEY (tenant_id, user_id, version, direction),
+    CHECK ((direction = 'arrived') = (peer_seq IS NOT NULL))
 );
 
 -- The answer to each write with an `Idempotency-Key`.

@@ -133,7 +133,7 @@ CREATE TABLE sessions (
     expires_at        TEXT    NOT NULL,
     ended_at          TEXT,
     end_reason        TEXT CHECK (end_reason IN ('released', 'expired', 'evicted', 'superseded',
-                                                 'upgraded', 'revoked', 'entitlement_ended', 'group_content')),
+                                                 'upgraded', 'revoked', 'entitlement_ended', 'group_content', 'moved')),
     ip                TEXT,
     user_agent        TEXT,
     metadata          TEXT,
@@ -206,14 +206,38 @@ CREATE TABLE release_keys (
     made_at    TEXT    NOT NULL
 ) STRICT;
 
--- The home region of each subscriber known here. A row never changes: the tenant's anchor region inserts the row at the
--- subscriber's first request, and the home region copies the row before it opens the pool.
+-- The home region of each subscriber known here. The version rises with every move of the home. Only a region whose own
+-- ledger says 'here' with the region's own number opens the subscriber's pool. A home on its way to `region` is 'moving'
+-- in the region that it leaves, and 'moved' once `region` has taken over. `seq` is the number of the pool's last event
+-- when the move began.
 CREATE TABLE homes (
-    tenant_id   TEXT    NOT NULL,
-    user_id     TEXT    NOT NULL CHECK (user_id <> ''),
-    region      INTEGER NOT NULL CHECK (region BETWEEN 1 AND 255),
-    assigned_at TEXT    NOT NULL,
-    PRIMARY KEY (tenant_id, user_id)
+    tenant_id TEXT    NOT NULL,
+    user_id   TEXT    NOT NULL CHECK (user_id <> ''),
+    region    INTEGER NOT NULL CHECK (region BETWEEN 1 AND 255),
+    version   INTEGER NOT NULL CHECK (version >= 1),
+    state     TEXT    NOT NULL CHECK (state IN ('here', 'moving', 'moved')),
+    since     TEXT    NOT NULL,
+    seq       INTEGER CHECK (seq >= 0),
+    PRIMARY KEY (tenant_id, user_id),
+    CHECK (state = 'here' OR seq IS NOT NULL)
+) STRICT;
+
+CREATE INDEX homes_moving ON homes (tenant_id, user_id) WHERE state = 'moving';
+
+-- The moves of homes into this region and out of this region. `seq` is the number of the pool's last event in this
+-- region at the move. `peer_seq` is the last number in the region that an arrived home left: the pool's audit trail
+-- continues from there.
+CREATE TABLE home_moves (
+    tenant_id TEXT    NOT NULL,
+    user_id   TEXT    NOT NULL,
+    version   INTEGER NOT NULL CHECK (version >= 2),
+    direction TEXT    NOT NULL CHECK (direction IN ('arrived', 'left')),
+    peer      INTEGER NOT NULL CHECK (peer BETWEEN 1 AND 255),
+    seq       INTEGER NOT NULL CHECK (seq >= 0),
+    peer_seq  INTEGER CHECK (peer_seq >= 0),
+    at        TEXT    NOT NULL,
+    PRIMARY KEY (tenant_id, user_id, version, direction),
+    CHECK ((direction = 'arrived') = (peer_seq IS NOT NULL))
 ) STRICT;
 
 -- The answer to each write with an `Idempotency-Key`.

@@ -16,5 +16,7 @@ named_enum! {
         Retention = "retention",
         /// Deletes old job runs and idempotency keys.
         Housekeeping = "housekeeping",
+        /// Carries on moves of homes that were cut off.
+        Moves = "moves",
     }
 }

@@ -1,11 +1,17 @@
 //! The home regions of subscribers: assigned once, and the first assignment wins.
 
-use seatkeeper_core::{Region, TenantId, UserId};
+use seatkeeper_core::{
+    Change, Particulars, PoolId, PoolKind, Region, RegistryTime, Session, Span, TenantId, Terms, UserId,
+};
 use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::homes::{Arrival, Home, HomeState};
+use seatkeeper_ledger::verify::Verdict;
 
 use crate::story::{Story, ledger, subscribed, tenant};
 
 const OWN: Region = Region::new(1);
+
+const NOW: RegistryTime = RegistryTime::from_millis(1_800_000_000_000);
 
 fn subscriber() -> (TenantId, UserId) {
     (tenant(), UserId::new("ann"))
@@ -13,7 +19,7 @@ fn subscriber() -> (TenantId, UserId) {
 
 async fn assign(ledger: &Ledger, first: u8) -> Region {
     let (tenant, user) = subscriber();
-    ledger.assign_home(&tenant, &user, Region::new(first), OWN).await.unwrap()
+    ledger.assign_home(&tenant, &user, Region::new(first), OWN).await.unwrap().region
 }
 
 #[tokio::test]
@@ -23,7 +29,7 @@ async fn a_home_is_assigned_once() {
     assert_eq!(ledger.home(&tenant, &user).await.unwrap(), None);
     assert_eq!(assign(&ledger, 255).await, Region::new(255));
     assert_eq!(assign(&ledger, 2).await, Region::new(255));
-    assert_eq!(ledger.home(&tenant, &user).await.unwrap(), Some(Region::new(255)));
+    assert_eq!(ledger.home(&tenant, &user).await.unwrap(), Some(Home::first(Region::new(255))));
     assert_eq!(ledger.home(&tenant, &UserId::new("bob")).await.unwrap(), None);
 }
 
@@ -52,7 +58,7 @@ async fn a_subscriber_with_a_history_or_a_subscription_here_is_at_home_here() {
     ledger.apply(&[event]).await.unwrap();
     for (user, home) in [("ann", OWN), ("bob", OWN), ("cid", Region::new(2))] {
         let assigned = ledger.assign_home(&tenant(), &UserId::new(user), Region::new(2), OWN).await.unwrap();
-        assert_eq!(assigned, home, "{user}");
+        assert_eq!(assigned, Home::first(home), "{user}");
     }
 }
 
@@ -63,4 +69,63 @@ async fn an_anchor_is_fixed_once() {
         let anchor = ledger.fix_anchor(&TenantId::new(tenant), Region::new(asked)).await.unwrap();
         assert_eq!(anchor, Region::new(fixed), "{tenant}");
     }
+}
+
+const TARGET: Region = Region::new(2);
+
+/// Returns the terms of a subscriber without a subscription.
+async fn terms(ledger: &Ledger) -> Terms {
+    let (tenant, user) = subscriber();
+    let subscriber = ledger.subscriber(&tenant, &user).await.unwrap();
+    subscriber.entitled(NOW, Span::from_secs(60)).terms
+}
+
+fn arrival(version: u64, sessions: Vec<(Session, Particulars)>) -> Arrival {
+    let (tenant, user) = subscriber();
+    Arrival { tenant, user, version, from: TARGET, peer_seq: 7, sessions }
+}
+
+#[tokio::test]
+async fn a_move_begins_once_and_ends_once() {
+    let (_place, ledger) = ledger().await;
+    let (tenant, user) = subscriber();
+    assert_eq!(ledger.begin_home_move(&tenant, &user, OWN, TARGET).await.unwrap(), None);
+    assign(&ledger, 1).await;
+    for _ in 0..2 {
+        let begun = ledger.begin_home_move(&tenant, &user, OWN, TARGET).await.unwrap().unwrap();
+        assert_eq!(begun, Home { region: TARGET, version: 2, state: HomeState::Moving });
+    }
+    let [departure] = &ledger.homes_moving().await.unwrap()[..] else { panic!("one home moves") };
+    // The word of another region ends no move.
+    let told = ledger.learn_home(&tenant, &user, Region::new(3), 9).await.unwrap().unwrap();
+    assert_eq!(told.state, HomeState::Moving);
+    for _ in 0..2 {
+        ledger.end_home_move(departure).await.unwrap();
+    }
+    let moved = ledger.home(&tenant, &user).await.unwrap().unwrap();
+    assert_eq!(moved, Home { region: TARGET, version: 2, state: HomeState::Moved });
+    assert!(!moved.admits(OWN) && !moved.admits(TARGET));
+    assert_eq!(ledger.count_homes_moving().await.unwrap(), 0);
+    assert!(ledger.has_home_moves().await.unwrap());
+}
+
+#[tokio::test]
+async fn a_home_arrives_once_with_its_sessions() {
+    let (_place, ledger) = ledger().await;
+    let (tenant, user) = subscriber();
+    let (_, admitted) = Story::devices("ann").admit("tv");
+    let Change::Admitted { session, particulars, .. } = admitted.change else { panic!("an admission") };
+    let terms = terms(&ledger).await;
+    for (version, sessions) in [(2, vec![(*session, *particulars)]), (2, Vec::new()), (1, Vec::new())] {
+        let taken = ledger.take_home(&arrival(version, sessions), OWN, terms, NOW).await.unwrap();
+        assert_eq!(taken, Some(Home { region: OWN, version: 2, state: HomeState::Here }));
+    }
+    let pool = PoolId::new(PoolKind::Subscriber, tenant.clone(), user.as_str());
+    let head = ledger.pool_head(&pool).await.unwrap();
+    assert_eq!((head.seq, head.sessions.len()), (1, 1));
+    // An older home is not learned.
+    let told = ledger.learn_home(&tenant, &user, TARGET, 1).await.unwrap().unwrap();
+    assert_eq!(told.region, OWN);
+    let verdict = ledger.verify(|_| {}).await.unwrap();
+    assert!(matches!(verdict, Verdict::Proven(_)), "{verdict:?}");
 }

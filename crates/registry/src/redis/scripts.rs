@@ -85,6 +85,7 @@ pub(super) const fn reason_number(reason: EndReason) -> i64 {
         EndReason::Revoked => 6,
         EndReason::EntitlementEnded => 7,
         EndReason::GroupContent => 8,
+        EndReason::Moved => 9,
     }
 }
 

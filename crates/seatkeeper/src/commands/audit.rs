@@ -1,6 +1,7 @@
 //! `seatkeeper audit …`: reads and proves the audit log.
 
 mod list;
+mod regions;
 pub(crate) mod verify;
 
 use std::process::ExitCode;

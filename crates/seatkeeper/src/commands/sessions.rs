@@ -5,6 +5,7 @@ mod pool;
 use std::process::ExitCode;
 
 use clap::{ArgGroup, Args, Subcommand};
+use seatkeeper_core::SessionId;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
@@ -120,6 +121,7 @@ async fn list(args: &ListArgs) -> Result<(), Error> {
         let sessions: Vec<Session> = api.read(SESSIONS, items)?;
         let header = [
             "SESSION ID",
+            "REGION",
             "KIND",
             "POOL",
             "HOLDER",
@@ -134,7 +136,7 @@ async fn list(args: &ListArgs) -> Result<(), Error> {
     })
 }
 
-fn row(session: Session) -> [String; 10] {
+fn row(session: Session) -> [String; 11] {
     let holder = match session.instance_id {
         Some(instance) => format!("{} / {instance}", session.holder),
         None => session.holder,
@@ -143,6 +145,7 @@ fn row(session: Session) -> [String; 10] {
         Some(tenant) => format!("{} of {tenant}", session.user),
         None => session.user,
     };
+    let region = output::cell(region_of(&session.session_id));
     // The name of a capacity's pool is the holder and the capacity. Only the capacity is shown.
     let pool = match session.pool.strip_prefix(&format!("{holder}/")) {
         Some(capacity) => capacity.to_owned(),
@@ -154,6 +157,7 @@ fn row(session: Session) -> [String; 10] {
     };
     [
         session.session_id,
+        region,
         session.pool_kind,
         pool,
         holder,
@@ -164,6 +168,12 @@ fn row(session: Session) -> [String; 10] {
         output::cell(session.ended_at),
         output::cell(session.reason),
     ]
+}
+
+/// Returns the region in which a session began; `None` for a deployment without regions.
+fn region_of(session_id: &str) -> Option<u8> {
+    let id: SessionId = session_id.parse().ok()?;
+    Some(id.region().number()).filter(|number| *number > 0)
 }
 
 async fn revoke_one(id: Uuid, server: &ServerArgs) -> Result<(), Error> {

@@ -5,6 +5,7 @@ mod cleanup;
 mod clients;
 mod clocks;
 mod jobs;
+mod moves;
 mod outages;
 mod redis;
 mod regions;
@@ -16,7 +17,7 @@ use super::prometheus::RULES;
 use crate::read;
 
 /// The alerts with a test. Tests that take minutes are ignored by default.
-const BROUGHT_ABOUT: [&[&str]; 12] = [
+const BROUGHT_ABOUT: [&[&str]; 13] = [
     &clients::ALERTS,
     &clocks::ALERTS,
     &cleanup::ALERTS,
@@ -25,6 +26,7 @@ const BROUGHT_ABOUT: [&[&str]; 12] = [
     &jobs::ALERTS,
     &jobs::SLOW_ALERTS,
     &redis::ALERTS,
+    &moves::ALERTS,
     &regions::ALERTS,
     &outages::ALERTS,
     &outages::ALERTS_OF_NODE,

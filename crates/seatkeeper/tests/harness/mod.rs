@@ -32,8 +32,7 @@ use tempfile::TempDir;
 pub(crate) use client::{Answer, Client, Doors};
 pub(crate) use event_stream::{EventStream, Heard};
 pub(crate) use eventually::eventually;
-use process::Server;
-pub(crate) use process::{BIN, Output, command, run, run_with};
+pub(crate) use process::{BIN, Output, Server, command, run, run_with};
 pub(crate) use scrape::Scrape;
 pub(crate) use topology::{LICENSE_TOKEN_KEY_FILE, Topology, write_ed25519_key};
 

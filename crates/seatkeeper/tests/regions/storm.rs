@@ -19,23 +19,27 @@ const STORM: Duration = Duration::from_secs(6);
 const CLIENTS: usize = 4;
 
 /// The screens of the plan and the seats of the license.
-const LIMIT: usize = 2;
+pub(crate) const LIMIT: usize = 2;
 
 /// The time from an answer with a seat to the request that gives the seat back.
-struct Hold {
+pub(crate) struct Hold {
     from: Instant,
     to: Instant,
 }
 
 /// The observations of all clients.
 #[derive(Default)]
-struct Observed {
+pub(crate) struct Observed {
     /// The holds of each pool.
-    holds: BTreeMap<String, Vec<Hold>>,
+    pub(crate) holds: BTreeMap<String, Vec<Hold>>,
     /// The home of each pool, by the ids of its sessions.
-    homes: BTreeMap<String, BTreeSet<u8>>,
-    denied: usize,
-    unavailable: usize,
+    pub(crate) homes: BTreeMap<String, BTreeSet<u8>>,
+    pub(crate) denied: usize,
+    pub(crate) unavailable: usize,
+    /// The longest time without an answer other than 503, for one client.
+    pub(crate) closed: Duration,
+    /// Sessions that were over before their client gave them back.
+    pub(crate) lost: usize,
 }
 
 /// A client of a pool.
@@ -50,19 +54,36 @@ struct Player {
 
 impl Player {
     async fn play(mut self, until: Instant) {
+        let mut answered = Instant::now();
         while Instant::now() < until {
             let answer = match &self.license_key {
                 Some(key) => self.client.acquire(key, &self.name).await,
                 None => self.client.post("/api/v1/devices/sessions", screen(&self.name)).await,
             };
             match answer.status {
-                200 | 201 => self.hold(&answer.body).await,
-                403 => self.observed.lock().unwrap().denied += 1,
-                503 => self.observed.lock().unwrap().unavailable += 1,
+                200 | 201 => {
+                    self.note_closed(answered);
+                    self.hold(&answer.body).await;
+                }
+                403 => {
+                    self.note_closed(answered);
+                    self.observed.lock().unwrap().denied += 1;
+                }
+                503 => {
+                    self.observed.lock().unwrap().unavailable += 1;
+                    tokio::time::sleep(Duration::from_millis(self.dice.random_range(0..40))).await;
+                    continue;
+                }
                 status => panic!("{status}: {:#}", answer.body),
             }
+            answered = Instant::now();
             tokio::time::sleep(Duration::from_millis(self.dice.random_range(0..40))).await;
         }
+    }
+
+    fn note_closed(&self, answered: Instant) {
+        let mut observed = self.observed.lock().unwrap();
+        observed.closed = observed.closed.max(answered.elapsed());
     }
 
     /// Holds a seat for a while, and gives the seat back until the server says that it is free.
@@ -80,20 +101,30 @@ impl Player {
         }
         let api = if self.license_key.is_some() { "licenses" } else { "devices" };
         let path = format!("/api/v1/{api}/sessions/{}", id.as_str().unwrap());
-        while !matches!(self.client.delete(&path).await.status, 204 | 404) {
+        let mut is_first = true;
+        loop {
+            match self.client.delete(&path).await.status {
+                204 => return,
+                404 if is_first => self.observed.lock().unwrap().lost += 1,
+                404 => return,
+                _ => is_first = false,
+            }
+            if is_first {
+                return;
+            }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
 }
 
 /// Returns the greatest number of holds at an instant.
-fn greatest(holds: &[Hold]) -> usize {
+pub(crate) fn greatest(holds: &[Hold]) -> usize {
     let held = |at: Instant| holds.iter().filter(|hold| hold.from <= at && at < hold.to).count();
     holds.iter().map(|hold| held(hold.from)).max().unwrap_or(0)
 }
 
 /// Runs clients of every region against pools that no region has seen, while `weather` changes the networks.
-async fn storm(world: &World, seed: u64, weather: impl AsyncFn(&mut StdRng)) -> Observed {
+pub(crate) async fn storm(world: &World, seed: u64, weather: impl AsyncFn(&mut StdRng)) -> Observed {
     println!("seed {seed}");
     world.create_plan().await;
     let key = world.license(0, LIMIT as u32).await;

@@ -222,6 +222,16 @@ impl World {
             let output = run_with(&variables, &["audit", "verify", "--data-dir", data_dir]);
             assert!(output.status.success(), "{name}: {}{}", output.stdout, output.stderr);
         }
+        let ledgers = (0..3).map(|region| match &self.stores[region] {
+            Some(stores) => format!("{}={}", region + 1, stores.database.url()),
+            None => format!("{}={}", region + 1, self.settings[region].ledger.data_dir.display()),
+        });
+        let ledgers: Vec<_> = ledgers.collect();
+        let args: Vec<_> =
+            ["audit", "verify", "--regions"].into_iter().chain(ledgers.iter().map(String::as_str)).collect();
+        let output = run_with(&[], &args);
+        assert!(output.status.success(), "{}{}", output.stdout, output.stderr);
+        assert!(output.stdout.contains("No two regions admitted at once."), "{}", output.stdout);
     }
 
     /// Returns the location of a region's ledger.
@@ -305,7 +315,7 @@ fn unlimited() -> LimitsSettings {
 }
 
 /// Writes a private key to `NAME.pem` and its public key to `NAME.pub.pem`.
-fn write_key_pair(dir: &Path, name: &str) {
+pub(crate) fn write_key_pair(dir: &Path, name: &str) {
     let private = dir.join(format!("{name}.pem"));
     write_ed25519_key(&private);
     let der = pem::parse(std::fs::read(&private).unwrap()).unwrap();

@@ -154,6 +154,8 @@ impl<S: Subject> Watch<S> {
             EndReason::Evicted | EndReason::Superseded | EndReason::Upgraded => {
                 self.app.ledger.successor(self.id).await.map_err(Error::Ledger)?
             }
+            // The session goes on in another region, where the client's next stream begins.
+            EndReason::Moved => return Ok(SessionState::Gone),
             EndReason::Released
             | EndReason::Expired
             | EndReason::Revoked

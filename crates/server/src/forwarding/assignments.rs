@@ -23,7 +23,7 @@ struct HomeRequest {
 
 /// Returns the routes for the other regions.
 pub(crate) fn routes() -> Router<App> {
-    Router::new().route(HOMES_PATH, post(assign))
+    Router::new().route(HOMES_PATH, post(assign)).merge(super::arrivals::routes())
 }
 
 /// `POST /api/v1/regions/homes`: the home of a subscriber. A subscriber without a home gets the region that asks.
@@ -37,5 +37,5 @@ async fn assign(
     };
     let (tenant, user) = (TenantId::new(ask.tenant), UserId::new(ask.user));
     let home = regions.assign_home(&tenant, &user, forwarder.region).await?;
-    Ok(Json(HomeAnswer { region: home.number() }))
+    Ok(Json(HomeAnswer { region: home.region.number(), version: home.version }))
 }

@@ -73,7 +73,7 @@ fn carry_out(app: &App, home: Region, step: Step<Waiting>) {
 }
 
 async fn wake(app: App, home: Region, mut at: std::time::Duration) {
-    let Some(batches) = app.regions.as_ref().and_then(Regions::heartbeats) else { return };
+    let Some(batches) = app.regions.as_ref().and_then(|regions| regions.heartbeats()) else { return };
     loop {
         tokio::time::sleep_until(batches.instant(at).into()).await;
         match batches.wake(home) {

@@ -10,20 +10,33 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
 use seatkeeper_core::{Region, RequestId, SessionId, TenantId, UserId};
+use seatkeeper_ledger::homes::Home;
 use uuid::Uuid;
 
 use super::heartbeats::{self, PlainHeartbeat};
 use super::locator::{self, Locator};
+use super::newer;
 use crate::app::App;
 use crate::auth::{Caller, bearer_of, tenant_from_text};
 use crate::error::Error;
 use crate::http::{Meta, name_field, read_body};
 use crate::metrics::ForwardOutcome;
-use crate::outbound::{self, PeerFault};
+use crate::outbound;
+use crate::problem::LeftHome;
 use crate::regions::{Client, Forwarder, REGION_TOKEN, Regions, Sent};
 
 /// The tenant of a request that names none.
 const TENANT_DEFAULT: &str = "default";
+
+/// The beginning of the paths of devices.
+const DEVICES: &str = "/api/v1/devices/";
+
+/// The paths of groups that watch together. No home moves while its subscriber has a group, and a group is made in the
+/// region in its id.
+const GROUPS: &str = "/api/v1/devices/groups/";
+
+/// The most regions that are asked for one request: the home as this region knows it, and the newer home.
+const HOPS_MAX: usize = 2;
 
 /// The headers of a request that are forwarded.
 const FORWARDED: [HeaderName; 6] = [
@@ -50,7 +63,13 @@ const NOT_RETURNED: [HeaderName; 7] = [
 pub(crate) async fn pass(State(app): State<App>, request: Request, next: Next) -> Response {
     let Some(regions) = &app.regions else { return next.run(request).await };
     match (Layer { regions, app: &app }).routed(request).await {
-        Ok(Routed::Here(request)) => next.run(request).await,
+        Ok(Routed::Here(request)) => {
+            let answer = next.run(request).await;
+            if let Some(LeftHome(tenant, user)) = answer.extensions().get() {
+                regions.forget(tenant, user);
+            }
+            answer
+        }
         Ok(Routed::Answered(answer)) => answer,
         Err(error) => error.into_response(),
     }
@@ -64,10 +83,19 @@ enum Routed {
     Answered(Response),
 }
 
+/// The answer to a forwarded request.
+enum Forwarded {
+    Answered(Response),
+    /// The region is not the home, or refuses the forwarding: the body of the answer.
+    Misdirected(Vec<u8>),
+}
+
 /// A request with the part of its body that is already read.
 struct Incoming {
     parts: Parts,
     body: Reading,
+    /// The subscriber whose home was looked up.
+    subscriber: newer::Subscriber,
 }
 
 /// A body, read or not.
@@ -112,14 +140,22 @@ impl Layer<'_> {
             return Ok(Routed::Here(request));
         };
         let (parts, body) = request.into_parts();
-        let mut incoming = Incoming { parts, body: Reading::Unread(body) };
-        let home = self.home_for(locator, &mut incoming).await?;
-        match home.filter(|home| *home != self.regions.own()) {
-            None => Ok(Routed::Here(incoming.into_request())),
-            // A forwarded request is never forwarded again, so no loop can form.
-            Some(home) if forwarder.is_some() => Err(Error::WrongRegion { home }),
-            Some(home) => self.renew_or_forward(&mut incoming, home).await.map(Routed::Answered),
+        let mut incoming = Incoming { parts, body: Reading::Unread(body), subscriber: None };
+        let mut home = self.home_for(locator, &mut incoming, forwarder.is_some()).await?;
+        for _ in 0..HOPS_MAX {
+            match home.filter(|home| home.region != self.regions.own()) {
+                None => return Ok(Routed::Here(incoming.into_request())),
+                // A forwarded request is never forwarded again, so no loop can form.
+                Some(home) if forwarder.is_some() => return Err(Error::WrongRegion { home }),
+                Some(asked) => match self.renew_or_forward(&mut incoming, asked.region).await? {
+                    Forwarded::Answered(answer) => return Ok(Routed::Answered(answer)),
+                    Forwarded::Misdirected(refusal) => {
+                        home = Some(newer::home(self.regions, &incoming.subscriber, asked, refusal).await?);
+                    }
+                },
+            }
         }
+        Err(newer::moves_too_often(&incoming.subscriber))
     }
 
     /// Checks the token of a forwarded request, and takes over the client's address and the id of the request.
@@ -145,20 +181,29 @@ impl Layer<'_> {
     }
 
     /// Returns the home of a request. `None` for a request that names no home: the API refuses such a request itself.
-    async fn home_for(&self, locator: Locator, incoming: &mut Incoming) -> Result<Option<Region>, Error> {
+    async fn home_for(
+        &self,
+        locator: Locator,
+        incoming: &mut Incoming,
+        is_forwarded: bool,
+    ) -> Result<Option<Home>, Error> {
         let body = if locator.reads_body() { incoming.bytes(self.app).await? } else { Bytes::new() };
-        let parts = &incoming.parts;
+        let Incoming { parts, subscriber, .. } = incoming;
         // A caller without a valid token causes no request to another region, unless the API needs no token.
         let caller = async || self.app.verifier.caller(bearer_of(&parts.headers)?).await.map_err(Error::from);
         match locator {
-            Locator::BodyTenant => Ok(Some(self.anchor_of_named(&body))),
-            Locator::ReleasedSession => Ok(self.home_of_session(locator::body_field(&body, "session_id"))),
+            Locator::BodyTenant => Ok(Some(Home::first(self.anchor_of_named(&body)))),
+            Locator::ReleasedSession => {
+                Ok(self.home_of_session(locator::body_field(&body, "session_id")).map(Home::first))
+            }
             Locator::Subscriber => {
                 let caller = caller().await?;
-                self.regions.home_of(&caller.tenant, &caller.user).await.map(Some)
+                self.home_of(&caller.tenant, &caller.user, subscriber).await.map(Some)
             }
-            Locator::BodySubscriber => self.home_of_named(&*caller().await?, &body).await,
-            Locator::Tenant => self.regions.anchor_of(&caller().await?.tenant).await.map(Some),
+            Locator::BodySubscriber => self.home_of_named(&*caller().await?, &body, subscriber).await,
+            Locator::Tenant => {
+                self.regions.anchor_of(&caller().await?.tenant).await.map(Home::first).map(Some)
+            }
             Locator::BodyTenantObject => {
                 self.anchor_of_object(&*caller().await?, locator::body_field(&body, "tenantObjectId")).await
             }
@@ -166,23 +211,54 @@ impl Layer<'_> {
                 self.anchor_of_object(&*caller().await?, locator::parameter(&parts.uri, "tenantObjectId"))
                     .await
             }
-            Locator::PathSession => self.verified(session_in(parts.uri.path()), parts).await,
-            Locator::BodySession => self.verified(locator::body_field(&body, "session_id"), parts).await,
-            Locator::JoinCode => {
-                let code = locator::body_field::<String>(&body, "join_code");
-                self.verified(code.and_then(|code| locator::group_in(&code)), parts).await
+            Locator::PathSession | Locator::BodySession | Locator::JoinCode => {
+                let id = match locator {
+                    Locator::PathSession => session_in(parts.uri.path()),
+                    Locator::JoinCode => {
+                        let code = locator::body_field::<String>(&body, "join_code");
+                        code.and_then(|code| locator::group_in(&code))
+                    }
+                    _ => locator::body_field(&body, "session_id"),
+                };
+                let Some(id) = id.and_then(|id: Uuid| SessionId::try_from(id).ok()) else { return Ok(None) };
+                self.home_of_held(id, parts, subscriber, is_forwarded).await
             }
         }
     }
 
-    /// Returns the home of a session. The caller of a session at home elsewhere must have a valid token. For a session at
-    /// home here, the API verifies the token, so that a heartbeat does not pay for two verifications.
-    async fn verified(&self, id: Option<Uuid>, parts: &Parts) -> Result<Option<Region>, Error> {
-        let home = self.home_of_session(id);
-        if home.is_some_and(|home| home != self.regions.own()) {
-            self.app.verifier.caller(bearer_of(&parts.headers)?).await?;
+    /// Returns the home of a session that its holder, or a member of its group, names. The caller of a session at home
+    /// elsewhere must have a valid token. For a session at home here the API verifies the token, so that a heartbeat does
+    /// not pay for two verifications.
+    async fn home_of_held(
+        &self,
+        id: SessionId,
+        parts: &Parts,
+        subscriber: &mut newer::Subscriber,
+        is_forwarded: bool,
+    ) -> Result<Option<Home>, Error> {
+        let made_in = self.regions.home_of_session(id);
+        let path = parts.uri.path();
+        let is_fixed = !path.starts_with(DEVICES) || path.starts_with(GROUPS);
+        if is_fixed && made_in.is_none_or(|region| region == self.regions.own()) {
+            return Ok(made_in.map(Home::first));
         }
-        Ok(home)
+        let caller = self.app.verifier.caller(bearer_of(&parts.headers)?).await?;
+        if is_fixed {
+            return Ok(made_in.map(Home::first));
+        }
+        *subscriber = Some((caller.tenant.clone(), caller.user.clone()));
+        self.regions.home_of_held(&caller.tenant, &caller.user, id, is_forwarded).await
+    }
+
+    /// Returns the home of a subscriber, and notes the subscriber.
+    async fn home_of(
+        &self,
+        tenant: &TenantId,
+        user: &UserId,
+        subscriber: &mut newer::Subscriber,
+    ) -> Result<Home, Error> {
+        *subscriber = Some((tenant.clone(), user.clone()));
+        self.regions.home_of(tenant, user).await
     }
 
     /// Returns the anchor of the tenant whom a caller without a token names. No record is made of the tenant.
@@ -192,20 +268,21 @@ impl Layer<'_> {
     }
 
     /// Returns the home of the subscriber whom an admin names.
-    async fn home_of_named(&self, caller: &Caller, body: &[u8]) -> Result<Option<Region>, Error> {
+    async fn home_of_named(
+        &self,
+        caller: &Caller,
+        body: &[u8],
+        subscriber: &mut newer::Subscriber,
+    ) -> Result<Option<Home>, Error> {
         let user = locator::body_field::<String>(body, "user").filter(|user| name_field(user, &()).is_ok());
         match user.filter(|_| caller.scopes.admin) {
-            Some(user) => self.regions.home_of(&caller.tenant, &UserId::new(user)).await.map(Some),
+            Some(user) => self.home_of(&caller.tenant, &UserId::new(user), subscriber).await.map(Some),
             None => Ok(None),
         }
     }
 
     /// Returns the anchor of the tenant whom a service names, by default of the caller's tenant.
-    async fn anchor_of_object(
-        &self,
-        caller: &Caller,
-        named: Option<String>,
-    ) -> Result<Option<Region>, Error> {
+    async fn anchor_of_object(&self, caller: &Caller, named: Option<String>) -> Result<Option<Home>, Error> {
         let tenant = match named.as_deref().map(Uuid::try_parse) {
             None => caller.tenant.clone(),
             Some(Ok(tenant)) => TenantId::new(tenant.to_string()),
@@ -214,7 +291,7 @@ impl Layer<'_> {
         if tenant != caller.tenant && !caller.scopes.service {
             return Ok(None);
         }
-        self.regions.anchor_of(&tenant).await.map(Some)
+        self.regions.anchor_of(&tenant).await.map(Home::first).map(Some)
     }
 
     /// Returns the home of a session. `None` for an id that no region has made.
@@ -223,20 +300,22 @@ impl Layer<'_> {
     }
 
     /// Sends a plain heartbeat with a batch, if the settings say so, and forwards any other request.
-    async fn renew_or_forward(&self, incoming: &mut Incoming, home: Region) -> Result<Response, Error> {
+    async fn renew_or_forward(&self, incoming: &mut Incoming, home: Region) -> Result<Forwarded, Error> {
         let Some(batches) = self.regions.heartbeats() else { return self.forward(incoming, home).await };
         let Some(plain) = self.plain_heartbeat(incoming).await? else {
             return self.forward(incoming, home).await;
         };
         if let Some(answer) = heartbeats::renew(self.app, batches, home, &plain).await? {
-            return Ok(answer);
+            return Ok(Forwarded::Answered(answer));
         }
-        let answer = self.forward(incoming, home).await?;
-        if answer.status().is_success() {
+        let forwarded = self.forward(incoming, home).await?;
+        if let Forwarded::Answered(answer) = &forwarded
+            && answer.status().is_success()
+        {
             // The home has checked the token itself.
             batches.confirm(plain.id(), plain.token());
         }
-        Ok(answer)
+        Ok(forwarded)
     }
 
     /// Returns the heartbeat of a request that a batch can carry.
@@ -251,7 +330,7 @@ impl Layer<'_> {
         Ok(PlainHeartbeat::new(session, &caller, token, parts))
     }
 
-    async fn forward(&self, incoming: &mut Incoming, home: Region) -> Result<Response, Error> {
+    async fn forward(&self, incoming: &mut Incoming, home: Region) -> Result<Forwarded, Error> {
         let body = incoming.bytes(self.app).await?;
         let parts = &incoming.parts;
         let meta = parts.extensions.get::<Meta>();
@@ -264,27 +343,18 @@ impl Layer<'_> {
         let sent = Sent { method: parts.method.clone(), path, headers, body };
         let began = Instant::now();
         let answer = self.regions.send(home, client, sent).await;
-        let answer = match answer {
-            Ok(answer) if answer.status() == StatusCode::MISDIRECTED_REQUEST => {
-                Err(refused(home, answer).await)
-            }
-            answer => answer,
+        let outcome = match &answer {
+            Ok(answer) if answer.status() != StatusCode::MISDIRECTED_REQUEST => ForwardOutcome::Answered,
+            Ok(_) | Err(_) => ForwardOutcome::Unavailable,
         };
-        let outcome = if answer.is_ok() { ForwardOutcome::Answered } else { ForwardOutcome::Unavailable };
         self.app.metrics.regions.forwarded(outcome, began.elapsed());
-        answer.map(|answer| returned(self.app, answer))
+        match answer? {
+            answer if outcome == ForwardOutcome::Answered => {
+                Ok(Forwarded::Answered(returned(self.app, answer)))
+            }
+            answer => Ok(Forwarded::Misdirected(outbound::beginning(answer).await)),
+        }
     }
-}
-
-/// Returns the error of a request that its home refused as a region, and tells the operator.
-async fn refused(home: Region, answer: reqwest::Response) -> Error {
-    let fault = PeerFault::refused(answer.status().as_u16(), &outbound::beginning(answer).await);
-    tracing::error!(
-        region = home.number(),
-        error = &fault as &dyn std::error::Error,
-        "a region refused a forwarded request, so its caller gets 503: compare the [region] settings of both regions"
-    );
-    Error::RegionUnavailable { peer: home, source: fault }
 }
 
 /// Returns the session id in the path of a route `/api/v1/KIND/sessions/ID/…` or `/api/v1/devices/groups/ID/…`.

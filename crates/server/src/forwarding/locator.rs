@@ -45,7 +45,7 @@ impl Locator {
         }
         match (method, route.strip_prefix("/api/v1/admin")?) {
             (_, "/licenses" | "/licenses/{license_id}") => Some(Self::Tenant),
-            (&Method::POST, "/subscriptions") => Some(Self::BodySubscriber),
+            (&Method::POST, "/subscriptions" | "/homes/moves") => Some(Self::BodySubscriber),
             _ => None,
         }
     }

@@ -34,7 +34,8 @@ pub(crate) fn session_ended(past: EndedSession) -> Problem {
         | EndReason::Superseded
         | EndReason::Upgraded
         | EndReason::Revoked
-        | EndReason::GroupContent => &problem::SESSION_ENDED,
+        | EndReason::GroupContent
+        | EndReason::Moved => &problem::SESSION_ENDED,
     };
     let reason = past.reason.as_str();
     Problem::new(kind, format!("It ended as `{reason}`."))

@@ -1,4 +1,4 @@
-//! Figures from the ledger: live sessions, seats of licenses, undelivered usage, and the ledger's liveness.
+//! Figures from the ledger: live sessions, seats of licenses, undelivered usage, moving homes, and the ledger's liveness.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -25,6 +25,7 @@ pub(crate) struct Counted {
     live: BTreeMap<PoolKind, u64>,
     seats: Vec<LicenseSeats>,
     outbox_depth: u64,
+    homes_moving: u64,
 }
 
 #[async_trait]
@@ -38,7 +39,8 @@ impl Source for Books {
             max => self.ledger.license_seats(max).await.map_err(Error::Ledger)?,
         };
         let outbox_depth = self.ledger.usage_outbox_depth().await.map_err(Error::Ledger)?;
-        Ok(Counted { live, seats, outbox_depth })
+        let homes_moving = self.ledger.count_homes_moving().await.map_err(Error::Ledger)?;
+        Ok(Counted { live, seats, outbox_depth, homes_moving })
     }
 }
 
@@ -50,7 +52,7 @@ struct OfLicense {
 impl Collector for CachedProbe<Books> {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::fmt::Result {
         let Some(counted) = self.known() else { return Ok(()) };
-        let Counted { live, seats: _, outbox_depth } = &*counted;
+        let Counted { live, seats: _, outbox_depth, homes_moving } = &*counted;
         let encoder = &mut encoder;
         gauges(
             encoder,
@@ -63,6 +65,12 @@ impl Collector for CachedProbe<Books> {
             "usage_outbox_depth",
             "Batches of usage that wait for their receiver.",
             Some(*outbox_depth),
+        )?;
+        gauge(
+            encoder,
+            "homes_moving",
+            "Homes of subscribers on their way out of this region.",
+            Some(*homes_moving),
         )
     }
 }

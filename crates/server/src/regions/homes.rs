@@ -1,11 +1,16 @@
-//! The anchors of tenants and the homes of subscribers: cached in memory, and on record in the ledger. Anchors and homes
-//! never change, so a cache entry is never stale.
+//! The anchors of tenants and the homes of subscribers: cached in memory, and on record in the ledger. An anchor never
+//! changes. A cached home may be stale: the region that is asked answers 421 with a newer home, and the ledger refuses to
+//! open the pool in any other region than the home.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use quick_cache::sync::Cache;
 use seatkeeper_core::{Region, TenantId, UserId};
 use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::homes::{Home, HomeState};
 
 use crate::auth::tenant_from_text;
 use crate::error::Error;
@@ -17,6 +22,12 @@ const HOMES_MAX: usize = 200_000;
 /// Capacity of the cache of anchors, in tenants.
 const ANCHORS_MAX: usize = 10_000;
 
+/// Age from which a cached home is read again: a node may have missed a move. Without the ledger, the cached home goes on.
+const HOME_AGE_MAX: Duration = Duration::from_secs(60);
+
+/// Pause between two looks for a first move of a home into or out of this region.
+const MOVES_LOOK_PAUSE: Duration = Duration::from_secs(1);
+
 /// The homes known in this region.
 pub(super) struct Homes {
     ledger: Ledger,
@@ -24,7 +35,10 @@ pub(super) struct Homes {
     common_anchor: Region,
     anchors: HashMap<TenantId, Region>,
     fixed_anchors: Cache<TenantId, Region>,
-    known: Cache<(TenantId, UserId), Region>,
+    known: Cache<(TenantId, UserId), (Home, Instant)>,
+    /// A home has moved into or out of this region. Until then, a session is at home in the region of its id.
+    has_moves: AtomicBool,
+    moves_looked: Mutex<Option<Instant>>,
 }
 
 impl Homes {
@@ -36,6 +50,8 @@ impl Homes {
             anchors: settings.anchors.iter().map(anchor).collect(),
             fixed_anchors: Cache::new(ANCHORS_MAX),
             known: Cache::new(HOMES_MAX),
+            has_moves: AtomicBool::new(false),
+            moves_looked: Mutex::new(None),
         }
     }
 
@@ -68,16 +84,43 @@ impl Homes {
     }
 
     /// Returns the home of a subscriber, as far as this region knows.
-    pub(super) async fn known(&self, tenant: &TenantId, user: &UserId) -> Result<Option<Region>, Error> {
-        let subscriber = (tenant.clone(), user.clone());
-        if let Some(home) = self.known.get(&subscriber) {
+    pub(super) async fn known(&self, tenant: &TenantId, user: &UserId) -> Result<Option<Home>, Error> {
+        let cached = self.known.get(&(tenant.clone(), user.clone()));
+        if let Some((home, read)) = cached
+            && read.elapsed() < HOME_AGE_MAX
+        {
             return Ok(Some(home));
         }
-        let home = self.ledger.home(tenant, user).await.map_err(Error::Ledger)?;
-        if let Some(home) = home {
-            self.known.insert(subscriber, home);
+        match (self.ledger.home(tenant, user).await, cached) {
+            (Ok(home), _) => {
+                if let Some(home) = home {
+                    self.remember(tenant, user, home);
+                }
+                Ok(home)
+            }
+            (Err(_), Some((home, _))) => Ok(Some(home)),
+            (Err(error), None) => Err(Error::Ledger(error)),
         }
-        Ok(home)
+    }
+
+    /// Returns the cached home of a subscriber.
+    pub(super) fn cached(&self, tenant: &TenantId, user: &UserId) -> Option<Home> {
+        self.known.get(&(tenant.clone(), user.clone())).map(|(home, _)| home)
+    }
+
+    /// Caches the home on record, unless the home is about to change.
+    pub(super) fn remember(&self, tenant: &TenantId, user: &UserId, home: Home) {
+        let subscriber = (tenant.clone(), user.clone());
+        match home.state {
+            HomeState::Here | HomeState::Moved => self.known.insert(subscriber, (home, Instant::now())),
+            HomeState::Moving => drop(self.known.remove(&subscriber)),
+        }
+    }
+
+    /// Drops the cached home of a subscriber whose home has moved.
+    pub(super) fn forget(&self, tenant: &TenantId, user: &UserId) {
+        self.known.remove(&(tenant.clone(), user.clone()));
+        self.has_moves.store(true, Relaxed);
     }
 
     /// Puts a home on record, unless the subscriber has a home, and returns the home on record.
@@ -87,9 +130,43 @@ impl Homes {
         user: &UserId,
         first: Region,
         own: Region,
-    ) -> Result<Region, Error> {
+    ) -> Result<Home, Error> {
         let home = self.ledger.assign_home(tenant, user, first, own).await.map_err(Error::Ledger)?;
-        self.known.insert((tenant.clone(), user.clone()), home);
+        self.remember(tenant, user, home);
         Ok(home)
+    }
+
+    /// Puts a newer home in another region on record, and returns the home on record.
+    pub(super) async fn learn(
+        &self,
+        tenant: &TenantId,
+        user: &UserId,
+        told: (Region, u64),
+    ) -> Result<Option<Home>, Error> {
+        let (region, version) = told;
+        let home = self.ledger.learn_home(tenant, user, region, version).await.map_err(Error::Ledger)?;
+        self.forget(tenant, user);
+        if let Some(home) = home {
+            self.remember(tenant, user, home);
+        }
+        Ok(home)
+    }
+
+    /// Returns whether a home has moved into or out of this region. The answer may be a second late.
+    pub(super) async fn has_moves(&self) -> bool {
+        if self.has_moves.load(Relaxed) {
+            return true;
+        }
+        {
+            let mut looked = self.moves_looked.lock();
+            if looked.is_some_and(|looked| looked.elapsed() < MOVES_LOOK_PAUSE) {
+                return false;
+            }
+            *looked = Some(Instant::now());
+        }
+        // Without the ledger, the answer is the last answer.
+        let has_moves = self.ledger.has_home_moves().await.unwrap_or(false);
+        self.has_moves.fetch_or(has_moves, Relaxed);
+        has_moves
     }
 }

@@ -51,7 +51,8 @@ fn cause((_, change): &Entry) -> Option<EndReason> {
         | EndReason::Released
         | EndReason::Revoked
         | EndReason::EntitlementEnded
-        | EndReason::GroupContent => Some(*reason),
+        | EndReason::GroupContent
+        | EndReason::Moved => Some(*reason),
         EndReason::Evicted | EndReason::Superseded | EndReason::Upgraded => None,
     }
 }

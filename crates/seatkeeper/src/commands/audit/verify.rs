@@ -18,12 +18,18 @@ use crate::{output, settings};
 pub(crate) struct VerifyArgs {
     #[command(flatten)]
     ledger: LedgerArgs,
+    /// Prove the audit logs of several regions together: NUMBER=DIR or NUMBER=postgres://HOST/DATABASE for every region
+    #[arg(long, num_args = 1.., value_name = "NUMBER=LEDGER", value_parser = super::regions::ledger, conflicts_with = "json")]
+    regions: Vec<super::regions::RegionLedger>,
     /// Print JSON
     #[arg(long)]
     json: bool,
 }
 
 pub(crate) async fn run(args: &VerifyArgs) -> Result<ExitCode, Error> {
+    if !args.regions.is_empty() {
+        return super::regions::run(&args.regions).await;
+    }
     let ledger = settings::ledger(&args.ledger.sources())?;
     // The spinner goes to stderr, and only if that is a terminal.
     let spinner = ProgressBar::new_spinner();

@@ -29,16 +29,19 @@ async fn jobs_are_listed_with_how_they_stand() {
     ended(&api, 1).await;
     let jobs = api.admin().get(JOBS).await.expect(200);
     let names: Vec<_> = jobs["items"].as_array().unwrap().iter().map(|job| job["job"].clone()).collect();
-    assert_eq!(names, ["housekeeping", "retention", "session_expiry", "usage_delivery", "usage_emission"]);
     assert_eq!(
-        shown(&jobs["items"][2]),
+        names,
+        ["housekeeping", "moves", "retention", "session_expiry", "usage_delivery", "usage_emission"]
+    );
+    assert_eq!(
+        shown(&jobs["items"][3]),
         json!({
             "job": "session_expiry", "state": "scheduled", "interval_seconds": 600, "next_run_at": "[time]",
             "retry_at": null, "last_run_at": "[time]", "locked_by": null, "locked_at": null,
             "fencing_token": 1, "failures": 0, "last_error": null,
         })
     );
-    for (number, interval) in [(1, 600), (3, 5), (4, 60)] {
+    for (number, interval) in [(1, 5), (2, 600), (4, 5), (5, 60)] {
         let off = &jobs["items"][number];
         assert_eq!(
             *off,
@@ -55,7 +58,7 @@ async fn jobs_are_listed_with_how_they_stand() {
 async fn a_job_that_is_asked_for_runs_at_once_and_its_grid_stays() {
     let api = TenantClient::open_with(&[]);
     ended(&api, 1).await;
-    let next_run = async || api.admin().get(JOBS).await.expect(200)["items"][2]["next_run_at"].clone();
+    let next_run = async || api.admin().get(JOBS).await.expect(200)["items"][3]["next_run_at"].clone();
     let before = next_run().await;
     let asked = api.admin().post("/api/v1/admin/jobs/session_expiry/run", json!({})).await;
     assert_eq!(asked.expect(202), json!({ "job": "session_expiry" }));
@@ -104,7 +107,7 @@ async fn a_job_that_this_server_does_not_run_is_not_found() {
 async fn history_is_deleted_by_a_job_if_it_is_kept_for_a_time() {
     let api = TenantClient::open_with(&[("LEDGER_RETENTION_DAYS", "1")]);
     let jobs = api.admin().get(JOBS).await.expect(200);
-    assert_eq!(jobs["items"][1]["job"], "retention");
+    assert_eq!(jobs["items"][2]["job"], "retention");
     api.admin().post(&format!("{JOBS}/retention/run"), json!({})).await.expect(202);
 }
 
@@ -113,7 +116,7 @@ async fn after_a_restart_the_grid_goes_on() {
     let mut api = TenantClient::open_with(&[]);
     ended(&api, 1).await;
     let next_run =
-        async |api: &TenantClient| api.admin().get(JOBS).await.expect(200)["items"][2]["next_run_at"].clone();
+        async |api: &TenantClient| api.admin().get(JOBS).await.expect(200)["items"][3]["next_run_at"].clone();
     let before = next_run(&api).await;
     api.restart();
     assert_eq!(next_run(&api).await, before);

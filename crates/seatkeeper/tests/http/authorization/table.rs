@@ -287,6 +287,15 @@ pub(super) const LINES: &[Line] = &[
     // Without a sink, no batch exists. The tests in `admin/usage.rs` send real batches.
     Line { operation: "post /api/v1/admin/usage/batches/{batch_id}/send", allowed: 404, ..ADMIN },
     // Jobs belong to the server rather than to a tenant: any admin may see and run jobs.
+    // A server without regions has no region to move a home to.
+    Line {
+        operation: "post /api/v1/admin/homes/moves",
+        body: r#"{"user":"ann","to":"us"}"#,
+        allowed: 422,
+        to_others: 422,
+        ..ADMIN
+    },
+    Line { operation: "get /api/v1/admin/regions", to_others: 200, ..ADMIN },
     Line { operation: "get /api/v1/admin/jobs", to_others: 200, changes_by_itself: true, ..ADMIN },
     Line { operation: "get /api/v1/admin/jobs/{job}/runs", query: "?cursor=0", to_others: 200, ..ADMIN },
     Line { operation: "post /api/v1/admin/jobs/{job}/run", allowed: 202, to_others: 202, ..ADMIN },

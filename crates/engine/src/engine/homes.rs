@@ -1,0 +1,81 @@
+//! Homes of subscribers' pools: a pool opens only in its home region, and a home that moves closes its pool first.
+
+use seatkeeper_core::{Denial, EndReason, Origin, PoolId, PoolKind, Region, Seats, Standing, Terms, UserId};
+use seatkeeper_registry::{Answer, Claimed, Error as RegistryError, PoolView};
+
+use super::{Engine, OPENINGS_PER_CALL_MAX};
+use crate::error::Error;
+
+/// The version of the terms of a pool that is closed for a move: above every version of an entitlement, and exact as a
+/// 64-bit float, because Redis scripts compare versions as floats. An entitlement cached by another node therefore never
+/// reopens the pool.
+const CLOSED_VERSION: u64 = 1 << 52;
+
+/// The most attempts to close a pool in one call. An attempt fails only if the registry is rebuilt meanwhile.
+const CLOSINGS_MAX: usize = 5;
+
+impl Engine {
+    /// Closes a subscriber's pool for a move of its home, and ends every session as `moved`. When the call returns, the
+    /// pool is empty, admits nobody until it is reopened, and every event is in the ledger.
+    ///
+    /// The limit 0 comes first, so that no session begins after the end of the others. The registry may lose the limit
+    /// in a rebuild; the view at the end, one atomic step, proves limit and emptiness together. A pool that is rebuilt
+    /// or reopened later opens by the ledger, where the home is on its way.
+    pub async fn close_for_move(&self, pool: &PoolId, terms: Terms) -> Result<(), Error> {
+        let terms = Terms { version: CLOSED_VERSION, limit: Seats(0), standing: Standing::Open, ..terms };
+        for _ in 0..CLOSINGS_MAX {
+            self.limit_closed_pool(pool, terms).await?;
+            let backend = self.backend(pool.kind, pool.bucket())?;
+            if backend.is_partial() {
+                return Err(RegistryError::NotServing { bucket: pool.bucket() }.into());
+            }
+            match backend.registry.end_all(pool, EndReason::Moved, &Origin::SYSTEM).await {
+                Ok(_) | Err(RegistryError::PoolNotOpen) => {}
+                Err(error) => return Err(error.into()),
+            }
+            match backend.registry.view(pool, 0).await {
+                Ok(PoolView { live: 0, terms: Some(Terms { version: CLOSED_VERSION, .. }), .. }) => {
+                    return self.on_record(pool.kind, pool.bucket()).await;
+                }
+                Ok(_) | Err(RegistryError::PoolNotOpen) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Error::NotClosed)
+    }
+
+    /// Sets the terms of a pool, even if the pool may not be opened for claims.
+    async fn limit_closed_pool(&self, pool: &PoolId, terms: Terms) -> Result<(), Error> {
+        for _ in 0..OPENINGS_PER_CALL_MAX {
+            let backend = self.backend(pool.kind, pool.bucket())?;
+            match backend.registry.revise(pool, terms, &Origin::SYSTEM).await {
+                Ok(_) => return Ok(()),
+                Err(RegistryError::PoolNotOpen) => backend.open(&self.ledger, pool, Some(terms)).await?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(RegistryError::PoolNotOpen.into())
+    }
+
+    /// Returns `Err(NotHome)` unless this region may open the pool. A pool whose home is not on record may open.
+    pub(super) async fn check_home(&self, pool: &PoolId) -> Result<(), Error> {
+        if self.region == Region::default() || pool.kind != PoolKind::Subscriber {
+            return Ok(());
+        }
+        let home = self.ledger.home(&pool.tenant, &UserId::new(&*pool.name)).await?;
+        match home {
+            Some(home) if !home.admits(self.region) => Err(Error::NotHome(Box::new(pool.clone()))),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Returns `Err(NotHome)` for a denial by the limit of a pool that is closed for a move.
+    pub(super) async fn check_denial(&self, pool: &PoolId, claimed: &Claimed) -> Result<(), Error> {
+        match claimed.answer {
+            Answer::Denied(Denial::Full { free_in: None }) if claimed.limit == Seats(0) => {
+                self.check_home(pool).await
+            }
+            Answer::Denied(_) | Answer::Granted { .. } => Ok(()),
+        }
+    }
+}

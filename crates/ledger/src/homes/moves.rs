@@ -1,0 +1,231 @@
+//! Moves of homes between regions. A move is on record in both regions before the target admits, and every step may be
+//! repeated: a step of an older version, or of a version that is done, changes nothing.
+
+use seatkeeper_core::{
+    Change, Event, Origin, Particulars, PoolId, PoolKind, Region, RegistryTime, Seats, Session, TenantId,
+    Terms, UserId,
+};
+
+use super::{Home, HomeState, read, stored};
+use crate::audit::{self, Entry};
+use crate::database::{Row, Tx};
+use crate::row::{Fields, stored_whole};
+use crate::sessions::SessionRecord;
+use crate::{Error, Ledger, apply, buckets, chain};
+
+/// A home on its way out of this region.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Departure {
+    /// The subscriber's tenant.
+    pub tenant: TenantId,
+    /// The subscriber.
+    pub user: UserId,
+    /// The home, in its target.
+    pub home: Home,
+    /// The start of the move, by the database's clock.
+    pub since: RegistryTime,
+    /// The number of the pool's last event when the move began.
+    pub seq: u64,
+}
+
+/// A home that arrives in this region, with the sessions that go on here.
+#[derive(Clone, Debug)]
+pub struct Arrival {
+    /// The subscriber's tenant.
+    pub tenant: TenantId,
+    /// The subscriber.
+    pub user: UserId,
+    /// The version of the home in this region.
+    pub version: u64,
+    /// The region that the home left.
+    pub from: Region,
+    /// The number of the pool's last event in that region.
+    pub peer_seq: u64,
+    /// The sessions, each with the particulars of its admission.
+    pub sessions: Vec<(Session, Particulars)>,
+}
+
+impl Departure {
+    fn read(row: &Row) -> Result<Self, Error> {
+        let fields = Fields(row);
+        Ok(Self {
+            tenant: TenantId::new(fields.value::<&str>("tenant_id")?),
+            user: UserId::new(fields.value::<&str>("user_id")?),
+            home: Home::read(row)?,
+            since: fields.time("since")?,
+            seq: fields.whole("seq")?,
+        })
+    }
+
+    /// Returns the pool of the subscriber.
+    pub fn pool(&self) -> PoolId {
+        subscriber_pool(&self.tenant, &self.user)
+    }
+}
+
+impl Ledger {
+    /// Begins the move of a home from `own`, the region of this ledger, to region `to`, and returns the home on record.
+    /// A home that is not in `own` stays unchanged.
+    pub async fn begin_home_move(
+        &self,
+        tenant: &TenantId,
+        user: &UserId,
+        own: Region,
+        to: Region,
+    ) -> Result<Option<Home>, Error> {
+        let mut tx = self.write().await?;
+        let now = tx.now().await?;
+        let seq = last_event(&mut tx, &subscriber_pool(tenant, user)).await?;
+        let begun = tx.query(include_str!("../../sql/begin_home_move.sql"));
+        let begun = begun.bind(tenant.as_str()).bind(user.as_str()).bind(stored(to)).bind(stored(own));
+        begun.bind(now).bind(seq).execute().await?;
+        let home = read(&mut tx, tenant, user).await?;
+        tx.commit().await?;
+        Ok(home)
+    }
+
+    /// Returns whether a home has ever moved into or out of this region, or is about to leave.
+    pub async fn has_home_moves(&self) -> Result<bool, Error> {
+        let moved = self.readers().query(include_str!("../../sql/has_home_moves.sql"));
+        Ok(moved.scalar::<i64>().await? > 0)
+    }
+
+    /// Returns the number of homes on their way out of this region.
+    pub async fn count_homes_moving(&self) -> Result<u64, Error> {
+        let moving = self.readers().query(include_str!("../../sql/count_homes_moving.sql"));
+        Ok(moving.scalar::<i64>().await?.unsigned_abs())
+    }
+
+    /// Returns the homes on their way out of this region.
+    pub async fn homes_moving(&self) -> Result<Vec<Departure>, Error> {
+        let rows = self.readers().query(include_str!("../../sql/homes_moving.sql")).fetch_all().await?;
+        rows.iter().map(Departure::read).collect()
+    }
+
+    /// Returns a subscriber's home on its way out of this region.
+    pub async fn home_moving(&self, tenant: &TenantId, user: &UserId) -> Result<Option<Departure>, Error> {
+        let home = self.readers().query(include_str!("../../sql/home.sql"));
+        let Some(row) = home.bind(tenant.as_str()).bind(user.as_str()).fetch_optional().await? else {
+            return Ok(None);
+        };
+        match Home::read(&row)?.state {
+            HomeState::Moving => Departure::read(&row).map(Some),
+            HomeState::Here | HomeState::Moved => Ok(None),
+        }
+    }
+
+    /// Returns the sessions that a departing home takes along: the sessions that ended as `moved` since the move began.
+    pub async fn departed_sessions(&self, departure: &Departure) -> Result<Vec<SessionRecord>, Error> {
+        let query = self.readers().query(include_str!("../../sql/departed_sessions.sql"));
+        let rows = query.bind_pool(&departure.pool()).bind(stored_whole(departure.seq)).fetch_all().await?;
+        rows.iter().map(SessionRecord::read).collect()
+    }
+
+    /// Ends the move of a home out of this region: the target has taken over.
+    pub async fn end_home_move(&self, departure: &Departure) -> Result<(), Error> {
+        let (tenant, user) = (departure.tenant.as_str(), departure.user.as_str());
+        let version = stored_whole(departure.home.version);
+        let mut tx = self.write().await?;
+        let now = tx.now().await?;
+        let ended = tx.query(include_str!("../../sql/end_home_move.sql"));
+        let ended = ended.bind(tenant).bind(user).bind(version).bind(now).execute().await?;
+        if ended > 0 {
+            let seq = last_event(&mut tx, &departure.pool()).await?;
+            let noted = tx.query(include_str!("../../sql/note_home_move.sql")).bind(tenant).bind(user);
+            let noted = noted.bind(version).bind("left").bind(stored(departure.home.region)).bind(seq);
+            noted.bind(None::<i64>).bind(now).execute().await?;
+        }
+        tx.commit().await
+    }
+
+    /// Takes over a home in `own`, the region of this ledger: the home, its sessions and the mark of the move, in one
+    /// transaction. The sessions are admitted by `terms` at `now`, the registry's time. Returns the home on record. An
+    /// arrival of an older version, or of a version on record, changes nothing.
+    pub async fn take_home(
+        &self,
+        arrival: &Arrival,
+        own: Region,
+        terms: Terms,
+        now: RegistryTime,
+    ) -> Result<Option<Home>, Error> {
+        let (tenant, user) = (arrival.tenant.as_str(), arrival.user.as_str());
+        let pool = subscriber_pool(&arrival.tenant, &arrival.user);
+        let version = stored_whole(arrival.version);
+        let mut tx = self.write().await?;
+        let epochs = buckets::hold(&mut tx, std::iter::once(pool.bucket())).await?;
+        let clock = tx.now().await?;
+        let placed = tx.query(include_str!("../../sql/place_home.sql")).bind(tenant).bind(user);
+        let placed = placed.bind(stored(own)).bind(version).bind(clock).execute().await?;
+        if placed > 0 {
+            let seq = last_event(&mut tx, &pool).await?;
+            let noted = tx.query(include_str!("../../sql/note_home_move.sql")).bind(tenant).bind(user);
+            let noted = noted.bind(version).bind("arrived").bind(stored(arrival.from)).bind(seq);
+            noted.bind(Some(stored_whole(arrival.peer_seq))).bind(clock).execute().await?;
+            let epoch = epochs.get(&pool.bucket()).copied().unwrap_or_default();
+            let first = Admissions { pool: &pool, seq: seq.unsigned_abs(), epoch, terms, now };
+            admit(&mut tx, &first.events(&arrival.sessions)).await?;
+        }
+        let home = read(&mut tx, &arrival.tenant, &arrival.user).await?;
+        tx.commit().await?;
+        Ok(home)
+    }
+}
+
+/// The common part of the admissions of arrived sessions.
+struct Admissions<'a> {
+    pool: &'a PoolId,
+    /// The number of the pool's last event.
+    seq: u64,
+    epoch: u64,
+    terms: Terms,
+    now: RegistryTime,
+}
+
+impl Admissions<'_> {
+    fn events(&self, sessions: &[(Session, Particulars)]) -> Vec<Event> {
+        let event = |((session, particulars), live): (&(Session, Particulars), u32)| {
+            let ttl = self.terms.ttl;
+            let session = Session { started: self.now, last_heartbeat: self.now, ttl, ..session.clone() };
+            Event {
+                pool: self.pool.clone(),
+                seq: self.seq + u64::from(live),
+                epoch: self.epoch,
+                at: self.now,
+                live,
+                limit: Seats(self.terms.limit.0),
+                version: self.terms.version,
+                origin: Origin::SYSTEM,
+                change: Change::Admitted {
+                    expires: session.silent_until(),
+                    session: Box::new(session),
+                    particulars: Box::new(particulars.clone()),
+                },
+            }
+        };
+        sessions.iter().zip(1..).map(event).collect()
+    }
+}
+
+/// Records the admissions of arrived sessions.
+async fn admit(tx: &mut Tx, events: &[Event]) -> Result<(), Error> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    let entries: Vec<_> = events.iter().map(Entry::from_event).collect();
+    chain::continues(tx, events).await?;
+    let head = audit::head(tx).await?;
+    if audit::append(tx, &entries).await? < entries.len() {
+        let pool = Box::new(events[0].pool.clone());
+        return Err(Error::Contradiction { pool, seq: events[0].seq });
+    }
+    apply::project(tx, head, &entries).await
+}
+
+/// Returns the number of a pool's last event.
+async fn last_event(tx: &mut Tx, pool: &PoolId) -> Result<i64, Error> {
+    Ok(tx.query(include_str!("../../sql/pool_seq.sql")).bind_pool(pool).scalar().await?)
+}
+
+fn subscriber_pool(tenant: &TenantId, user: &UserId) -> PoolId {
+    PoolId::new(PoolKind::Subscriber, tenant.clone(), user.as_str())
+}

@@ -1,0 +1,79 @@
+//! `seatkeeper audit verify --regions`: the proof of each region's limits, and that no two regions admitted to one
+//! subscriber's pool at once.
+
+use std::process::ExitCode;
+
+use seatkeeper_core::Region;
+use seatkeeper_ledger::verify::{HomeTrails, RegionBreach, RegionProof, Verdict};
+use seatkeeper_ledger::{Ledger, Location};
+
+use super::verify;
+use crate::commands::{EXIT_FAILED, Error};
+use crate::output;
+
+/// The ledger of a region.
+#[derive(Clone, Debug)]
+pub(super) struct RegionLedger {
+    region: Region,
+    ledger: Location,
+}
+
+/// Parses `NUMBER=DIR` or `NUMBER=postgres://…`. No message repeats the text: a URL may contain a password.
+pub(super) fn ledger(text: &str) -> Result<RegionLedger, String> {
+    let (number, place) = text.split_once('=').ok_or("want NUMBER=LEDGER")?;
+    let region = number.parse().ok().filter(|number| *number > 0).map(Region::new);
+    let region = region.ok_or("want a number of a region, 1 to 255, before the `=`")?;
+    let ledger = if place.starts_with("postgres") {
+        Location::Postgres(place.parse().map_err(|_| "want a URL of PostgreSQL after the `=`")?)
+    } else {
+        Location::Directory(place.strip_prefix("sqlite:").unwrap_or(place).into())
+    };
+    Ok(RegionLedger { region, ledger })
+}
+
+pub(super) async fn run(regions: &[RegionLedger]) -> Result<ExitCode, Error> {
+    for RegionLedger { region, ledger } in regions {
+        let verdict = verify::verify(ledger.clone(), |_| {}).await?;
+        output::line(format_args!("Region {region}"))?;
+        verify::print(&verdict)?;
+        if matches!(verdict, Verdict::Broken(_)) {
+            return Ok(ExitCode::from(EXIT_FAILED));
+        }
+    }
+    match join(regions).await? {
+        Ok(RegionProof { regions, moves, admissions }) => {
+            output::line(format_args!(
+                "All {regions} regions together: {moves} moves of homes join, and each of {admissions} admissions of \
+                 subscribers was in the home of its moment. No two regions admitted at once."
+            ))?;
+            Ok(ExitCode::SUCCESS)
+        }
+        Err(breach) => {
+            output::line(format_args!("BROKEN: the audit logs of the regions do not join: {breach}."))?;
+            Ok(ExitCode::from(EXIT_FAILED))
+        }
+    }
+}
+
+/// Joins the logs of all regions.
+async fn join(regions: &[RegionLedger]) -> Result<Result<RegionProof, RegionBreach>, Error> {
+    let mut ledgers = Vec::new();
+    let mut moves = Vec::new();
+    for RegionLedger { region, ledger } in regions {
+        let ledger = Ledger::open_read_only(ledger.clone()).await?;
+        moves.push((*region, ledger.home_moves().await?));
+        ledgers.push((*region, ledger));
+    }
+    let mut trails = match HomeTrails::join(&moves) {
+        Ok(trails) => trails,
+        Err(breach) => return Ok(Err(breach)),
+    };
+    for (region, ledger) in ledgers {
+        let checked = ledger.check_admissions(region, &mut trails).await?;
+        ledger.close().await;
+        if let Err(breach) = checked {
+            return Ok(Err(breach));
+        }
+    }
+    Ok(Ok(trails.finish()))
+}

@@ -1,0 +1,103 @@
+//! `seatkeeper region …`: shows regions and moves homes through the admin API.
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use serde::Deserialize;
+use serde_json::json;
+
+use super::Error;
+use crate::admin::{self, HOME_MOVES, REGIONS};
+use crate::args::ServerArgs;
+use crate::output;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RegionCommand {
+    /// List the regions as one region sees them: reachability, homes, homes moving
+    List(ListArgs),
+    /// Move the home of a subscriber, with its live sessions, to another region
+    Move(MoveArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MoveArgs {
+    /// The subscriber, as named by tokens
+    #[arg(long)]
+    user: String,
+    /// The target: the name or the number of a region
+    #[arg(long, value_name = "NAME")]
+    to: String,
+    #[command(flatten)]
+    server: ServerArgs,
+}
+
+/// A region, with the fields for tables.
+#[derive(Debug, Deserialize)]
+struct Region {
+    region: u8,
+    name: String,
+    own: bool,
+    reachable: bool,
+    homes: u64,
+    homes_moving: u64,
+}
+
+/// The answer with all regions.
+#[derive(Debug, Deserialize)]
+struct Regions {
+    items: Vec<Region>,
+}
+
+/// The answer to a move.
+#[derive(Debug, Deserialize)]
+struct Home {
+    user: String,
+    region: u8,
+    version: u64,
+    moving: bool,
+}
+
+pub(crate) async fn run(command: RegionCommand) -> Result<ExitCode, Error> {
+    match command {
+        RegionCommand::List(args) => list(&args).await?,
+        RegionCommand::Move(args) => relocate(&args).await?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn list(args: &ListArgs) -> Result<(), Error> {
+    let api = admin::connect(&args.server)?;
+    let answer = api.get(REGIONS).await?;
+    if args.server.json {
+        return Ok(output::json(&answer)?);
+    }
+    let Regions { items } = api.read(REGIONS, answer)?;
+    let row = |region: Region| {
+        let state = match (region.own, region.reachable) {
+            (true, _) => "this region",
+            (false, true) => "reachable",
+            (false, false) => "unreachable",
+        };
+        let Region { region: number, name, homes, homes_moving, .. } = region;
+        [number.to_string(), name, state.to_owned(), homes.to_string(), homes_moving.to_string()]
+    };
+    let header = ["REGION", "NAME", "STATE", "HOMES", "MOVING THERE"];
+    Ok(output::table(header, items.into_iter().map(row))?)
+}
+
+async fn relocate(args: &MoveArgs) -> Result<(), Error> {
+    let api = admin::connect(&args.server)?;
+    let answer = api.post(HOME_MOVES, json!({ "user": args.user, "to": args.to })).await?;
+    if args.server.json {
+        return Ok(output::json(&answer)?);
+    }
+    let Home { user, region, version, moving } = api.read(HOME_MOVES, answer)?;
+    let state = if moving { "is on its way to" } else { "is in" };
+    Ok(output::line(format_args!("The home of {user} {state} region {region}, version {version}."))?)
+}

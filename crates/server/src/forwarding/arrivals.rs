@@ -1,0 +1,61 @@
+//! The API for the other regions by which homes move.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::routing::post;
+use axum::{Extension, Json, Router};
+
+use crate::app::App;
+use crate::error::Error;
+use crate::http::Body;
+use crate::regions::{Forwarder, HomeAnswer};
+use crate::relocation::{ANCHOR_PATH, ARRIVALS_PATH, AnchorUpdate, Handover, Mover, READINESS_PATH};
+
+/// Returns the routes for moves.
+pub(super) fn routes() -> Router<App> {
+    Router::new()
+        .route(READINESS_PATH, post(readiness))
+        .route(ARRIVALS_PATH, post(arrive))
+        .route(ANCHOR_PATH, post(moved))
+}
+
+/// `POST /api/v1/regions/homes/readiness`: whether a home may arrive here.
+async fn readiness(
+    State(app): State<App>,
+    forwarder: Option<Extension<Forwarder>>,
+    Body(handover): Body<Handover>,
+) -> Result<StatusCode, Error> {
+    let (mover, _) = asked(&app, forwarder)?;
+    mover.check_readiness(handover).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// `POST /api/v1/regions/homes/arrivals`: takes over a home.
+async fn arrive(
+    State(app): State<App>,
+    forwarder: Option<Extension<Forwarder>>,
+    Body(handover): Body<Handover>,
+) -> Result<Json<HomeAnswer>, Error> {
+    let (mover, forwarder) = asked(&app, forwarder)?;
+    let home = mover.arrive(handover, forwarder.region).await?;
+    Ok(Json(HomeAnswer { region: home.region.number(), version: home.version }))
+}
+
+/// `POST /api/v1/regions/homes/moved`: puts a home that has moved on record in the anchor.
+async fn moved(
+    State(app): State<App>,
+    forwarder: Option<Extension<Forwarder>>,
+    Body(update): Body<AnchorUpdate>,
+) -> Result<StatusCode, Error> {
+    let (mover, _) = asked(&app, forwarder)?;
+    mover.note_moved(update).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Returns the mover, for a request with the token of a peer.
+fn asked(app: &App, forwarder: Option<Extension<Forwarder>>) -> Result<(&Mover, Forwarder), Error> {
+    match (&app.mover, forwarder) {
+        (Some(mover), Some(Extension(forwarder))) => Ok((mover, forwarder)),
+        _ => Err(Error::RegionTokenRefused(None)),
+    }
+}

@@ -1,0 +1,49 @@
+//! The newer home in the refusal of a region that is not the home any more.
+
+use seatkeeper_core::{Region, TenantId, UserId};
+use seatkeeper_ledger::homes::Home;
+use serde::Deserialize;
+
+use crate::error::Error;
+use crate::outbound::PeerFault;
+use crate::regions::Regions;
+
+/// The subscriber of a request, if the request's home is a subscriber's.
+pub(super) type Subscriber = Option<(TenantId, UserId)>;
+
+/// The refusal of a region that knows another home.
+#[derive(Deserialize)]
+struct WrongRegion {
+    home: u8,
+    version: u64,
+}
+
+/// Returns the newer home that `refusal`, the answer 421 of region `asked`, names. A refusal without a newer home means
+/// that the settings of the two regions differ: the operator is told.
+pub(super) async fn home(
+    regions: &Regions,
+    subscriber: &Subscriber,
+    asked: Home,
+    refusal: Vec<u8>,
+) -> Result<Home, Error> {
+    let told = serde_json::from_slice(&refusal).ok();
+    let newer = told.filter(|told: &WrongRegion| told.home > 0 && told.version > asked.version);
+    if let (Some((tenant, user)), Some(WrongRegion { home, version })) = (subscriber, newer) {
+        return regions.learn(tenant, user, (Region::new(home), version)).await;
+    }
+    let fault = PeerFault::refused(421, &refusal);
+    tracing::error!(
+        region = asked.region.number(),
+        error = &fault as &dyn std::error::Error,
+        "a region refused a forwarded request, so its caller gets 503: compare the [region] settings of both regions"
+    );
+    Err(Error::RegionUnavailable { peer: asked.region, source: fault })
+}
+
+/// Returns the error of a request whose home moved on while the request was forwarded.
+pub(super) fn moves_too_often(subscriber: &Subscriber) -> Error {
+    match subscriber.clone() {
+        Some((tenant, user)) => Error::HomeMoving { tenant, user },
+        None => Error::TimedOut,
+    }
+}

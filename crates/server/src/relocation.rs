@@ -1,0 +1,37 @@
+//! Moves of subscribers' homes between regions. `docs/regions.md` has the protocol.
+//!
+//! `departures` runs in the region that a home leaves, `arrivals` in the region that takes over, `subscription` takes the
+//! subscriber's plan along, `handover` is the message between the two, and `job` carries on moves that were cut off.
+
+mod arrivals;
+mod departures;
+mod handover;
+mod job;
+mod subscription;
+
+use std::sync::Arc;
+
+use seatkeeper_core::{PoolId, PoolKind, Span, TenantId, UserId};
+use seatkeeper_engine::Engine;
+use seatkeeper_ledger::Ledger;
+
+use crate::entitlements::Entitlements;
+use crate::regions::Regions;
+pub(crate) use departures::Moved;
+pub(crate) use handover::{ANCHOR_PATH, ARRIVALS_PATH, AnchorUpdate, Handover, READINESS_PATH};
+pub(crate) use job::MoveJob;
+
+/// Moves homes out of this region and into this region.
+pub(crate) struct Mover {
+    pub(crate) regions: Arc<Regions>,
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) ledger: Ledger,
+    pub(crate) entitlements: Arc<Entitlements>,
+    /// The TTL of plans without a TTL.
+    pub(crate) ttl_default: Span,
+}
+
+/// Returns the pool of a subscriber.
+fn pool_of(tenant: &TenantId, user: &UserId) -> PoolId {
+    PoolId::new(PoolKind::Subscriber, tenant.clone(), user.as_str())
+}

@@ -1,0 +1,103 @@
+//! The target of a move: takes over a home with its live sessions.
+
+use seatkeeper_core::{Origin, Region, RegistryTime, TenantId, Terms, UserId};
+use seatkeeper_ledger::homes::{Arrival, Home};
+
+use super::handover::{AnchorUpdate, Handover};
+use super::{Mover, pool_of};
+use crate::error::Error;
+
+/// The most sessions that a home takes along.
+pub(super) const SESSIONS_MAX: usize = 64;
+
+impl Mover {
+    /// Returns `Ok` if the home may arrive. The subscription is taken over already; the pool stays closed here.
+    pub(crate) async fn check_readiness(&self, handover: Handover) -> Result<(), Error> {
+        let (tenant, user) = handover.subscriber();
+        if self
+            .ledger
+            .home(&tenant, &user)
+            .await
+            .map_err(Error::Ledger)?
+            .is_some_and(|home| home.version >= handover.version)
+        {
+            return Err(not_movable("The target region knows a newer home of the subscriber."));
+        }
+        self.check_is_new(&tenant, &user, &handover).await?;
+        self.terms_for(&tenant, &user, &handover).await.map(drop)
+    }
+
+    /// Takes over a home: from now on this region admits for the pool. Repeating the call changes nothing, and opens the
+    /// pool if a crash has prevented that.
+    pub(crate) async fn arrive(&self, handover: Handover, from: Region) -> Result<Home, Error> {
+        let (tenant, user) = handover.subscriber();
+        let (pool, own) = (pool_of(&tenant, &user), self.regions.own());
+        let known = self.ledger.home(&tenant, &user).await.map_err(Error::Ledger)?;
+        let is_new = known.is_none_or(|home| home.version < handover.version);
+        if is_new {
+            let (terms, now) = self.terms_for(&tenant, &user, &handover).await?;
+            self.check_is_new(&tenant, &user, &handover).await?;
+            let Handover { version, seq, sessions, .. } = handover;
+            let (tenant, user) = (tenant.clone(), user.clone());
+            let arrival = Arrival { tenant, user, version, from, peer_seq: seq, sessions };
+            self.ledger.take_home(&arrival, own, terms, now).await.map_err(Error::Ledger)?;
+        }
+        self.regions.forget(&tenant, &user);
+        let home = self.regions.home_of(&tenant, &user).await?;
+        if home.admits(own) {
+            // Opens the pool, so that a heartbeat of a session that goes on finds the session.
+            let terms = self.entitled(&tenant, &user).await?.terms;
+            self.engine.revise(&pool, terms, &Origin::SYSTEM).await?;
+        }
+        Ok(home)
+    }
+
+    /// Puts a home that has moved on record in the anchor.
+    pub(crate) async fn note_moved(&self, update: AnchorUpdate) -> Result<(), Error> {
+        let (tenant, user) = (TenantId::new(update.tenant), UserId::new(update.user));
+        self.regions.check_anchor(&tenant).await?;
+        if update.version > Home::FIRST_VERSION {
+            self.regions.learn(&tenant, &user, (Region::new(update.region), update.version)).await?;
+        }
+        Ok(())
+    }
+
+    /// Returns `Ok` if no trace of the home is left here from an earlier time: an open pool could admit by an older
+    /// home, and a session that returns would end for a second time.
+    async fn check_is_new(&self, tenant: &TenantId, user: &UserId, handover: &Handover) -> Result<(), Error> {
+        if handover.sessions.len() > SESSIONS_MAX {
+            return Err(not_movable("The subscriber has too many live sessions for a move."));
+        }
+        if self.engine.view(&pool_of(tenant, user), 0).await?.is_some() {
+            return Err(not_movable("The home left the target region a moment ago: try again in a minute."));
+        }
+        for (session, _) in &handover.sessions {
+            if self.ledger.find_session(session.id).await.map_err(Error::Ledger)?.is_some() {
+                return Err(not_movable("A live session of the subscriber began in the target region."));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes over the subscription, and returns the terms by which the sessions go on, with the registry's time.
+    async fn terms_for(
+        &self,
+        tenant: &TenantId,
+        user: &UserId,
+        handover: &Handover,
+    ) -> Result<(Terms, RegistryTime), Error> {
+        let now = self.engine.time_for(&pool_of(tenant, user)).await?;
+        self.take_subscription(tenant, user, handover.subscription.clone(), now).await?;
+        let subscriber = self.ledger.subscriber(tenant, user).await.map_err(Error::Ledger)?;
+        let terms = subscriber.entitled(now, self.ttl_default).terms;
+        let wanted = handover.limit.max(u32::try_from(handover.sessions.len()).unwrap_or(u32::MAX));
+        if terms.limit.0 < wanted {
+            return Err(not_movable("The subscriber's plan has a smaller limit in the target region."));
+        }
+        Ok((terms, now))
+    }
+}
+
+pub(super) fn not_movable(detail: &str) -> Error {
+    Error::HomeNotMovable(detail.to_owned())
+}

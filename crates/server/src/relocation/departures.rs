@@ -1,0 +1,202 @@
+//! The region that a home leaves: closes the pool, hands the live sessions over, and forwards from then on.
+
+use std::time::{Duration, Instant};
+
+use seatkeeper_core::{PoolId, PoolKind, Region, Seats, Session, TenantId, UserId};
+use seatkeeper_ledger::homes::{Departure, Home};
+use seatkeeper_ledger::subscriptions::Entitled;
+
+use super::arrivals::{SESSIONS_MAX, not_movable};
+use super::handover::{ANCHOR_PATH, ARRIVALS_PATH, AnchorUpdate, Handover, READINESS_PATH, Subscribed};
+use super::{Mover, pool_of};
+use crate::error::Error;
+use crate::outbound::PeerFault;
+
+/// The longest time for which a request to move a home repeats a failed step. The job goes on afterwards.
+const CARRIED_MAX: Duration = Duration::from_secs(5);
+
+/// The pause between two attempts of a step.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// The problem in a peer's refusal.
+#[derive(serde::Deserialize)]
+struct Refusal {
+    detail: String,
+}
+
+/// The outcome of a request to move a home.
+pub(crate) struct Moved {
+    /// The home, in the target.
+    pub(crate) home: Home,
+    /// `false` if the move is under way: the job carries it on.
+    pub(crate) is_done: bool,
+}
+
+impl Mover {
+    /// Moves a home that is here to region `to`. Nothing has changed after an `Err`.
+    pub(crate) async fn move_home(
+        &self,
+        tenant: &TenantId,
+        user: &UserId,
+        to: Region,
+    ) -> Result<Moved, Error> {
+        let home = self.regions.home_of(tenant, user).await?;
+        let own = self.regions.own();
+        if home.region == to {
+            return Ok(Moved { home, is_done: true });
+        }
+        if !home.admits(own) {
+            return Err(Error::WrongRegion { home });
+        }
+        self.prepare(tenant, user, home, to).await?;
+        let begun = self.ledger.begin_home_move(tenant, user, own, to).await.map_err(Error::Ledger)?;
+        self.regions.forget(tenant, user);
+        let Some(departure) = self.ledger.home_moving(tenant, user).await.map_err(Error::Ledger)? else {
+            return Ok(Moved { home: begun.unwrap_or(home), is_done: true });
+        };
+        let until = Instant::now() + CARRIED_MAX;
+        loop {
+            match self.carry(&departure).await {
+                Ok(()) => return Ok(Moved { home: departure.home, is_done: true }),
+                Err(_) if Instant::now() + PAUSE < until => tokio::time::sleep(PAUSE).await,
+                Err(error) => {
+                    tell_stuck(&departure, &error);
+                    return Ok(Moved { home: departure.home, is_done: false });
+                }
+            }
+        }
+    }
+
+    /// Carries on all moves that were cut off, each from its first step: every step may be repeated.
+    pub(crate) async fn carry_all(&self) -> Result<(), Error> {
+        for departure in self.ledger.homes_moving().await.map_err(Error::Ledger)? {
+            if let Err(error) = self.carry(&departure).await {
+                tell_stuck(&departure, &error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks the target and the anchor before the pool is closed, so that a move that cannot end does not begin.
+    async fn prepare(&self, tenant: &TenantId, user: &UserId, home: Home, to: Region) -> Result<(), Error> {
+        let pool = pool_of(tenant, user);
+        let view = self.engine.view(&pool, SESSIONS_MAX + 1).await?;
+        let live = view.map(|view| view.sessions).unwrap_or_default();
+        let sessions: Vec<_> = live.into_iter().map(|live| (live.session, Default::default())).collect();
+        self.check_groups(tenant, &sessions).await?;
+        let version = home.version + 1;
+        let handover = self.handover(tenant, user, version, sessions.clone()).await?;
+        if handover.limit < u32::try_from(sessions.len()).unwrap_or(u32::MAX) {
+            return Err(not_movable("More sessions are live than the subscriber's plan allows."));
+        }
+        self.tell(to, READINESS_PATH, &handover).await?;
+        self.tell_anchor(tenant, user, Home { version: 0, ..Home::first(to) }).await
+    }
+
+    /// Refuses a move while devices of the subscriber watch together: the members of a group live in a pool of their own.
+    async fn check_groups<T>(&self, tenant: &TenantId, sessions: &[(Session, T)]) -> Result<(), Error> {
+        for (session, _) in sessions {
+            let members = PoolId::new(PoolKind::Group, tenant.clone(), session.id.to_string());
+            if self.engine.view(&members, 0).await?.is_some_and(|group| group.live > 0) {
+                return Err(not_movable("Devices of the subscriber watch together."));
+            }
+        }
+        Ok(())
+    }
+
+    /// Carries a move from its first step to its end.
+    async fn carry(&self, departure: &Departure) -> Result<(), Error> {
+        let Departure { tenant, user, home, .. } = departure;
+        let pool = departure.pool();
+        // Another worker may have ended the move meanwhile.
+        if self.ledger.home_moving(tenant, user).await.map_err(Error::Ledger)?.as_ref() != Some(departure) {
+            return Ok(());
+        }
+        self.engine.close_for_move(&pool, self.entitled(tenant, user).await?.terms).await?;
+        let records = self.ledger.departed_sessions(departure).await.map_err(Error::Ledger)?;
+        let sessions = records.into_iter().map(|record| (record.session, record.particulars)).collect();
+        let mut handover = self.handover(tenant, user, home.version, sessions).await?;
+        handover.seq = self.ledger.pool_seq(&pool).await.map_err(Error::Ledger)?;
+        // The sessions that go on count, and not the plan's limit: a pool that is closed must get to its target.
+        handover.limit = 0;
+        self.tell(home.region, ARRIVALS_PATH, &handover).await?;
+        self.tell_anchor(tenant, user, *home).await?;
+        self.ledger.end_home_move(departure).await.map_err(Error::Ledger)?;
+        self.regions.forget(tenant, user);
+        tracing::info!(
+            tenant = tenant.as_str(),
+            user = user.as_str(),
+            region = home.region.number(),
+            version = home.version,
+            "a home has moved to another region: its requests are forwarded from now on"
+        );
+        Ok(())
+    }
+
+    async fn handover(
+        &self,
+        tenant: &TenantId,
+        user: &UserId,
+        version: u64,
+        sessions: Vec<(Session, seatkeeper_core::Particulars)>,
+    ) -> Result<Handover, Error> {
+        let now = self.engine.time_for(&pool_of(tenant, user)).await?;
+        let subscription = self.subscribed(tenant, user, now).await?;
+        let Seats(limit) = self.entitled(tenant, user).await?.terms.limit;
+        Ok(Handover {
+            tenant: tenant.as_str().to_owned(),
+            user: user.as_str().to_owned(),
+            version,
+            seq: 0,
+            limit,
+            sessions,
+            subscription: subscription.as_ref().map(Subscribed::from_subscription),
+        })
+    }
+
+    pub(super) async fn entitled(&self, tenant: &TenantId, user: &UserId) -> Result<Entitled, Error> {
+        let now = self.engine.time_for(&pool_of(tenant, user)).await?;
+        let subscriber = self.ledger.subscriber(tenant, user).await.map_err(Error::Ledger)?;
+        Ok(subscriber.entitled(now, self.ttl_default))
+    }
+
+    /// Tells the anchor of a new home, unless this region or the target is the anchor.
+    async fn tell_anchor(&self, tenant: &TenantId, user: &UserId, home: Home) -> Result<(), Error> {
+        let anchor = self.regions.anchor_of(tenant).await?;
+        if anchor == self.regions.own() || anchor == home.region {
+            return Ok(());
+        }
+        let update = AnchorUpdate {
+            tenant: tenant.as_str().to_owned(),
+            user: user.as_str().to_owned(),
+            region: home.region.number(),
+            version: home.version,
+        };
+        self.tell(anchor, ANCHOR_PATH, &update).await
+    }
+
+    /// Sends a step of a move to a peer.
+    async fn tell(&self, peer: Region, path: &str, step: &impl serde::Serialize) -> Result<(), Error> {
+        let (status, body) = self.regions.ask(peer, path, step).await?;
+        match status {
+            200..=299 => Ok(()),
+            409 => {
+                let refusal = serde_json::from_slice(&body).ok();
+                let detail = refusal.map(|refusal: Refusal| refusal.detail);
+                Err(Error::HomeNotMovable(detail.unwrap_or_else(|| "The peer refuses the move.".to_owned())))
+            }
+            _ => Err(Error::RegionUnavailable { peer, source: PeerFault::refused(status, &body) }),
+        }
+    }
+}
+
+/// Tells the operator of a move that does not get on.
+fn tell_stuck(departure: &Departure, error: &Error) {
+    tracing::warn!(
+        tenant = departure.tenant.as_str(),
+        user = departure.user.as_str(),
+        region = departure.home.region.number(),
+        causes = error.with_causes(),
+        "a move of a home is stuck, and the subscriber's claims get 503: the job `moves` tries again"
+    );
+}

@@ -1,0 +1,78 @@
+//! The subscription that a home takes along.
+
+use seatkeeper_core::{Origin, RegistryTime, TenantId, UserId};
+use seatkeeper_ledger::Write;
+use seatkeeper_ledger::subscriptions::{
+    NewSubscription, Subscription, SubscriptionChange, SubscriptionFilter, SubscriptionStatus,
+};
+
+use super::Mover;
+use super::handover::Subscribed;
+use crate::entitlements::Changed;
+use crate::error::Error;
+
+impl Mover {
+    /// Returns the subscriber's active subscription in this region.
+    pub(super) async fn subscribed(
+        &self,
+        tenant: &TenantId,
+        user: &UserId,
+        now: RegistryTime,
+    ) -> Result<Option<Subscription>, Error> {
+        let filter = SubscriptionFilter {
+            user: Some(user.clone()),
+            status: Some(SubscriptionStatus::Active),
+            ..SubscriptionFilter::default()
+        };
+        let page = self.ledger.list_subscriptions(tenant, &filter, now, None, 1).await;
+        Ok(page.map_err(Error::Ledger)?.items.into_iter().next())
+    }
+
+    /// Gives the subscriber the subscription of the other region. Repeating the call changes nothing.
+    pub(super) async fn take_subscription(
+        &self,
+        tenant: &TenantId,
+        user: &UserId,
+        told: Option<Subscribed>,
+        now: RegistryTime,
+    ) -> Result<(), Error> {
+        let write = Write { origin: &Origin::SYSTEM, at: now, idempotency: None };
+        let here = self.subscribed(tenant, user, now).await?;
+        let written = match (here, told) {
+            (None, None) => return Ok(()),
+            (Some(here), Some(told)) if Subscribed::from_subscription(&here) == told => return Ok(()),
+            (None, Some(Subscribed { plan, starts_at, ends_at })) => {
+                let (tenant, user, starts_at) = (tenant.clone(), user.clone(), Some(starts_at));
+                let new = NewSubscription { tenant, user, plan, starts_at, ends_at };
+                self.ledger.create_subscription(new, write).await
+            }
+            (Some(here), told) => {
+                let change = match told {
+                    None => SubscriptionChange { cancel: true, ..SubscriptionChange::default() },
+                    Some(told) => SubscriptionChange {
+                        plan: Some(told.plan),
+                        starts_at: Some(told.starts_at),
+                        ends_at: Some(told.ends_at),
+                        cancel: false,
+                    },
+                };
+                self.ledger.update_subscription(tenant, here.id, &change, write).await
+            }
+        };
+        self.entitlements.changed(Changed::Subscriber(tenant.clone(), user.clone())).await;
+        match written {
+            Ok(_) => Ok(()),
+            Err(seatkeeper_ledger::Error::UnknownPlan | seatkeeper_ledger::Error::PlanRetired) => {
+                Err(Error::HomeNotMovable("The target region lacks the subscriber's plan.".to_owned()))
+            }
+            Err(error) => Err(Error::Ledger(error)),
+        }
+    }
+}
+
+impl Subscribed {
+    pub(super) fn from_subscription(subscription: &Subscription) -> Self {
+        let Subscription { plan, starts_at, ends_at, .. } = subscription;
+        Self { plan: plan.clone(), starts_at: *starts_at, ends_at: *ends_at }
+    }
+}
