@@ -13,6 +13,7 @@ from functools import partial
 from typing import Callable, Optional, Union
 
 from . import _clock, _fork
+from ._connection import TransportError
 from ._core.clocks import SECOND
 from ._core.door import Door
 from ._core.events import (
@@ -40,7 +41,7 @@ from ._shared import Session, Shared
 from ._streams import Credentials, EventStream
 from ._threads import post
 from ._tokens import Fetch, NoToken, TokenCache
-from ._transport import Server, TransportError
+from ._transport import Server
 from .errors import Closed
 
 #: The longest pause between two readings of the clocks: timers of the host do not count sleep.
@@ -157,6 +158,7 @@ class Driver:
             self._tokens = TokenCache(self._source)
         try:
             self._loop.run_forever()
+            self._servers.close()
             self._loop.run_until_complete(_end_tasks(self._loop))
         finally:
             self._loop.close()
