@@ -57,6 +57,20 @@ _log = logging.getLogger("seatkeeper")
 class Entry:
     """One seat of the driver."""
 
+    __slots__ = (
+        "door",
+        "finished",
+        "flight",
+        "machine",
+        "sent_with",
+        "shared",
+        "stream",
+        "streamed",
+        "token_owner",
+        "wake_at",
+        "wants_token",
+    )
+
     def __init__(self, machine: Machine, shared: Shared, token_owner: str, door: Door) -> None:
         self.machine = machine
         self.door = door
@@ -212,6 +226,8 @@ class Driver:
     def _step(self, key: int, event: Event) -> None:
         entry = self._seats.get(key)
         if entry is not None:
+            if isinstance(event, (Answered, Failed)) and entry.flight is not None and entry.flight[0] == event.request:
+                entry.flight = None
             # Jitter needs no secret randomness.
             jitter = random.random()  # noqa: S311
             if entry.shared.active_at is not None:

@@ -22,6 +22,18 @@ def _interval(told: Optional[int], ttl: int) -> int:
 class Lease:
     """The session of a seat, with the terms of the last answer."""
 
+    __slots__ = (
+        "grace",
+        "interval",
+        "license_id",
+        "reacquires",
+        "release_code",
+        "seats",
+        "session",
+        "ttl",
+        "until",
+    )
+
     def __init__(self, grant: Grant, sent: int) -> None:
         """Starts the lease of a grant whose request was sent at ``sent``."""
         self.session = grant.session
