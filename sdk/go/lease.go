@@ -52,15 +52,12 @@ func (l *lease) orphan() orphan {
 	return orphan{session: l.session, code: l.releaseCode}
 }
 
-// renew counts the TTL anew from sent; a late answer to an early request never moves the deadline back.
+// renew counts the TTL anew from sent. Requests are sent one after the other, so sent never goes back.
 func (l *lease) renew(r renewal, sent instant) {
-	shortened := r.expiresIn != nil && *r.expiresIn < l.ttl
 	if r.expiresIn != nil {
 		l.ttl = *r.expiresIn
 	}
-	if until := sent.after(l.ttl); shortened || until > l.until {
-		l.until = until
-	}
+	l.until = sent.after(l.ttl)
 	told := min(l.interval, max(l.ttl/3, intervalMin))
 	if r.interval != nil {
 		told = *r.interval

@@ -101,6 +101,14 @@ type told struct {
 	By      string `json:"by"`
 }
 
+// held is the session of a held seat; Events is the path of its event stream.
+type held struct {
+	ID        string `json:"id"`
+	LicenseID string `json:"license_id"`
+	Seats     [2]int `json:"seats"`
+	Events    string `json:"events"`
+}
+
 // decode rejects fields that the runner does not know.
 func decode[T any](t *testing.T, text []byte) T {
 	t.Helper()
@@ -290,6 +298,8 @@ func (p *player) play(verb string, argument json.RawMessage) {
 	case "finish":
 		p.equal(p.finished, decode[finish](p.T, argument), "finish")
 		p.finished = ""
+	case "session":
+		p.session(decode[held](p.T, argument))
 	case "no_request_for":
 		p.noRequest("before")
 		p.advance(p.span(argument))
@@ -297,6 +307,18 @@ func (p *player) play(verb string, argument json.RawMessage) {
 	default:
 		p.Fatalf("no verb: %s", verb)
 	}
+}
+
+func (p *player) session(wanted held) {
+	p.Helper()
+	lease := p.machine.phase.lease()
+	if lease == nil {
+		p.Fatal("no session")
+	}
+	p.equal(lease.session, withIDs(wanted.ID), "session")
+	p.equal(lease.licenseID, wanted.LicenseID, "license")
+	p.equal([2]int{lease.seatsUsed, lease.seatsTotal}, wanted.Seats, "seats")
+	p.equal(p.machine.plan.door.events(lease.session), withIDs(wanted.Events), "events")
 }
 
 func (p *player) equal(found, wanted any, subject string) {

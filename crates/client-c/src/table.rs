@@ -12,7 +12,8 @@ use crate::process;
 const KIND_BITS: u32 = 4;
 const INDEX_BITS: u32 = 20;
 const GENERATION_BITS: u32 = usize::BITS - KIND_BITS - INDEX_BITS;
-const CHUNK: usize = 256;
+/// The slots of a chunk. The pointers to all chunks are static data of the library.
+const CHUNK: usize = 1024;
 const CHUNKS: usize = (1 << INDEX_BITS) / CHUNK;
 
 /// The reason why a handle is refused.

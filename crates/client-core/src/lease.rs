@@ -101,12 +101,10 @@ impl Lease {
         }
     }
 
-    /// Counts the TTL anew from `sent`; a late answer to an early request never moves the deadline back.
+    /// Counts the TTL anew from `sent`. Requests are sent one after the other, so `sent` never goes back.
     pub(crate) fn renew(&mut self, renewal: &Renewal, sent: Deadline) {
-        let shortened = renewal.expires_in.is_some_and(|told| told < self.ttl);
         self.ttl = renewal.expires_in.unwrap_or(self.ttl);
-        let until = sent.after(self.ttl);
-        self.until = if shortened { until } else { self.until.max(until) };
+        self.until = sent.after(self.ttl);
         let known = self.interval.min((self.ttl / 3).max(INTERVAL_MIN));
         self.interval = interval(renewal.interval.or(Some(known)), self.ttl);
         self.grace = renewal.grace.unwrap_or(self.grace);

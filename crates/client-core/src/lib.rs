@@ -32,4 +32,4 @@ pub use response::{Failure, Response};
 pub use retry::Jitter;
 pub use state::{Loss, LossReason, Refusal, State};
 pub use time::{Deadline, Now};
-pub use tokens::{Rejected, TOKEN_TIMEOUT, TokenGeneration, TokenKeeper};
+pub use tokens::TOKEN_TIMEOUT;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use seatkeeper_client_core::{
-    Action, Deadline, Event, Finish, Jitter, Machine, Now, Plan, Rejected, Request, RequestId, SessionEnd,
-    State, TOKEN_TIMEOUT, TokenGeneration, TokenKeeper,
+    Action, Deadline, Event, Finish, Jitter, Machine, Now, Plan, Request, RequestId, SessionEnd, State,
+    TOKEN_TIMEOUT,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
@@ -15,6 +15,7 @@ use crate::clock;
 use crate::events::{SILENCE_MAX, StreamOver, Subscription, listen};
 use crate::shared::{SeatKey, Session, Shared};
 use crate::slot::Slot;
+use crate::token_keeper::{Rejected, TokenGeneration, TokenKeeper};
 use crate::tokens::TokenOwner;
 use crate::transport::Transport;
 

@@ -35,6 +35,7 @@ mod shared;
 mod slot;
 mod sse;
 mod state_dir;
+mod token_keeper;
 mod tokens;
 mod transport;
 mod wire;

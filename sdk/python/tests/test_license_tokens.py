@@ -9,11 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
 
 from seatkeeper import Client, Denied, LicenseKey, Offline, _clock, _license_tokens
+from seatkeeper._connection import TransportError
 from seatkeeper._core.clocks import SECOND
 from seatkeeper._license_tokens import LicenseTokens, _Token
 from seatkeeper._servers import Servers
 from seatkeeper._tokens import TokenCache, from_text
-from seatkeeper._transport import Server, TransportError
+from seatkeeper._transport import Server
 
 from .scripted import GRANT, Arrived, Reply, scripted
 

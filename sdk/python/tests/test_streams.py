@@ -18,13 +18,14 @@ from typing import Any, Callable, Optional
 from unittest import mock
 
 from seatkeeper import Client, Seat, State, _streams
+from seatkeeper._connection import TransportError
 from seatkeeper._core.events import SessionEnd
 from seatkeeper._core.request import Call, Failure
 from seatkeeper._servers import Servers
 from seatkeeper._sse import ServerEvent
 from seatkeeper._streams import Credentials, EventStream, backoff, read_end
 from seatkeeper._tokens import NoToken
-from seatkeeper._transport import OPENINGS_MAX, Server, Transport, TransportError
+from seatkeeper._transport import OPENINGS_MAX, Server, Transport
 
 from . import certificates
 from .scripted import GRANT, Arrived, Reply, Serve, Wire, hold, scripted

@@ -121,7 +121,9 @@ class Player:
         self.finished: Optional[Finish] = None
         given = vector.get("given", {})
         self.is_device = "device" in given
-        self.machine = Machine(plan(given), self.clocks.now())
+        asked = plan(given)
+        self.door = asked.door
+        self.machine = Machine(asked, self.clocks.now())
         self.carry_out(self.machine.begin())
 
     def play(self, steps: list[dict[str, Any]]) -> None:
@@ -248,6 +250,15 @@ class Player:
     def verb_finish(self, wanted: str) -> None:
         equal(self.finished and self.finished.value, wanted, "finish")
         self.finished = None
+
+    def verb_session(self, wanted: dict[str, Any]) -> None:
+        lease = self.machine.lease
+        assert lease is not None, "no session"
+        seats = wanted.get("seats")
+        equal(lease.session, with_ids(wanted["id"]), "session")
+        equal(lease.license_id, wanted.get("license_id"), "license")
+        equal(lease.seats, seats and tuple(seats), "seats")
+        equal(self.door.events_path(lease.session), with_ids(wanted["events"]), "events")
 
     def verb_no_request_for(self, by: str) -> None:
         assert not self.sent, f"requests before: {self.sent}"

@@ -70,7 +70,7 @@ export class Driver {
     const now = this.clock();
     const slept = sleptSince(now, this.#last);
     this.#last = now;
-    for (const hold of this.seats) hold.tick(slept);
+    for (const hold of this.seats) hold.tick(now.boot, slept);
     this.setTimer();
   };
 

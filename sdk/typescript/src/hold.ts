@@ -21,7 +21,7 @@ export class Hold implements Seat, Host {
   /** Settles with the result of the release. */
   readonly finished: Promise<Finish>;
   #finish!: (finish: Finish) => void;
-  readonly #abort = new AbortController();
+  #aborter: AbortController | undefined;
   readonly #driver: Driver;
   readonly #plan: Plan;
   readonly #bearer: Bearer;
@@ -130,8 +130,8 @@ export class Hold implements Seat, Host {
   }
 
   /** Fires the timers that are due; after a sleep of the host, steps the machine anyhow. */
-  tick(slept: boolean): void {
-    if (slept || this.wakeAt <= this.#now) this.step({ kind: "tick" });
+  tick(now: Micros, slept: boolean): void {
+    if (slept || this.wakeAt <= now) this.step({ kind: "tick" });
     this.#stream?.tick();
   }
 
@@ -172,6 +172,7 @@ export class Hold implements Seat, Host {
     const timer = setTimeout(() => flight.abort(TIMED_OUT), request.timeout / (SECOND / 1_000));
     void this.#exchange(request, flight.signal).then((outcome) => {
       clearTimeout(timer);
+      if (this.#flight === flight) this.#flight = undefined;
       if (flight.signal.reason === TIMED_OUT) this.#driver.yieldConnections();
       this.step({ kind: "over", request: request.id, outcome });
     });
@@ -223,6 +224,11 @@ export class Hold implements Seat, Host {
     if (state.kind === "lost" || state.kind === "released") this.#abort.abort(this.#error);
     if (isTold) for (const listener of this.#listeners) listener(state);
     if (finish !== undefined) this.#finish(finish);
+  }
+
+  /** A signal is larger than the rest of a seat, and most programs ask for none. */
+  get #abort(): AbortController {
+    return (this.#aborter ??= new AbortController());
   }
 
   /** Keeps the event stream of a held session open. */

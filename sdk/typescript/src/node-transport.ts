@@ -1,9 +1,10 @@
 /// <reference types="node" />
 /** The way to a server from Node.js: named failures, bounded answers, and streams that keep no process alive. */
 
-import { get as getHttp } from "node:http";
-import { get as getHttps } from "node:https";
+import { Agent, type ClientRequest, type IncomingMessage, request as requestHttp, type RequestOptions } from "node:http";
+import { Agent as TlsAgent, request as requestHttps } from "node:https";
 
+import { whole } from "./core/json.js";
 import type { Call, Failure, Response } from "./core/request.js";
 import { SeatkeeperError } from "./errors.js";
 import { type Opened, TransportError } from "./server.js";
@@ -11,6 +12,14 @@ import { eventHeaders, Transport } from "./transport.js";
 
 /** The largest answer that is read: no answer of a server comes near. */
 const ANSWER_BYTES_MAX = 1 << 20;
+/** An idle connection is closed after this many milliseconds: servers and proxies keep one for longer. */
+const IDLE_MAX = 5_000;
+/** Connections at a time: a server's queue of new connections is short. */
+const CONNECTIONS_MAX = 64;
+/** The connections of all clients. An idle one keeps no process alive. */
+const POOL = { keepAlive: true, timeout: IDLE_MAX, maxSockets: CONNECTIONS_MAX };
+const HTTP = { request: requestHttp, agent: new Agent(POOL) };
+const HTTPS = { request: requestHttps, agent: new TlsAgent(POOL) };
 
 /** One server, reached from Node.js. */
 export class NodeTransport extends Transport {
@@ -32,7 +41,7 @@ export class NodeTransport extends Transport {
 
   override async send(call: Call, token: string | undefined, signal: AbortSignal): Promise<Response> {
     try {
-      return await super.send(call, token, signal);
+      return await (this.isSharing ? super.send(call, token, signal) : this.#send(call, token, signal));
     } catch (error) {
       throw error instanceof TransportError ? error : new TransportError(failureOf(error), error);
     }
@@ -41,18 +50,37 @@ export class NodeTransport extends Transport {
   /** Opens the stream with a connection of its own, which keeps no process alive: `fetch` has no such choice. */
   override async open(path: string, token: string, lastEventId: string | undefined, signal: AbortSignal): Promise<Opened> {
     if (this.isSharing) return super.open(path, token, lastEventId, signal);
-    const get = this.#url.startsWith("https:") ? getHttps : getHttp;
     const headers = { ...eventHeaders(lastEventId), Authorization: `Bearer ${token}` };
     return new Promise((resolve, reject) => {
-      get(this.#url + path, { headers, signal, agent: false })
+      this.#request(path, { headers, signal, agent: false }, (answer) => {
+        const { statusCode: status = 0, headers } = answer;
+        const pieces = answer[Symbol.asyncIterator]() as AsyncIterator<Uint8Array, undefined>;
+        resolve({ status, type: headers["content-type"] ?? "", read: async () => (await pieces.next()).value });
+      })
         .on("socket", (socket) => socket.unref())
         .on("error", reject)
-        .on("response", (answer) => {
-          const { statusCode: status = 0, headers } = answer;
-          const pieces = answer[Symbol.asyncIterator]() as AsyncIterator<Uint8Array, undefined>;
-          resolve({ status, type: headers["content-type"] ?? "", read: async () => (await pieces.next()).value });
-        });
+        .end();
     });
+  }
+
+  /** Sends a request without `fetch`, whose streams cost more than the rest of a heartbeat. */
+  #send({ method, path, body }: Call, token: string | undefined, signal: AbortSignal): Promise<Response> {
+    const text = body && JSON.stringify(body);
+    const headers = {
+      Accept: "application/json",
+      ...(text !== undefined && { "Content-Type": "application/json", "Content-Length": Buffer.byteLength(text) }),
+      ...(token !== undefined && { Authorization: `Bearer ${token}` }),
+    };
+    return new Promise((resolve, reject) => {
+      this.#request(path, { method, headers, signal }, (answer) => readWhole(answer).then(resolve, reject))
+        .on("error", reject)
+        .end(text);
+    });
+  }
+
+  #request(path: string, options: RequestOptions, answered: (answer: IncomingMessage) => void): ClientRequest {
+    const { request, agent } = this.#url.startsWith("https:") ? HTTPS : HTTP;
+    return request(this.#url + path, { agent, ...options }, answered);
   }
 
   protected override async read(answer: globalThis.Response): Promise<string> {
@@ -73,14 +101,40 @@ export class NodeTransport extends Transport {
   }
 }
 
+/** Reads an answer to its end. */
+function readWhole(answer: IncomingMessage): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const { statusCode: status = 0, headers } = answer;
+    const pieces: Buffer[] = [];
+    let bytes = 0;
+    answer.on("data", (piece: Buffer) => {
+      bytes += piece.length;
+      if (bytes > ANSWER_BYTES_MAX) answer.destroy(new TransportError("garbage"));
+      else pieces.push(piece);
+    });
+    answer.on("error", (error) => {
+      reject(error instanceof TransportError ? error : new TransportError("truncated", error));
+    });
+    answer.on("end", () => {
+      resolve({
+        status,
+        retryAfter: whole(Number(headers["retry-after"] ?? NaN)),
+        body: Buffer.concat(pieces).toString(),
+        requestId: headers["x-request-id"] as string | undefined,
+      });
+    });
+  });
+}
+
 /** Causes of requests that never left the host. */
 const UNSENT = /^(E(CONNREFUSED|NOTFOUND|AI_AGAIN|HOSTUNREACH|HOSTDOWN|NETUNREACH|NETDOWN|ADDRNOTAVAIL)|UND_ERR_CONNECT_TIMEOUT)$/;
 /** Causes of a handshake that the certificate ended. */
 const CERTIFICATE = /CERT|UNABLE_TO_VERIFY_LEAF_SIGNATURE|CRL/;
 
-/** Returns the failure behind an error of `fetch`. Without a cause the server may have seen the request. */
+/** Returns the failure behind an error of a request or of `fetch`. Without a code the server may have seen the request. */
 export function failureOf(error: unknown): Failure {
-  const cause = (error as { cause?: { code?: unknown } }).cause?.code;
+  const { code, cause: inner } = error as { code?: unknown; cause?: { code?: unknown } };
+  const cause = inner?.code ?? code;
   if (typeof cause !== "string") return "reset-after-send";
   if (cause.startsWith("HPE_")) return "garbage";
   if (CERTIFICATE.test(cause)) return "certificate";

@@ -8,7 +8,7 @@ import { MILLISECOND, type Micros, NEVER, type Now, SECOND } from "../src/core/c
 import { type ClientProgram, deviceDoor, type DeviceType, type Door, licenseDoor, PATIENCE_SECONDS, type Plan } from "../src/core/door.js";
 import type { Event, Finish, Host } from "../src/core/events.js";
 import { Machine } from "../src/core/machine.js";
-import type { Failure, Request, Response } from "../src/core/request.js";
+import { eventsPath, type Failure, type Request, type Response } from "../src/core/request.js";
 
 type Json = Record<string, unknown>;
 
@@ -43,6 +43,15 @@ interface Expect {
   at?: string;
   timeout?: string;
   bearer?: boolean;
+}
+
+/** The session of a held seat. */
+interface Held {
+  id: string;
+  license_id?: string;
+  seats?: [used: number, total: number];
+  /** The path of the event stream. */
+  events: string;
 }
 
 interface Answer {
@@ -141,6 +150,7 @@ export function playVector(vector: Vector): void {
 class Player {
   readonly #clocks = new Clocks();
   readonly #machine: Machine;
+  readonly #door: Door;
   readonly #jitters: readonly number[];
   readonly #isDevice: boolean;
   #steps = 0;
@@ -156,7 +166,9 @@ class Player {
   constructor(vector: Vector) {
     this.#isDevice = vector.given?.["device"] !== undefined;
     this.#jitters = [vector.jitter ?? 0.5].flat();
-    this.#machine = new Machine(planOf(vector.given ?? {}), this.#host(), this.#clocks.now());
+    const plan = planOf(vector.given ?? {});
+    this.#door = plan.door;
+    this.#machine = new Machine(plan, this.#host(), this.#clocks.now());
   }
 
   play(verb: string, argument: unknown): void {
@@ -203,6 +215,8 @@ class Player {
         assert.equal(this.#finish, argument);
         this.#finish = undefined;
         return undefined;
+      case "session":
+        return this.#session(argument as Held);
       case "no_request_for":
         assert.deepEqual(this.#sent, [], "requests before");
         this.#advance(span(argument as string));
@@ -288,6 +302,14 @@ class Player {
         assert.equal(state[name], value, `${name} of ${JSON.stringify(state)}`);
       }
     }
+  }
+
+  #session({ id, license_id, seats, events }: Held): void {
+    const { session, licenseId, seats: told } = this.#machine.lease?.grant ?? {};
+    assert.equal(session, withIds(id));
+    assert.equal(licenseId, license_id);
+    assert.deepEqual(told && [told.used, told.total], seats);
+    assert.equal(eventsPath(this.#door, session ?? ""), withIds(events));
   }
 
   /** Advances the clocks, and fires timers and timeouts at their exact time. */

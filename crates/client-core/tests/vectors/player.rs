@@ -147,6 +147,13 @@ impl Player<'_> {
                 });
                 assert_eq!(finish, Some(wanted.as_str()), "finish");
             }
+            Verb::Session(wanted) => {
+                let session = self.machine.session().expect("a session");
+                assert_eq!(session, id(&wanted.id));
+                assert_eq!(self.machine.license_id(), wanted.license_id.as_deref(), "license");
+                assert_eq!(self.machine.seats(), wanted.seats, "seats");
+                assert_eq!(self.machine.plan().door.events_path(session), id(&wanted.events));
+            }
         }
     }
 

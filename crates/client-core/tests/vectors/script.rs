@@ -107,6 +107,18 @@ pub(crate) enum Verb {
     NoRequestFor(Duration),
     Callback(Vec<String>),
     Finish(String),
+    Session(Held),
+}
+
+/// The session of a held seat.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Held {
+    pub(crate) id: String,
+    pub(crate) license_id: Option<String>,
+    pub(crate) seats: Option<(u32, u32)>,
+    /// The path of the event stream.
+    pub(crate) events: String,
 }
 
 #[derive(Deserialize)]

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Callable, Optional, Union
 
 from . import _clock, _fork
+from ._connection import TransportError
 from ._core.clocks import SECOND
 from ._core.door import Door
 from ._core.events import (
@@ -40,7 +41,7 @@ from ._shared import Session, Shared
 from ._streams import Credentials, EventStream
 from ._threads import post
 from ._tokens import Fetch, NoToken, TokenCache
-from ._transport import Server, TransportError
+from ._transport import Server
 from .errors import Closed
 
 #: The longest pause between two readings of the clocks: timers of the host do not count sleep.
@@ -55,6 +56,20 @@ _log = logging.getLogger("seatkeeper")
 
 class Entry:
     """One seat of the driver."""
+
+    __slots__ = (
+        "door",
+        "finished",
+        "flight",
+        "machine",
+        "sent_with",
+        "shared",
+        "stream",
+        "streamed",
+        "token_owner",
+        "wake_at",
+        "wants_token",
+    )
 
     def __init__(self, machine: Machine, shared: Shared, token_owner: str, door: Door) -> None:
         self.machine = machine
@@ -157,6 +172,7 @@ class Driver:
             self._tokens = TokenCache(self._source)
         try:
             self._loop.run_forever()
+            self._servers.close()
             self._loop.run_until_complete(_end_tasks(self._loop))
         finally:
             self._loop.close()
@@ -210,6 +226,8 @@ class Driver:
     def _step(self, key: int, event: Event) -> None:
         entry = self._seats.get(key)
         if entry is not None:
+            if isinstance(event, (Answered, Failed)) and entry.flight is not None and entry.flight[0] == event.request:
+                entry.flight = None
             # Jitter needs no secret randomness.
             jitter = random.random()  # noqa: S311
             if entry.shared.active_at is not None:

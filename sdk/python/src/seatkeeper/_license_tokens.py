@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Optional
 
 from . import _clock
+from ._connection import TransportError
 from ._core import problem as problems
 from ._core.clocks import SECOND
 from ._core.request import Call, Failure, Response
 from ._mask import masked
 from ._servers import Servers
 from ._tokens import NoToken, is_token
-from ._transport import TransportError
 
 PATH = "/api/v1/licenses/token"
 #: The timeout of a request for a token, in seconds.

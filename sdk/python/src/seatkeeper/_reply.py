@@ -17,7 +17,7 @@ class NotHttp(ValueError):
 class StreamedReply:
     """Parses a response: ``status`` and ``headers`` once the head is whole, and the body piece by piece."""
 
-    __slots__ = ("_is_chunked", "_left", "_rest", "headers", "is_over", "status")
+    __slots__ = ("_is_chunked", "_left", "_rest", "headers", "is_over", "keeps_alive", "status")
 
     def __init__(self) -> None:
         self.status: Optional[int] = None
@@ -25,6 +25,8 @@ class StreamedReply:
         self.headers: dict[str, str] = {}
         #: True after the end of the body. A body without a length ends with its connection.
         self.is_over = False
+        #: True if the connection takes another request after this response, whose length the head tells.
+        self.keeps_alive = False
         self._rest = b""
         self._is_chunked = False
         #: The bytes left of the body or of the chunk; ``None`` without a length, or before the length of a chunk.
@@ -38,9 +40,8 @@ class StreamedReply:
                 return b""
         if self._is_chunked:
             return self._read_chunks()
-        body, self._rest = self._rest, b""
+        body, self._rest = self._rest[: self._left], b"" if self._left is None else self._rest[self._left :]
         if self._left is not None:
-            body = body[: self._left]
             self._left -= len(body)
             self.is_over = self._left == 0
         return body
@@ -64,7 +65,24 @@ class StreamedReply:
             name, _, value = line.partition(":")
             self.headers[name.strip().lower()] = value.strip()
         self._read_length()
+        is_closed = protocol == "HTTP/1.0" or self.headers.get("connection", "").lower() == "close"
+        self.keeps_alive = not is_closed and self._left is not None
         return True
+
+    @property
+    def is_unread(self) -> bool:
+        """True before the first byte."""
+        return self.status is None and not self._rest
+
+    @property
+    def has_rest(self) -> bool:
+        """True if bytes came after the end of the body."""
+        return bool(self._rest)
+
+    @property
+    def ends_with_connection(self) -> bool:
+        """True for a body without a length: the end of the connection is the end of the body."""
+        return self.status is not None and not self._is_chunked and self._left is None
 
     def _read_length(self) -> None:
         coding, length = self.headers.get("transfer-encoding"), self.headers.get("content-length", "")

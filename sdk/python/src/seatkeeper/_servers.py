@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from typing import Optional
 
+from ._connection import TransportError
 from ._core.request import Call, Failure, Response
-from ._transport import Server, Transport, TransportError
+from ._transport import Server, Transport
 
 
 class Servers:
@@ -50,6 +51,11 @@ class Servers:
                 self._leave(node)
             return response
         raise last
+
+    def close(self) -> None:
+        """Closes the connections that rest."""
+        for node in self._nodes:
+            node.close()
 
     def _leave(self, node: int) -> None:
         """Puts the next node in use, unless another request has left ``node`` already."""

@@ -25,6 +25,19 @@ class Session:
 class Shared:
     """One seat's state, written by the driver alone."""
 
+    __slots__ = (
+        "_changed",
+        "_finish",
+        "_listeners",
+        "_lock",
+        "_state",
+        "_waiting",
+        "active_at",
+        "session",
+        "slot",
+        "valid_until",
+    )
+
     def __init__(self, slot: Optional[Slot] = None) -> None:
         #: The instance id of a seat of one process, until the release is over.
         self.slot = slot
@@ -35,17 +48,21 @@ class Shared:
         self.active_at: Optional[int] = None
         self._state = State("acquiring")
         self._finish: Optional[Finish] = None
-        self._changed = threading.Condition()
-        self._listeners: list[Callable[[State], None]] = []
+        # A signal handler may call the seat while its thread has the lock.
+        self._lock = threading.RLock()
+        #: Exists while somebody waits: a condition is larger than the rest of a seat.
+        self._changed: Optional[threading.Condition] = None
+        self._waiting = 0
+        self._listeners: tuple[Callable[[State], None], ...] = ()
 
     def publish(self, state: State, told: bool) -> None:
         """Publishes a state; ``told`` tells the listeners."""
-        with self._changed:
+        with self._lock:
             self.valid_until = state.until or 0
             self._state = state
-            listeners = list(self._listeners) if told else []
+            listeners = self._listeners if told else ()
             if told:
-                self._changed.notify_all()
+                self._notify()
         for listener in listeners:
             listener(state)
 
@@ -53,9 +70,9 @@ class Shared:
         """Publishes the result of the release, and leaves the instance id to the next process."""
         if self.slot is not None:
             self.slot.close()
-        with self._changed:
+        with self._lock:
             self._finish = finish
-            self._changed.notify_all()
+            self._notify()
 
     def state(self) -> State:
         """Returns the state of this instant: ``active`` ends by itself at its deadline."""
@@ -66,25 +83,40 @@ class Shared:
 
     def wait_for(self, wanted: Callable[[State], bool], timeout: Optional[float]) -> Optional[State]:
         """Waits for a state; ``None`` after ``timeout`` seconds."""
-        with self._changed:
-            self._changed.wait_for(lambda: wanted(self._state), timeout)
+        with self._lock:
+            self._wait_for(lambda: wanted(self._state), timeout)
             return self._state if wanted(self._state) else None
 
     def wait_for_finish(self, timeout: float) -> Optional[Finish]:
         """Waits for the result of the release; ``None`` after ``timeout`` seconds."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._finish is not None, timeout)
+        with self._lock:
+            self._wait_for(lambda: self._finish is not None, timeout)
             return self._finish
 
     def listen(self, listener: Callable[[State], None]) -> Callable[[], None]:
         """Tells ``listener`` the present state, and every change on the driver's thread; returns a function to stop."""
-        with self._changed:
-            self._listeners.append(listener)
+        with self._lock:
+            self._listeners = (*self._listeners, listener)
             listener(self._state)
 
         def stop() -> None:
-            with self._changed:
-                if listener in self._listeners:
-                    self._listeners.remove(listener)
+            with self._lock:
+                self._listeners = tuple(other for other in self._listeners if other is not listener)
 
         return stop
+
+    def _notify(self) -> None:
+        if self._changed is not None:
+            self._changed.notify_all()
+
+    def _wait_for(self, happened: Callable[[], bool], timeout: Optional[float]) -> None:
+        """Waits with the lock released."""
+        if self._changed is None:
+            self._changed = threading.Condition(self._lock)
+        self._waiting += 1
+        try:
+            self._changed.wait_for(happened, timeout)
+        finally:
+            self._waiting -= 1
+            if self._waiting == 0:
+                self._changed = None

@@ -15,13 +15,14 @@ import socket
 from collections.abc import Awaitable
 from typing import Any, Callable, Optional, cast
 
+from ._connection import TransportError
 from ._core import problem as problems
 from ._core.events import SessionEnd
 from ._reply import NotHttp, StreamedReply
 from ._servers import Servers
 from ._sse import EventParser, EventTooLong, ServerEvent
 from ._tokens import NoToken
-from ._transport import Transport, TransportError
+from ._transport import Transport
 
 #: The pause between two keep-alive comments of a server, in seconds.
 KEEP_ALIVE = 15.0

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import http.client
-import io
 import ipaddress
 import json
 import socket
 import ssl
 from collections.abc import Awaitable
-from typing import Any, Callable, Optional, TypeVar, cast
+from typing import Any, Callable, Optional, TypeVar
 from urllib.parse import urlsplit
 
+from ._connection import Connection, TransportError
 from ._core.request import Call, Failure, Response
+from ._reply import StreamedReply
 from ._threads import call_in_thread
 from ._version import VERSION
 from .errors import Misuse
 
-#: The largest answer that is read: no answer of a server comes near.
-ANSWER_BYTES_MAX = 1 << 20
 #: Connections of one client at a time: a server's queue of new connections is short.
 CONNECTIONS_MAX = 64
 #: Connections for event streams that are opened at a time, beside those of requests.
@@ -28,14 +26,6 @@ USER_AGENT = f"seatkeeper-python/{VERSION}"
 
 T = TypeVar("T")
 P = TypeVar("P", bound=asyncio.Protocol)
-
-
-class TransportError(Exception):
-    """A request got no response."""
-
-    def __init__(self, failure: Failure) -> None:
-        super().__init__(failure.value)
-        self.failure = failure
 
 
 class Server:
@@ -70,7 +60,7 @@ class Server:
 
 
 class Transport:
-    """The way to a server: one connection for each request, for heartbeats are minutes apart."""
+    """The way to a server: a request takes a connection that rests, or a new one."""
 
     def __init__(self, server: Server) -> None:
         """Must be called on the thread of the event loop that sends the requests."""
@@ -79,32 +69,44 @@ class Transport:
         self._addresses = [] if server.is_named else [server.host]
         self._lookup: Optional[asyncio.Task[list[str]]] = None
         self._connections = asyncio.Semaphore(CONNECTIONS_MAX)
+        #: Connections that rest, the latest at the end.
+        self._resting: list[Connection] = []
         self._openings = asyncio.Semaphore(OPENINGS_MAX)
 
     async def send(self, call: Call, token: Optional[str]) -> Response:
         """Sends one request and returns its response. Raises ``TransportError``; a cancelled call aborts."""
         async with self._connections:
-            reader, writer = await self._connect(lambda address, terms: asyncio.open_connection(address, **terms))
+            connection = self._rested()
+            if connection is None:
+                connection = await self._connect(self._open_connection)
+            is_kept = False
             try:
-                return await self._exchange(call, token, reader, writer)
-            except OSError as error:
-                raise TransportError(Failure.RESET_AFTER_SEND) from error
+                reply, body = await connection.ask(self._encode(call, token))
+                is_kept = connection.rest()
             finally:
-                writer.transport.abort()
+                if is_kept:
+                    self._resting.append(connection)
+                else:
+                    connection.abort()
+        return _response(reply, body)
 
-    async def _exchange(
-        self, call: Call, token: Optional[str], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> Response:
-        writer.write(self._encode(call, token))
-        await writer.drain()
-        answer = bytearray()
-        while chunk := await reader.read(65_536):
-            answer += chunk
-            if len(answer) > ANSWER_BYTES_MAX:
-                raise TransportError(Failure.GARBAGE)
-        if not answer:
-            raise TransportError(Failure.RESET_AFTER_SEND)
-        return _decode(bytes(answer), call.method)
+    def close(self) -> None:
+        """Closes the connections that rest."""
+        while self._resting:
+            self._resting.pop().abort()
+
+    def _rested(self) -> Optional[Connection]:
+        """Returns a connection that rests; ``None`` if none may take a request."""
+        while self._resting:
+            connection = self._resting.pop()
+            if connection.is_fresh:
+                return connection
+            connection.abort()
+        return None
+
+    async def _open_connection(self, address: str, terms: dict[str, Any]) -> Connection:
+        opened = await asyncio.get_running_loop().create_connection(Connection, address, **terms)
+        return opened[1]
 
     async def open(self, protocol: Callable[[], P]) -> P:
         """Opens a connection for a protocol of the caller, who closes the connection. Raises ``TransportError``."""
@@ -119,7 +121,7 @@ class Transport:
 
     def _encode(self, call: Call, token: Optional[str]) -> bytes:
         body = b"" if call.body is None else json.dumps(call.body).encode()
-        headers = {"Accept": "application/json", "Connection": "close", "Content-Length": str(len(body))}
+        headers = {"Accept": "application/json", "Content-Length": str(len(body))}
         if token is not None:
             headers["Authorization"] = f"Bearer {token}"
         if body:
@@ -168,25 +170,7 @@ class Transport:
         return self._addresses
 
 
-class _Answer:
-    """Bytes in the place of the socket that ``http.client`` reads from."""
-
-    def __init__(self, answer: bytes) -> None:
-        self._answer = answer
-
-    def makefile(self, *_: Any) -> io.BytesIO:
-        return io.BytesIO(self._answer)
-
-
-def _decode(answer: bytes, method: str) -> Response:
-    response = http.client.HTTPResponse(cast(socket.socket, _Answer(answer)), method=method)
-    try:
-        response.begin()
-        body = response.read()
-    except http.client.IncompleteRead as error:
-        raise TransportError(Failure.TRUNCATED) from error
-    except (http.client.HTTPException, ValueError) as error:
-        raise TransportError(Failure.GARBAGE) from error
-    seconds = response.getheader("Retry-After", "")
+def _response(reply: StreamedReply, body: bytes) -> Response:
+    seconds = reply.headers.get("retry-after", "")
     retry_after = int(seconds) if seconds.isascii() and seconds.isdigit() and len(seconds) < 20 else None
-    return Response(response.status, retry_after, body, response.getheader("X-Request-Id"))
+    return Response(reply.status or 0, retry_after, body, reply.headers.get("x-request-id"))

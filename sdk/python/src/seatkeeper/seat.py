@@ -21,6 +21,8 @@ RELEASE_TIMEOUT = 5.0
 class SeatView:
     """The part of a seat that needs no waiting; the base of ``Seat`` and ``AsyncSeat``."""
 
+    __slots__ = ("__weakref__", "_driver", "_key", "_shared")
+
     def __init__(self, key: int, shared: Shared, driver: Driver) -> None:
         self._key = key
         self._shared = shared
@@ -97,6 +99,8 @@ class Seat(SeatView):
     A seat is also given back by ``release``, by the ``close`` of its client, and at the end of the interpreter. After a
     crash of the program the server frees the seat once the TTL has passed.
     """
+
+    __slots__ = ("_dispatcher",)
 
     def __init__(self, key: int, shared: Shared, driver: Driver, dispatcher: Dispatcher) -> None:
         super().__init__(key, shared, driver)

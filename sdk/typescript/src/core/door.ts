@@ -66,7 +66,12 @@ export interface DeviceIdentity {
 /** Returns the door of a device's screen, with the device's last session and the session that may end for the new one. */
 export function deviceDoor(device: DeviceIdentity, session: string | undefined, replaces: string | undefined): Door {
   const { deviceId, deviceType, deviceName } = device;
-  const named = { device_id: deviceId, device_type: deviceType, device_name: deviceName };
-  const body = { ...named, session_id: session, replace_session_id: replaces };
+  const body = {
+    device_id: deviceId,
+    device_type: deviceType,
+    device_name: deviceName,
+    session_id: session,
+    replace_session_id: replaces,
+  };
   return { api: "devices", holder: deviceId, body, full: "devices-full" };
 }

@@ -23,11 +23,11 @@ export class Lease {
     this.renew(grant, sent);
   }
 
-  /** Counts the TTL anew from `sent`; a late answer to an early request never moves the deadline back. */
+  /** Counts the TTL anew from `sent`. Requests are sent one after the other, so `sent` never goes back. */
   renew(terms: Terms, sent: Micros): void {
     const { expiresIn: ttl = this.#ttl, interval, grace, reacquires } = terms;
     const third = Math.max(Math.floor(ttl / 3), INTERVAL_MIN);
-    this.until = Math.max(ttl < this.#ttl ? 0 : this.until, sent + ttl);
+    this.until = sent + ttl;
     this.#ttl = ttl;
     const told = interval ?? Math.min(this.interval, third);
     // A heartbeat must fit before the TTL.

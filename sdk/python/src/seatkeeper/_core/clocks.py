@@ -17,6 +17,8 @@ SLEEP_GAP = 2 * SECOND
 class Now:
     """One reading of the three clocks, in nanoseconds; each clock has an origin of its own."""
 
+    __slots__ = ("boot", "mono", "wall")
+
     #: The monotonic clock, which may stand still while the host sleeps.
     mono: int
     #: The monotonic clock that counts sleep. Every deadline uses this clock.

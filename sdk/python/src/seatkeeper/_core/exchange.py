@@ -53,6 +53,8 @@ class Context:
 class Waiting:
     """The next try is sent at ``at``."""
 
+    __slots__ = ("at",)
+
     at: int
 
 

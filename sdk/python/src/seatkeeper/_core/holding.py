@@ -27,6 +27,8 @@ SPREAD = 5 * SECOND
 class Holding(Phase):
     """A seat before its deadline."""
 
+    __slots__ = ("_due", "_exchange", "_offline_since", "_refused", "_retry", "_tell_at", "_told_end", "lease")
+
     lease: Lease
 
     def __init__(self, lease: Lease, due: int, retry: Retry) -> None:

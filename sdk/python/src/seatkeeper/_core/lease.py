@@ -22,6 +22,18 @@ def _interval(told: Optional[int], ttl: int) -> int:
 class Lease:
     """The session of a seat, with the terms of the last answer."""
 
+    __slots__ = (
+        "grace",
+        "interval",
+        "license_id",
+        "reacquires",
+        "release_code",
+        "seats",
+        "session",
+        "ttl",
+        "until",
+    )
+
     def __init__(self, grant: Grant, sent: int) -> None:
         """Starts the lease of a grant whose request was sent at ``sent``."""
         self.session = grant.session
@@ -36,12 +48,10 @@ class Lease:
         self.release_code = grant.release_code
 
     def renew(self, renewal: Renewal, sent: int) -> None:
-        """Counts the TTL anew from ``sent``; a late answer to an early request never moves the deadline back."""
-        shortened = renewal.expires_in is not None and renewal.expires_in < self.ttl
+        """Counts the TTL anew from ``sent``. Requests are sent one after the other, so ``sent`` never goes back."""
         if renewal.expires_in is not None:
             self.ttl = renewal.expires_in
-        until = after(sent, self.ttl)
-        self.until = until if shortened else max(self.until, until)
+        self.until = after(sent, self.ttl)
         known = min(self.interval, max(self.ttl // 3, INTERVAL_MIN))
         self.interval = _interval(known if renewal.interval is None else renewal.interval, self.ttl)
         if renewal.grace is not None:

@@ -24,10 +24,13 @@ class Machine:
     flight at any time.
     """
 
+    __slots__ = ("_active_at", "_first", "_last", "_latest", "_next_request", "_phase", "_plan", "_told")
+
     def __init__(self, plan: Plan, now: Now) -> None:
         """Starts the acquire; ``begin`` returns its actions."""
         self._plan = plan
         self._last = now
+        #: The state after the last step.
         self._told = State("acquiring")
         self._next_request = 1
         self._active_at: Optional[int] = None
@@ -65,7 +68,7 @@ class Machine:
 
     def state(self, now: int) -> State:
         """Returns the state at ``now``. No answer is ``active`` after its deadline, also between two steps."""
-        state = self._phase.state()
+        state = self._told
         if state.kind == "active" and state.until is not None and now >= state.until:
             return State("offline", since=state.until, until=state.until)
         return state

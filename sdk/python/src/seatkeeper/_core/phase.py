@@ -13,6 +13,8 @@ from .state import State
 class Phase:
     """One phase of a machine; ``step`` and ``wake`` return the phase that follows."""
 
+    __slots__ = ()
+
     #: The lease, while the phase has one.
     lease: Optional[Lease] = None
 

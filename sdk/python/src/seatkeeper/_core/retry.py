@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Optional
 
 from .clocks import SECOND, after, between, part
@@ -16,13 +15,16 @@ BACKOFF_FIRST = SECOND
 class Retry:
     """The latest requests of one seat, and the failures since the last success."""
 
+    __slots__ = ("_failures", "_sent")
+
     def __init__(self) -> None:
-        self._sent: deque[int] = deque(maxlen=TRIES_MAX)
+        # A tuple of eight numbers is smaller than any `deque`.
+        self._sent: tuple[int, ...] = ()
         self._failures = 0
 
     def count(self, now: int) -> None:
         """Counts a request that is sent now."""
-        self._sent.append(now)
+        self._sent = (*self._sent, now)[-TRIES_MAX:]
 
     def succeed(self) -> None:
         """Starts the backoff anew; the bound on tries stays in force."""

@@ -1,0 +1,103 @@
+"""Connections of requests, over a server of sockets that the test plays."""
+
+from __future__ import annotations
+
+import asyncio
+import unittest
+from unittest import mock
+
+from seatkeeper import _clock, _connection
+from seatkeeper._connection import IDLE_MAX, TransportError
+from seatkeeper._core.clocks import SECOND
+from seatkeeper._core.request import Call, Failure, Response
+from seatkeeper._transport import Server, Transport
+
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+CALL = Call("PATCH", "/beat")
+
+
+class ConnectionTest(unittest.IsolatedAsyncioTestCase):
+    async def asyncSetUp(self) -> None:
+        #: The bytes that answer each request; a connection is closed after an answer if `closes`.
+        self.answer = ANSWER
+        self.closes = False
+        self.accepted = 0
+        self.ends: asyncio.Queue[None] = asyncio.Queue()
+        server = await asyncio.start_server(self.serve, "127.0.0.1", 0)
+        self.addCleanup(server.close)
+        port = server.sockets[0].getsockname()[1]
+        self.transport = Transport(Server(f"http://127.0.0.1:{port}", None, 10.0))
+        self.addCleanup(self.transport.close)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.accepted += 1
+        try:
+            while await reader.readuntil(b"\r\n\r\n"):
+                writer.write(self.answer)
+                if self.closes:
+                    break
+        except (asyncio.IncompleteReadError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.close()
+            self.ends.put_nowait(None)
+
+    async def send(self) -> Response:
+        return await asyncio.wait_for(self.transport.send(CALL, "t"), 10)
+
+    async def fails(self, answer: bytes) -> Failure:
+        """Returns the failure of a request whose connection ends after `answer`."""
+        self.answer, self.closes = answer, True
+        with self.assertRaises(TransportError) as raised:
+            await self.send()
+        return raised.exception.failure
+
+    async def test_requests_in_turn_share_a_connection(self) -> None:
+        for _ in range(3):
+            self.assertEqual((await self.send()).body, b"{}")
+        self.assertEqual(self.accepted, 1)
+
+    async def test_requests_at_a_time_have_connections_of_their_own(self) -> None:
+        answers = await asyncio.gather(*[self.send() for _ in range(3)])
+        self.assertEqual([answer.status for answer in answers], [200] * 3)
+        self.assertEqual(self.accepted, 3)
+
+    async def test_an_idle_connection_is_closed(self) -> None:
+        with mock.patch.object(_connection, "IDLE_MAX", 0.01):
+            await self.send()
+            await asyncio.wait_for(self.ends.get(), 10)
+
+    async def test_after_a_sleep_of_the_host_a_request_has_a_new_connection(self) -> None:
+        await self.send()
+        later = _clock.boot() + IDLE_MAX * SECOND
+        with mock.patch.object(_clock, "boot", lambda: later):
+            await self.send()
+        self.assertEqual(self.accepted, 2)
+
+    async def test_a_connection_that_the_server_closes_is_not_used_again(self) -> None:
+        for answer in (
+            b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}",
+            b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+            ANSWER + b"more",
+        ):
+            self.answer = answer
+            before = self.accepted
+            for _ in range(2):
+                self.assertEqual((await self.send()).body, b"{}")
+            self.assertEqual(self.accepted - before, 2, answer)
+
+    async def test_a_body_without_a_length_ends_with_its_connection(self) -> None:
+        self.answer, self.closes = b"HTTP/1.1 200 OK\r\n\r\n{}", True
+        self.assertEqual((await self.send()).body, b"{}")
+
+    async def test_a_connection_that_ends_early_is_a_failure(self) -> None:
+        self.assertIs(await self.fails(b""), Failure.RESET_AFTER_SEND)
+        self.assertIs(await self.fails(b"HTTP/1.1 200 OK\r\n"), Failure.GARBAGE)
+        self.assertIs(await self.fails(b"SSH-2.0-OpenSSH\r\n\r\n"), Failure.GARBAGE)
+        self.assertIs(await self.fails(ANSWER[:-1]), Failure.TRUNCATED)
+        self.assertIs(await self.fails(ANSWER.replace(b"2\r", b"9999999\r") + b"x" * 2_000_000), Failure.GARBAGE)
+
+
+if __name__ == "__main__":
+    unittest.main()
