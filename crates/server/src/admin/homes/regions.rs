@@ -33,7 +33,7 @@ pub(crate) struct RegionAnswer {
 
 /// `GET /regions`: the regions of this deployment, this region first. Empty without regions.
 #[utoipa::path(
-    get, path = "/regions", tag = "admin", operation_id = "list_regions", security(("bearer" = [])),
+    get, path = "/api/v1/admin/regions", tag = "admin", operation_id = "list_regions", security(("bearer" = [])),
     responses(Problems, AdminProblems, (status = 200, body = RegionList))
 )]
 pub(crate) async fn list(State(app): State<App>, _: Admin) -> Result<Json<RegionList>, Error> {

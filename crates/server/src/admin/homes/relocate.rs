@@ -41,7 +41,7 @@ pub(crate) struct HomeMoved {
 
 /// `POST /homes/moves`: moves a subscriber's home, with its live sessions, to another region.
 #[utoipa::path(
-    post, path = "/homes/moves", tag = "admin", operation_id = "move_home", security(("bearer" = [])),
+    post, path = "/api/v1/admin/homes/moves", tag = "admin", operation_id = "move_home", security(("bearer" = [])),
     request_body = MoveHome,
     responses(
         Problems, AdminProblems, BodyProblems,
