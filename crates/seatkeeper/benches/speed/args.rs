@@ -39,6 +39,8 @@ pub(crate) enum Role {
     },
     /// A home region beside a server without regions, and a region that forwards
     Regions,
+    /// Instructions of a request to the embedded server, counted by Callgrind
+    Instructions,
     /// Latency of well-behaved clients beside hostile clients
     Hostile,
     /// This build of the server beside another

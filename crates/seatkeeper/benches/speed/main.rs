@@ -1,13 +1,14 @@
 //! The benchmark of the product's speed targets, all in one run:
 //!
 //! ```text
-//! cargo bench -p seatkeeper --bench speed -- [--quick] [--json] [nodes|many|regions|hostile|versus]
+//! cargo bench -p seatkeeper --bench speed -- [--quick] [--json] [nodes|many|regions|hostile|instructions|versus]
 //! ```
 //!
 //! - Without a role: the embedded server.
 //! - `nodes`: a node over Redis and PostgreSQL, which the benchmark starts.
 //! - `many [--sessions N]`: three nodes with N live sessions.
 //! - `regions`: a home region beside a server without regions, and a region that forwards.
+//! - `instructions`: the embedded server's instructions for a request, counted by Callgrind (install valgrind).
 //! - `hostile`: well-behaved clients beside hostile clients.
 //! - `versus PROGRAM`: this build beside another build.
 //!
@@ -26,6 +27,7 @@ mod effort;
 mod error;
 mod faultless;
 mod hostile;
+mod instructions;
 mod many;
 mod memory;
 mod naive;
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
             measure(&args, |effort, runtime| runtime.block_on(versus::run(effort, programs, *nodes)))
         }
         Some(Role::Regions) => measure(&args, |effort, runtime| runtime.block_on(regions::run(effort))),
+        Some(Role::Instructions) => measure(&args, |_, runtime| runtime.block_on(instructions::run())),
         Some(Role::Hostile) => measure(&args, beside_hostile_clients),
         Some(Role::Attack { attack, address, token }) => hostile::attack::go(*attack, address, token),
         Some(Role::Bare) => bare::serve(),

@@ -117,13 +117,13 @@ impl Product {
 
     /// Starts `program` as an embedded server.
     pub(crate) fn start_as(program: &Path) -> Result<Self, Error> {
-        Self::start_with(program, &[], None)
+        Self::start_with(Command::new(program), &[], None)
     }
 
     /// Starts this build as an embedded server with a settings file. The file names the key of the tokens.
     pub(crate) fn start_configured(config: &Path) -> Result<Self, Error> {
         let flags = ["--config".as_ref(), config.as_os_str()];
-        Self::start_with(BINARY.as_ref(), &flags, None)
+        Self::start_with(Command::new(BINARY), &flags, None)
     }
 
     /// Starts this build as a node over a Redis and a PostgreSQL database.
@@ -134,12 +134,19 @@ impl Product {
     /// Starts `program` as a node over a Redis and a PostgreSQL database.
     pub(crate) fn start_over_as(program: &Path, redis: &str, postgres: &str) -> Result<Self, Error> {
         let flags = ["--registry", redis, "--ledger", postgres].map(OsStr::new);
-        Self::start_with(program, &flags, Some(postgres.to_owned()))
+        Self::start_with(Command::new(program), &flags, Some(postgres.to_owned()))
     }
 
-    fn start_with(program: &Path, flags: &[&OsStr], postgres: Option<String>) -> Result<Self, Error> {
+    /// Starts this build as an embedded server under Callgrind, which writes its counts to files that begin with `counts`.
+    pub(crate) fn start_counted(counts: &Path) -> Result<Self, Error> {
+        let mut command = Command::new("valgrind");
+        command.args(["--tool=callgrind", "--instr-atstart=no"]);
+        command.arg(format!("--callgrind-out-file={}", counts.display())).arg(BINARY);
+        Self::start_with(command, &[], None)
+    }
+
+    fn start_with(mut command: Command, flags: &[&OsStr], postgres: Option<String>) -> Result<Self, Error> {
         let data = directory()?;
-        let mut command = Command::new(program);
         command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data.path()).args(flags);
         command.envs(LIMITS.map(|limit| (limit, UNREACHED)));
         let mut server = Child::start(command.stderr(Stdio::null()))?;
@@ -249,6 +256,20 @@ impl Product {
         let answer = self.client.patch(url).bearer_auth(&self.token).send().await?;
         answer.error_for_status()?.bytes().await?;
         Ok(())
+    }
+
+    /// Asks for a seat of a license without free seats.
+    pub(crate) async fn denied(&self, license: &str) -> Result<(), Error> {
+        let url = format!("{}/api/v1/licenses/acquire", self.address);
+        let ask = json!({ "license_key": license, "machine_id": "another" });
+        let answer = self.client.post(url).bearer_auth(&self.token).json(&ask).send().await?;
+        let status = answer.status();
+        answer.bytes().await?;
+        if status == StatusCode::FORBIDDEN {
+            Ok(())
+        } else {
+            Err(Error::Unclear { said: status.to_string() })
+        }
     }
 
     /// Takes `seats` seats of a license over `connections` connections, and returns the sessions.
