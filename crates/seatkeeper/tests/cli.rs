@@ -355,8 +355,11 @@ async fn the_members_of_a_group_are_listed_and_ended_and_its_plan_is_a_command()
     bob.post("/api/v1/devices/groups/join", ask).await.expect(201);
 
     let group = host["group_id"].as_str().unwrap();
-    let table = harness.command(&["sessions", "list", "--group", group]).stdout;
-    assert_eq!(table.lines().count(), 3, "{table}");
+    // An admission of a device is answered before its commit.
+    let table = eventually("the record of both members", || {
+        let table = harness.command(&["sessions", "list", "--group", group]).stdout;
+        if table.lines().count() == 3 { Ok(table) } else { Err(table) }
+    });
     assert!(table.contains("tv: den") && table.contains("tv: phone") && table.contains(" bob "), "{table}");
     assert_eq!(harness.command(&["sessions", "list", "--kind", "group", "--live"]).stdout.lines().count(), 3);
     assert_eq!(harness.command(&["sessions", "revoke", "--group", group]).stdout, "2 ended\n");
