@@ -320,9 +320,7 @@ impl Engine {
 
     /// Opens a closed pool. A subscriber's pool opens only in its home.
     async fn open(&self, backend: &Backend, pool: &PoolId, terms: Option<Terms>) -> Result<(), Error> {
-        if !backend.is_partial() {
-            self.check_home(pool).await?;
-        }
+        self.check_home(pool).await?;
         backend.open(&self.ledger, pool, terms).await
     }
 

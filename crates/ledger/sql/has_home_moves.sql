@@ -1,5 +1,7 @@
--- Reads 1 if a home has moved into or out of this region or is about to leave, else 0.
-SELECT CASE
-    WHEN EXISTS (SELECT 1 FROM home_moves) OR EXISTS (SELECT 1 FROM homes WHERE state = 'moving') THEN 1
+-- Reads 1 if a home has moved, or is about to leave this region, as far as this region knows; else 0.
+SELECT CAST(CASE
+    WHEN EXISTS (SELECT 1 FROM home_moves)
+        OR EXISTS (SELECT 1 FROM homes WHERE state = 'moving')
+        OR EXISTS (SELECT 1 FROM homes WHERE version > 1) THEN 1
     ELSE 0
-END
+END AS BIGINT)

@@ -115,19 +115,21 @@ impl Ledger {
         home.ok_or_else(|| corrupt("region", "no home after the assignment"))
     }
 
-    /// Records a newer home in another region, and returns the home on record.
+    /// Records a newer home in another region than `own`, the region of this ledger, and returns the home on record. A
+    /// home in `own` stays unchanged.
     pub async fn learn_home(
         &self,
         tenant: &TenantId,
         user: &UserId,
-        region: Region,
-        version: u64,
+        (region, version): (Region, u64),
+        own: Region,
     ) -> Result<Option<Home>, Error> {
         let mut tx = self.write().await?;
         let now = tx.now().await?;
         let learned = tx.query(include_str!("../sql/learn_home.sql"));
         let learned = learned.bind(tenant.as_str()).bind(user.as_str());
-        learned.bind(stored(region)).bind(stored_whole(version)).bind(now).execute().await?;
+        let learned = learned.bind(stored(region)).bind(stored_whole(version)).bind(now);
+        learned.bind(stored(own)).execute().await?;
         let home = read(&mut tx, tenant, user).await?;
         tx.commit().await?;
         Ok(home)

@@ -50,7 +50,8 @@ impl Entitlements {
             let causes = error.with_causes();
             tracing::warn!(
                 %causes,
-                "publishing an entitlement change failed: other nodes keep the old limits until their caches expire"
+                "publishing a change failed: other nodes keep the old limits until their caches expire, and streams of \
+                 groups on other nodes tell the change up to 10 s late"
             );
         }
     }

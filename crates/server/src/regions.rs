@@ -131,18 +131,13 @@ impl Regions {
         tenant: &TenantId,
         user: &UserId,
         id: SessionId,
-        is_forwarded: bool,
     ) -> Result<Option<Home>, Error> {
         let Some(by_id) = self.home_of_session(id) else { return Ok(None) };
         if !self.homes.has_moves().await {
             return Ok(Some(Home::first(by_id)));
         }
-        // Only a region that may hold the session reads its ledger. Without the ledger, the id has to do: the pool stays
-        // closed in any other region than the home.
-        let home = match by_id == self.own || is_forwarded {
-            true => self.homes.known(tenant, user).await.unwrap_or_default(),
-            false => self.homes.cached(tenant, user),
-        };
+        // If the ledger is unreachable, the id decides: the pool stays closed in any other region than the home.
+        let home = self.homes.known(tenant, user).await.unwrap_or_default();
         let moved = home.filter(|home| home.version > Home::FIRST_VERSION);
         moved.map_or(Ok(Home::first(by_id)), |home| settled(tenant, user, home)).map(Some)
     }
@@ -177,10 +172,41 @@ impl Regions {
                 self.homes.forget(tenant, user);
                 self.homes.known(tenant, user).await?
             }
-            false => self.homes.learn(tenant, user, told).await?,
+            false => self.homes.learn(tenant, user, told, self.own).await?,
         };
         let home = home.filter(|home| home.region != self.own || home.version >= told.1);
         settled(tenant, user, home.ok_or_else(|| moving(tenant, user))?)
+    }
+
+    /// Drops the cached home of a subscriber, so that the next look reads the record.
+    pub(crate) fn invalidate(&self, tenant: &TenantId, user: &UserId) {
+        self.homes.invalidate(tenant, user);
+    }
+
+    /// Returns `Ok` if a home may leave region `from` for this region: the home is on record in `from`, here or in the
+    /// anchor. So no peer can take a home that is here or in a third region.
+    pub(crate) async fn check_departure(
+        &self,
+        tenant: &TenantId,
+        user: &UserId,
+        from: Region,
+    ) -> Result<(), Error> {
+        self.homes.invalidate(tenant, user);
+        let known = self.homes.known(tenant, user).await?;
+        let anchor = self.homes.anchor_of(tenant).await?;
+        let is_there = match known {
+            Some(home) if home.region == from => true,
+            Some(home) if home.region == self.own => false,
+            Some(_) | None if anchor == self.own => false,
+            Some(_) | None => anchor == from || self.ask_anchor(anchor, tenant, user).await?.0 == from,
+        };
+        if is_there {
+            Ok(())
+        } else {
+            Err(Error::HomeNotMovable(
+                "The subscriber's home is not in the region that hands it over.".to_owned(),
+            ))
+        }
     }
 
     /// Drops the cached home of a subscriber, because the home has moved.

@@ -248,6 +248,7 @@ CREATE TABLE homes (
 );
 
 CREATE INDEX homes_moving ON homes (tenant_id, user_id) WHERE state = 'moving';
+CREATE INDEX homes_moved ON homes (version) WHERE version > 1;
 
 -- The moves of homes into this region and out of this region. `seq` is the number of the pool's last event in this
 -- region at the move. `peer_seq` is the last number in the region that an arrived home left: the pool's audit trail

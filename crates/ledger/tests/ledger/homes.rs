@@ -97,7 +97,7 @@ async fn a_move_begins_once_and_ends_once() {
     }
     let [departure] = &ledger.homes_moving().await.unwrap()[..] else { panic!("one home moves") };
     // The word of another region ends no move.
-    let told = ledger.learn_home(&tenant, &user, Region::new(3), 9).await.unwrap().unwrap();
+    let told = ledger.learn_home(&tenant, &user, (Region::new(3), 9), OWN).await.unwrap().unwrap();
     assert_eq!(told.state, HomeState::Moving);
     for _ in 0..2 {
         ledger.end_home_move(departure).await.unwrap();
@@ -123,9 +123,11 @@ async fn a_home_arrives_once_with_its_sessions() {
     let pool = PoolId::new(PoolKind::Subscriber, tenant.clone(), user.as_str());
     let head = ledger.pool_head(&pool).await.unwrap();
     assert_eq!((head.seq, head.sessions.len()), (1, 1));
-    // An older home is not learned.
-    let told = ledger.learn_home(&tenant, &user, TARGET, 1).await.unwrap().unwrap();
-    assert_eq!(told.region, OWN);
+    // Neither an older home is learned, nor a newer home of another region's word: the home leaves by a move alone.
+    for version in [1, 9] {
+        let told = ledger.learn_home(&tenant, &user, (TARGET, version), OWN).await.unwrap().unwrap();
+        assert_eq!((told.region, told.version), (OWN, 2));
+    }
     let verdict = ledger.verify(|_| {}).await.unwrap();
     assert!(matches!(verdict, Verdict::Proven(_)), "{verdict:?}");
 }

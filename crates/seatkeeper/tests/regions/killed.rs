@@ -116,6 +116,17 @@ impl Processes {
     }
 }
 
+/// Waits until the admission of the user's device is on record. The admission is answered before its commit, so a region
+/// that is killed earlier may forget the session.
+async fn recorded(admin: &Client, user: &str) {
+    let began = Instant::now();
+    let path = format!("/api/v1/admin/sessions?user={user}");
+    while admin.get(&path).await.expect(200)["items"].as_array().is_none_or(Vec::is_empty) {
+        assert!(began.elapsed() < DEADLINE, "the session of {user} is not on record");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_region_killed_in_the_middle_of_a_move_ends_no_session_and_admits_no_second() {
     let dir = tempfile::tempdir().unwrap();
@@ -124,6 +135,7 @@ async fn a_region_killed_in_the_middle_of_a_move_ends_no_session_and_admits_no_s
         let user = format!("user-{round}");
         let held = regions.client(US, &user).post("/api/v1/devices/sessions", screen("tv")).await.expect(201);
         let (admin, body) = (regions.admin(US), json!({ "user": user, "to": "ap" }));
+        recorded(&admin, &user).await;
         let begun = tokio::spawn(async move {
             admin.try_send(Method::POST, "/api/v1/admin/homes/moves", Some(body)).await
         });

@@ -205,7 +205,7 @@ async fn full(app: &App, request: Request<'_>, claimed: &Claimed, wait_seconds: 
         .with("device_limit", claimed.limit.0)
         .with("devices_in_use", claimed.live)
         .retry_after(wait_seconds);
-    match in_use(app, request.pool, None).await {
+    match in_use(app, request.pool, None, None).await {
         Ok(sessions) => problem.with("sessions", sessions),
         Err(error) => {
             tracing::warn!(

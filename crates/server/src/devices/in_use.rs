@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use seatkeeper_core::{PoolId, SessionId};
+use seatkeeper_core::{PoolId, SessionId, UserId};
 use seatkeeper_ledger::sessions::SessionRecord;
 use seatkeeper_registry::Live;
 use serde::Serialize;
@@ -38,11 +38,13 @@ pub(super) struct DeviceSession {
 }
 
 /// Returns the live sessions, the most recent heartbeat first. Type, name and address of a device come from
-/// the ledger, and are absent while the ledger does not answer.
+/// the ledger, and are absent while the ledger does not answer. With `reader`, they are absent for devices of other
+/// users.
 pub(super) async fn in_use(
     app: &App,
     pool: &PoolId,
     current: Option<SessionId>,
+    reader: Option<&UserId>,
 ) -> Result<Vec<DeviceSession>, Error> {
     let Some(view) = app.engine.view(pool, LISTED_MAX).await? else {
         return Ok(Vec::new());
@@ -54,7 +56,10 @@ pub(super) async fn in_use(
         );
         Vec::new()
     });
-    let records: HashMap<_, _> = records.iter().map(|record| (record.session.id, record)).collect();
+    let is_shown =
+        |record: &&SessionRecord| reader.is_none_or(|reader| record.session.users.contains(reader));
+    let records: HashMap<_, _> =
+        records.iter().filter(is_shown).map(|record| (record.session.id, record)).collect();
     let sessions = view.sessions.iter().rev();
     Ok(sessions
         .map(|live| DeviceSession::new(live, records.get(&live.session.id).copied(), current))

@@ -34,6 +34,6 @@ pub(super) async fn list(
     Query(query): Query<ListQuery>,
 ) -> Result<axum::Json<Page<DeviceSession>>, Error> {
     let current = query.session_id.and_then(|uuid| SessionId::try_from(uuid).ok());
-    let items = in_use(&app, &pool_of(&who.tenant, &who.user), current).await?;
+    let items = in_use(&app, &pool_of(&who.tenant, &who.user), current, None).await?;
     Ok(axum::Json(Page { items, next_cursor: None }))
 }

@@ -19,14 +19,14 @@ pub(super) fn routes() -> Router<App> {
         .route(ANCHOR_PATH, post(moved))
 }
 
-/// `POST /api/v1/regions/homes/readiness`: whether a home may arrive here.
+/// `POST /api/v1/regions/homes/readiness`: returns 204 if a home may arrive here.
 async fn readiness(
     State(app): State<App>,
     forwarder: Option<Extension<Forwarder>>,
     Body(handover): Body<Handover>,
 ) -> Result<StatusCode, Error> {
-    let (mover, _) = asked(&app, forwarder)?;
-    mover.check_readiness(handover).await?;
+    let (mover, forwarder) = require_peer(&app, forwarder)?;
+    mover.check_readiness(handover, forwarder.region).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -36,7 +36,7 @@ async fn arrive(
     forwarder: Option<Extension<Forwarder>>,
     Body(handover): Body<Handover>,
 ) -> Result<Json<HomeAnswer>, Error> {
-    let (mover, forwarder) = asked(&app, forwarder)?;
+    let (mover, forwarder) = require_peer(&app, forwarder)?;
     let home = mover.arrive(handover, forwarder.region).await?;
     Ok(Json(HomeAnswer { region: home.region.number(), version: home.version }))
 }
@@ -47,13 +47,13 @@ async fn moved(
     forwarder: Option<Extension<Forwarder>>,
     Body(update): Body<AnchorUpdate>,
 ) -> Result<StatusCode, Error> {
-    let (mover, _) = asked(&app, forwarder)?;
+    let (mover, _) = require_peer(&app, forwarder)?;
     mover.note_moved(update).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 /// Returns the mover, for a request with the token of a peer.
-fn asked(app: &App, forwarder: Option<Extension<Forwarder>>) -> Result<(&Mover, Forwarder), Error> {
+fn require_peer(app: &App, forwarder: Option<Extension<Forwarder>>) -> Result<(&Mover, Forwarder), Error> {
     match (&app.mover, forwarder) {
         (Some(mover), Some(Extension(forwarder))) => Ok((mover, forwarder)),
         _ => Err(Error::RegionTokenRefused(None)),

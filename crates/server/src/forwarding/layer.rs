@@ -141,7 +141,15 @@ impl Layer<'_> {
         };
         let (parts, body) = request.into_parts();
         let mut incoming = Incoming { parts, body: Reading::Unread(body), subscriber: None };
-        let mut home = self.home_for(locator, &mut incoming, forwarder.is_some()).await?;
+        let mut home = self.home_for(locator, &mut incoming).await?;
+        if forwarder.is_some()
+            && home.is_some_and(|home| home.region != self.regions.own())
+            && let Some((tenant, user)) = incoming.subscriber.take()
+        {
+            // The home may have moved to here since it was cached.
+            self.regions.invalidate(&tenant, &user);
+            home = self.home_for(locator, &mut incoming).await?;
+        }
         for _ in 0..HOPS_MAX {
             match home.filter(|home| home.region != self.regions.own()) {
                 None => return Ok(Routed::Here(incoming.into_request())),
@@ -181,12 +189,7 @@ impl Layer<'_> {
     }
 
     /// Returns the home of a request. `None` for a request that names no home: the API refuses such a request itself.
-    async fn home_for(
-        &self,
-        locator: Locator,
-        incoming: &mut Incoming,
-        is_forwarded: bool,
-    ) -> Result<Option<Home>, Error> {
+    async fn home_for(&self, locator: Locator, incoming: &mut Incoming) -> Result<Option<Home>, Error> {
         let body = if locator.reads_body() { incoming.bytes(self.app).await? } else { Bytes::new() };
         let Incoming { parts, subscriber, .. } = incoming;
         // A caller without a valid token causes no request to another region, unless the API needs no token.
@@ -221,7 +224,7 @@ impl Layer<'_> {
                     _ => locator::body_field(&body, "session_id"),
                 };
                 let Some(id) = id.and_then(|id: Uuid| SessionId::try_from(id).ok()) else { return Ok(None) };
-                self.home_of_held(id, parts, subscriber, is_forwarded).await
+                self.home_of_held(id, parts, subscriber).await
             }
         }
     }
@@ -234,7 +237,6 @@ impl Layer<'_> {
         id: SessionId,
         parts: &Parts,
         subscriber: &mut newer::Subscriber,
-        is_forwarded: bool,
     ) -> Result<Option<Home>, Error> {
         let made_in = self.regions.home_of_session(id);
         let path = parts.uri.path();
@@ -247,7 +249,7 @@ impl Layer<'_> {
             return Ok(made_in.map(Home::first));
         }
         *subscriber = Some((caller.tenant.clone(), caller.user.clone()));
-        self.regions.home_of_held(&caller.tenant, &caller.user, id, is_forwarded).await
+        self.regions.home_of_held(&caller.tenant, &caller.user, id).await
     }
 
     /// Returns the home of a subscriber, and notes the subscriber.

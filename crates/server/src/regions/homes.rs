@@ -103,11 +103,6 @@ impl Homes {
         }
     }
 
-    /// Returns the cached home of a subscriber.
-    pub(super) fn cached(&self, tenant: &TenantId, user: &UserId) -> Option<Home> {
-        self.known.get(&(tenant.clone(), user.clone())).map(|(home, _)| home)
-    }
-
     /// Caches the home on record, unless the home is about to change.
     pub(super) fn remember(&self, tenant: &TenantId, user: &UserId, home: Home) {
         let subscriber = (tenant.clone(), user.clone());
@@ -117,9 +112,14 @@ impl Homes {
         }
     }
 
+    /// Drops the cached home of a subscriber.
+    pub(super) fn invalidate(&self, tenant: &TenantId, user: &UserId) {
+        self.known.remove(&(tenant.clone(), user.clone()));
+    }
+
     /// Drops the cached home of a subscriber whose home has moved.
     pub(super) fn forget(&self, tenant: &TenantId, user: &UserId) {
-        self.known.remove(&(tenant.clone(), user.clone()));
+        self.invalidate(tenant, user);
         self.has_moves.store(true, Relaxed);
     }
 
@@ -142,9 +142,9 @@ impl Homes {
         tenant: &TenantId,
         user: &UserId,
         told: (Region, u64),
+        own: Region,
     ) -> Result<Option<Home>, Error> {
-        let (region, version) = told;
-        let home = self.ledger.learn_home(tenant, user, region, version).await.map_err(Error::Ledger)?;
+        let home = self.ledger.learn_home(tenant, user, told, own).await.map_err(Error::Ledger)?;
         self.forget(tenant, user);
         if let Some(home) = home {
             self.remember(tenant, user, home);

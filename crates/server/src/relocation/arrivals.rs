@@ -7,13 +7,17 @@ use super::handover::{AnchorUpdate, Handover};
 use super::{Mover, pool_of};
 use crate::error::Error;
 
-/// The most sessions that a home takes along.
-pub(super) const SESSIONS_MAX: usize = 64;
+/// The most sessions that a home takes along: their longest names and user agents fit in the body of a request.
+pub(super) const SESSIONS_MAX: usize = 16;
 
 impl Mover {
     /// Returns `Ok` if the home may arrive. The subscription is taken over already; the pool stays closed here.
-    pub(crate) async fn check_readiness(&self, handover: Handover) -> Result<(), Error> {
+    pub(crate) async fn check_readiness(&self, handover: Handover, from: Region) -> Result<(), Error> {
         let (tenant, user) = handover.subscriber();
+        self.regions.check_departure(&tenant, &user, from).await?;
+        if handover.sessions.len() > SESSIONS_MAX {
+            return Err(not_movable("The subscriber has too many live sessions for a move."));
+        }
         if self
             .ledger
             .home(&tenant, &user)
@@ -35,6 +39,7 @@ impl Mover {
         let known = self.ledger.home(&tenant, &user).await.map_err(Error::Ledger)?;
         let is_new = known.is_none_or(|home| home.version < handover.version);
         if is_new {
+            self.regions.check_departure(&tenant, &user, from).await?;
             let (terms, now) = self.terms_for(&tenant, &user, &handover).await?;
             self.check_is_new(&tenant, &user, &handover).await?;
             let Handover { version, seq, sessions, .. } = handover;
@@ -65,9 +70,6 @@ impl Mover {
     /// Returns `Ok` if no trace of the home is left here from an earlier time: an open pool could admit by an older
     /// home, and a session that returns would end for a second time.
     async fn check_is_new(&self, tenant: &TenantId, user: &UserId, handover: &Handover) -> Result<(), Error> {
-        if handover.sessions.len() > SESSIONS_MAX {
-            return Err(not_movable("The subscriber has too many live sessions for a move."));
-        }
         if self.engine.view(&pool_of(tenant, user), 0).await?.is_some() {
             return Err(not_movable("The home left the target region a moment ago: try again in a minute."));
         }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use seatkeeper_core::{PoolId, PoolKind, Region, Seats, Session, TenantId, UserId};
+use seatkeeper_core::{Particulars, PoolId, PoolKind, Region, Seats, Session, TenantId, UserId};
 use seatkeeper_ledger::homes::{Departure, Home};
 use seatkeeper_ledger::subscriptions::Entitled;
 
@@ -12,7 +12,7 @@ use super::{Mover, pool_of};
 use crate::error::Error;
 use crate::outbound::PeerFault;
 
-/// The longest time for which a request to move a home repeats a failed step. The job goes on afterwards.
+/// Retry budget: the longest time for which a request to move a home repeats a failed step. The job goes on afterwards.
 const CARRIED_MAX: Duration = Duration::from_secs(5);
 
 /// The pause between two attempts of a step.
@@ -49,6 +49,8 @@ impl Mover {
             return Err(Error::WrongRegion { home });
         }
         self.prepare(tenant, user, home, to).await?;
+        // The questions to other regions took a while, in which a group may have begun.
+        self.check_groups(tenant, &self.live(&pool_of(tenant, user)).await?).await?;
         let begun = self.ledger.begin_home_move(tenant, user, own, to).await.map_err(Error::Ledger)?;
         self.regions.forget(tenant, user);
         let Some(departure) = self.ledger.home_moving(tenant, user).await.map_err(Error::Ledger)? else {
@@ -67,7 +69,7 @@ impl Mover {
         }
     }
 
-    /// Carries on all moves that were cut off, each from its first step: every step may be repeated.
+    /// Carries on all moves that were cut off, each from its first step. The steps are idempotent.
     pub(crate) async fn carry_all(&self) -> Result<(), Error> {
         for departure in self.ledger.homes_moving().await.map_err(Error::Ledger)? {
             if let Err(error) = self.carry(&departure).await {
@@ -80,21 +82,31 @@ impl Mover {
     /// Asks the target and the anchor before the pool is closed, so that a move that cannot end does not begin.
     async fn prepare(&self, tenant: &TenantId, user: &UserId, home: Home, to: Region) -> Result<(), Error> {
         let pool = pool_of(tenant, user);
-        let view = self.engine.view(&pool, SESSIONS_MAX + 1).await?;
-        let live = view.map(|view| view.sessions).unwrap_or_default();
-        let sessions: Vec<_> = live.into_iter().map(|live| (live.session, Default::default())).collect();
+        let sessions = self.live(&pool).await?;
         self.check_groups(tenant, &sessions).await?;
         let version = home.version + 1;
         let handover = self.handover(tenant, user, version, sessions.clone()).await?;
         if handover.limit < u32::try_from(sessions.len()).unwrap_or(u32::MAX) {
             return Err(not_movable("More sessions are live than the subscriber's plan allows."));
         }
-        self.tell(to, READINESS_PATH, &handover).await?;
-        self.tell_anchor(tenant, user, Home { version: 0, ..Home::first(to) }).await
+        // The target asks the anchor for the present home, and the anchor may have missed the move to here.
+        self.tell_anchor(tenant, user, home).await?;
+        self.tell(to, READINESS_PATH, &handover).await
+    }
+
+    /// Returns the live sessions of a pool, without their particulars, and at most one more than a home takes along.
+    async fn live(&self, pool: &PoolId) -> Result<Vec<(Session, Particulars)>, Error> {
+        let view = self.engine.view(pool, SESSIONS_MAX + 1).await?;
+        let live = view.map(|view| view.sessions).unwrap_or_default();
+        Ok(live.into_iter().map(|live| (live.session, Particulars::default())).collect())
     }
 
     /// Refuses a move while devices of the subscriber watch together: the members of a group live in a pool of their own.
-    async fn check_groups<T>(&self, tenant: &TenantId, sessions: &[(Session, T)]) -> Result<(), Error> {
+    async fn check_groups(
+        &self,
+        tenant: &TenantId,
+        sessions: &[(Session, Particulars)],
+    ) -> Result<(), Error> {
         for (session, _) in sessions {
             let members = PoolId::new(PoolKind::Group, tenant.clone(), session.id.to_string());
             if self.engine.view(&members, 0).await?.is_some_and(|group| group.live > 0) {
@@ -120,9 +132,18 @@ impl Mover {
         // The sessions that go on count, and not the plan's limit: a pool that is closed must get to its target.
         handover.limit = 0;
         self.tell(home.region, ARRIVALS_PATH, &handover).await?;
-        self.tell_anchor(tenant, user, *home).await?;
         self.ledger.end_home_move(departure).await.map_err(Error::Ledger)?;
         self.regions.forget(tenant, user);
+        if let Err(error) = self.tell_anchor(tenant, user, *home).await {
+            // This region names the new home to whoever follows the anchor's older answer.
+            tracing::warn!(
+                tenant = tenant.as_str(),
+                user = user.as_str(),
+                causes = error.with_causes(),
+                "the anchor was not told of a home that has moved: requests of regions new to the subscriber take one \
+                 region more until the anchor learns the home from such a request"
+            );
+        }
         tracing::info!(
             tenant = tenant.as_str(),
             user = user.as_str(),
@@ -138,7 +159,7 @@ impl Mover {
         tenant: &TenantId,
         user: &UserId,
         version: u64,
-        sessions: Vec<(Session, seatkeeper_core::Particulars)>,
+        sessions: Vec<(Session, Particulars)>,
     ) -> Result<Handover, Error> {
         let now = self.engine.time_for(&pool_of(tenant, user)).await?;
         let subscription = self.subscribed(tenant, user, now).await?;
@@ -190,13 +211,14 @@ impl Mover {
     }
 }
 
-/// Tells the operator of a move that does not get on.
+/// Logs a move that makes no progress.
 fn tell_stuck(departure: &Departure, error: &Error) {
     tracing::warn!(
         tenant = departure.tenant.as_str(),
         user = departure.user.as_str(),
         region = departure.home.region.number(),
         causes = error.with_causes(),
-        "a move of a home is stuck, and the subscriber's claims get 503: the job `moves` tries again"
+        "a move of a home is stuck, and the subscriber's claims and heartbeats get 503: the job `moves` repeats the step \
+         every 5 s; bring the target back, or remove the cause that the target names"
     );
 }

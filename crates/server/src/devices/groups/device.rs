@@ -14,8 +14,8 @@ pub(super) struct JoiningDevice {
 
 impl JoiningDevice {
     pub(super) fn new(request: &DeviceRequest, (id, kind, name): (&str, DeviceType, Option<&str>)) -> Self {
-        let DeviceRequest { who, meta, user_agent, .. } = request;
-        let holder = fingerprint(&device_of(&who.user, id), user_agent, meta.ip);
+        // Address and program are no part of the holder: a device that changes its network stays the same member.
+        let holder = fingerprint(&device_of(&request.who.user, id), b"", None);
         Self { holder, particulars: request.particulars(kind, name) }
     }
 }
