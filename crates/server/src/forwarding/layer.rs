@@ -214,17 +214,14 @@ impl Layer<'_> {
                 self.anchor_of_object(&*caller().await?, locator::parameter(&parts.uri, "tenantObjectId"))
                     .await
             }
-            Locator::PathSession | Locator::BodySession | Locator::JoinCode => {
-                let id = match locator {
-                    Locator::PathSession => session_in(parts.uri.path()),
-                    Locator::JoinCode => {
-                        let code = locator::body_field::<String>(&body, "join_code");
-                        code.and_then(|code| locator::group_in(&code))
-                    }
-                    _ => locator::body_field(&body, "session_id"),
-                };
-                let Some(id) = id.and_then(|id: Uuid| SessionId::try_from(id).ok()) else { return Ok(None) };
-                self.home_of_held(id, parts, subscriber).await
+            Locator::PathSession => self.home_of_held(session_in(parts.uri.path()), parts, subscriber).await,
+            Locator::BodySession => {
+                self.home_of_held(locator::body_field(&body, "session_id"), parts, subscriber).await
+            }
+            Locator::JoinCode => {
+                let code = locator::body_field::<String>(&body, "join_code");
+                let group = code.and_then(|code| locator::group_in(&code));
+                self.home_of_held(group, parts, subscriber).await
             }
         }
     }
@@ -234,10 +231,11 @@ impl Layer<'_> {
     /// not pay for two verifications.
     async fn home_of_held(
         &self,
-        id: SessionId,
+        id: Option<Uuid>,
         parts: &Parts,
         subscriber: &mut newer::Subscriber,
     ) -> Result<Option<Home>, Error> {
+        let Some(id) = id.and_then(|id| SessionId::try_from(id).ok()) else { return Ok(None) };
         let made_in = self.regions.home_of_session(id);
         let path = parts.uri.path();
         let is_fixed = !path.starts_with(DEVICES) || path.starts_with(GROUPS);
