@@ -18,19 +18,22 @@ pub struct ContentReport<'a> {
     pub content: Option<&'a str>,
     /// The time of the report.
     pub at: RegistryTime,
+    /// The member's TTL. A difference counts from anew after a pause of more than this.
+    pub ttl: Span,
 }
 
 /// The content of a member on record.
 struct Kept {
     content: Option<String>,
     differs_since: Option<RegistryTime>,
+    at: RegistryTime,
 }
 
 impl Kept {
     fn read(row: &Row) -> Result<Self, Error> {
         let fields = Fields(row);
         let content = fields.value::<Option<&str>>("content_id")?.map(Into::into);
-        Ok(Self { content, differs_since: fields.time_maybe("differs_since")? })
+        Ok(Self { content, differs_since: fields.time_maybe("differs_since")?, at: fields.time("at")? })
     }
 }
 
@@ -43,15 +46,18 @@ impl Ledger {
 
     /// Keeps the content that a member reports, and returns the time for which the member's content has differed from the
     /// host's; `None` for equal contents and for the host. A report without content differs from every content. The call
-    /// writes only if the member's content or its difference has changed.
+    /// writes nothing if neither the member's content nor the equality has changed.
     pub async fn report_group_content(&self, report: ContentReport<'_>) -> Result<Option<Span>, Error> {
-        let ContentReport { member, host, content, at } = report;
+        let ContentReport { member, host, content, at, ttl } = report;
         let (mine, hosts) = self.contents_of(member, host).await?;
         let is_same = content.is_some() && hosts.is_some_and(|hosts| hosts.content.as_deref() == content);
-        let since_before = mine.as_ref().and_then(|mine| mine.differs_since);
+        // Between two reports further apart, the contents may have been equal.
+        let recent = mine.as_ref().filter(|mine| at <= mine.at + ttl);
+        let since_before = recent.and_then(|mine| mine.differs_since);
         let differs_since = (member != host && !is_same).then(|| since_before.unwrap_or(at));
-        let is_kept =
-            mine.is_some_and(|mine| mine.content.as_deref() == content && since_before == differs_since);
+        let is_kept = mine.is_some_and(|mine| {
+            mine.content.as_deref() == content && mine.differs_since.is_none() && differs_since.is_none()
+        });
         if !is_kept {
             self.keep_group_content(report, differs_since).await?;
         }

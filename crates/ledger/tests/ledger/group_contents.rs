@@ -13,7 +13,7 @@ fn id(entropy: u64) -> SessionId {
 /// Reports the content of a member at a second, with member 1 as the host. Returns the seconds of difference.
 async fn report(ledger: &Ledger, member: u64, content: Option<&str>, second: u64) -> Option<u64> {
     let at = RegistryTime::from_millis(0) + Span::from_secs(second);
-    let report = ContentReport { member: id(member), host: id(1), content, at };
+    let report = ContentReport { member: id(member), host: id(1), content, at, ttl: Span::from_secs(60) };
     ledger.report_group_content(report).await.unwrap().map(Span::as_secs_floor)
 }
 
@@ -34,4 +34,14 @@ async fn a_member_differs_from_its_first_different_report_on_and_a_host_never() 
     assert_eq!(report(&ledger, 3, None, 130).await, Some(0), "two without content do not agree");
     let kept = [ledger.group_content(id(1)).await.unwrap(), ledger.group_content(id(2)).await.unwrap()];
     assert_eq!(kept, [None, Some("film".to_owned())]);
+}
+
+#[tokio::test]
+async fn a_difference_counts_from_anew_after_a_pause() {
+    let (_place, ledger) = ledger().await;
+    report(&ledger, 1, Some("film"), 0).await;
+    assert_eq!(report(&ledger, 2, Some("other"), 0).await, Some(0));
+    assert_eq!(report(&ledger, 2, Some("other"), 50).await, Some(50));
+    assert_eq!(report(&ledger, 2, Some("other"), 110).await, Some(110), "a pause of the TTL counts");
+    assert_eq!(report(&ledger, 2, Some("other"), 171).await, Some(0), "a longer pause does not");
 }

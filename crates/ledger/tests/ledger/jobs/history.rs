@@ -1,7 +1,8 @@
 //! The history of a job's runs: listed in pages, bounded and purged.
 
-use seatkeeper_core::Span;
+use seatkeeper_core::{Bucket, Region, SessionId, Span};
 use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::group_contents::ContentReport;
 use seatkeeper_ledger::jobs::{Fence, JobName, JobOutcome, RunsKept};
 
 use super::{JOB, take, with_job};
@@ -96,4 +97,22 @@ async fn a_run_under_way_is_never_purged() {
     let keep = RunsKept { since: START + Span::from_secs(86_400), min: 0, max: 0 };
     assert_eq!(ledger.purge_job_runs(&run, &keep, 100).await.unwrap(), 0);
     assert_eq!(tokens(&ledger).await, [1]);
+}
+
+#[tokio::test]
+async fn old_contents_of_members_that_have_ended_go_in_batches() {
+    let (_place, ledger) = with_job().await;
+    let bucket = Bucket::all().next().unwrap();
+    for number in 0..3 {
+        let member = SessionId::mint(START, bucket, Region::default(), number);
+        let at = START + Span::from_secs(number);
+        let report =
+            ContentReport { member, host: member, content: Some("film"), at, ttl: Span::from_secs(60) };
+        ledger.report_group_content(report).await.unwrap();
+    }
+    let run = cleaner(&ledger).await;
+    let before = START + Span::from_secs(2);
+    assert_eq!(ledger.purge_group_contents(&run, before, 1).await.unwrap(), 1);
+    assert_eq!(ledger.purge_group_contents(&run, before, 10).await.unwrap(), 1);
+    assert_eq!(ledger.purge_group_contents(&run, before, 10).await.unwrap(), 0, "the third is young");
 }

@@ -80,7 +80,7 @@ pub(super) async fn heartbeat(
     };
     let members = live_members(&app, &who.tenant, group).await?;
     let (host, at) = (host(&members).unwrap_or(id), member.last_heartbeat);
-    let report = ContentReport { member: id, host, content: ask.content_id.as_deref(), at };
+    let report = ContentReport { member: id, host, content: ask.content_id.as_deref(), at, ttl: member.ttl };
     if content::must_leave(&app, &screen, report).await {
         let reason = EndReason::GroupContent;
         app.engine.end(id, &any(&who.tenant, kind), reason, &origin, durability).await?;

@@ -124,7 +124,8 @@ pub(super) async fn add_member(app: &App, join: Join<'_>) -> Result<Joined, Erro
     };
     let (member, members) = (live.session.id, live_members(app, &who.tenant, group).await?);
     let host = host(&members).unwrap_or(member);
-    let report = ContentReport { member, host, content, at: live.session.last_heartbeat };
+    let (at, ttl) = (live.session.last_heartbeat, live.session.ttl);
+    let report = ContentReport { member, host, content, at, ttl };
     content::keep(app, plan, report).await?;
     news::announce(app, &who.tenant, group);
     Ok(Joined::Member(Box::new(Member {

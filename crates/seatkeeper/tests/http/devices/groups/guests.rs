@@ -1,11 +1,16 @@
 //! Guests: devices of other users of the tenant, in a group whose plan admits every user.
 
+use std::time::{Duration, Instant};
+
 use serde_json::json;
 
 use super::steps::{GROUPS, assert_refused, beat, create, device, join, leave, subscribe, with};
 use crate::http::devices::player::live;
 use crate::http::exchange::assert_problem;
 use crate::http::tenant_client::{DEVICES, TenantClient, text};
+
+/// The deadline of a record.
+const DEADLINE: Duration = Duration::from_secs(20);
 
 /// Returns a tenant whose user `ann` has a screen, and may invite two guests.
 async fn open() -> TenantClient {
@@ -30,6 +35,33 @@ async fn a_guest_pays_no_screen_and_the_host_pays_one() {
     assert_problem(&api.user("eve").get(&group).await, 404, "no member");
     let alive = beat(&bob, &guest["session_id"]).await.expect(200);
     assert_eq!(alive["host_session_id"], host["session_id"]);
+}
+
+#[tokio::test]
+async fn a_member_reads_type_and_address_of_devices_of_its_own_user_alone() {
+    let api = open().await;
+    let (ann, bob) = (api.user("ann"), api.user("bob"));
+    let host = create(&ann, "tv").await;
+    let guest = join(&bob, &host["join_code"], "phone").await.expect(201);
+    let group = format!("{GROUPS}/{}", text(&host["group_id"]));
+    for (reader, own) in [(&ann, &host), (&bob, &guest)] {
+        let began = Instant::now();
+        // The details of a device are read from the record, which follows the answer.
+        let members = loop {
+            let members = reader.get(&group).await.expect(200)["members"].clone();
+            let members = members.as_array().expect("a list").clone();
+            if members.iter().any(|member| member.get("device_type").is_some()) {
+                break members;
+            }
+            assert!(began.elapsed() < DEADLINE, "no member is on record: {members:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        };
+        for member in members {
+            let is_own = member["session_id"] == own["session_id"];
+            assert_eq!(member.get("device_type").is_some(), is_own, "{member}");
+            assert_eq!(member.get("ip").is_some(), is_own, "{member}");
+        }
+    }
 }
 
 #[tokio::test]
