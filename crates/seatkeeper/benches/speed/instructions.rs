@@ -19,8 +19,8 @@ const HEARTBEATS: usize = 4_000;
 const DENIALS: usize = 2_000;
 
 /// Instructions of a heartbeat and of a denied acquire, each with 3 % of room above the count at the time of writing.
-const HEARTBEAT_MAX: f64 = 65_300.0;
-const DENIED_MAX: f64 = 106_300.0;
+const HEARTBEAT_MAX: f64 = 59_800.0;
+const DENIED_MAX: f64 = 80_600.0;
 
 pub(crate) async fn run() -> Result<Vec<Line>, Error> {
     let counts = product::directory()?;
