@@ -435,10 +435,10 @@ pub(super) const FAULTS: &[Fault] = &[
         remedy: LOOK_AT_NETWORK,
     },
     Fault {
-        title: "all is 200 ms late each way on the way to Redis, and 30 % of it is lost",
+        title: "all is 200 ms late each way on the way to Redis, and 30 % of it is lost: each absence is a fault",
         test: "the_network_to_redis_loses_and_delays",
-        effects: [SLOW, SLOW, NOTHING],
-        epochs_max: 2,
+        effects: [FALLBACK_LICENSES, FALLBACK_DEVICES, NOTHING],
+        epochs_max: 4,
         heals: ALL,
         remedy: LOOK_AT_NETWORK,
     },
