@@ -33,7 +33,7 @@ named_enum! {
     }
 }
 
-/// The number of homes that this region knows in one region.
+/// The number of homes in a region, as far as the ledger knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegionHomes {
     /// The region.

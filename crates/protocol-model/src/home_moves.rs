@@ -90,7 +90,7 @@ pub struct MovingRegions {
     handovers: u32,
     /// Homes told to other regions: a bit for each version and home.
     told: u32,
-    /// The versions whose target has answered that it took over.
+    /// Versions for which the target has confirmed the takeover.
     taken: u8,
 }
 

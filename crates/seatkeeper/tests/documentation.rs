@@ -220,6 +220,20 @@ fn bash() -> Command {
     shell
 }
 
+/// Runs a script that starts its own servers in an empty directory, and ends what the script has left running. Returns
+/// the output and the log of a script that succeeds.
+fn run_alone(script: &str, environment: &[(&str, &str)]) -> (String, String) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let programs = Path::new(BIN).parent().expect("a directory").display();
+    let script = format!("trap 'kill $(jobs -p) 2> /dev/null; wait' EXIT\nPATH={programs}:$PATH\n{script}");
+    let mut shell = bash();
+    shell.args(["-euc", &script]).envs(environment.iter().copied()).current_dir(directory.path());
+    let output = shell.output().expect("bash, curl and openssl");
+    let [shown, log] = [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(output.status.success(), "{shown}{log}");
+    (shown, log)
+}
+
 /// Builds a shell that runs a page's blocks against the test's own server.
 fn pasted_into_bash(harness: &Harness, pasted: &str) -> Command {
     let address = harness.url().trim_start_matches("http://");
@@ -281,24 +295,15 @@ fn the_page_on_run_goes_as_it_says() {
 fn three_nodes(redis: &Redis, database: &Database, rest: &str) -> (Vec<Value>, String) {
     let blocks = blocks(&page("docs/operations.md"), "sh");
     let setup = blocks[0].lines().filter(|line| !line.starts_with("sudo ")).collect::<Vec<_>>().join("\n");
-    let mut script = format!("trap 'kill $(jobs -p); wait' EXIT\n{setup}\n{rest}")
+    let mut script = format!("{setup}\n{rest}")
         .replace("redis://127.0.0.1", &redis.url())
         .replace("redis-cli", &format!("redis-cli -p {}", redis.port()))
         .replace("postgres://seatkeeper:change-me@127.0.0.1/seatkeeper", &database.url());
     for port in ["8081", "8082", "8083"] {
         script = script.replace(port, &port::free().to_string());
     }
-    let directory = tempfile::tempdir().expect("a directory");
-    let programs = Path::new(BIN).parent().expect("a directory").display();
-    let output = bash()
-        .args(["-euc", &format!("PATH={programs}:$PATH\n{script}")])
-        // Scripts that retry until they succeed send more requests than the rate limit allows.
-        .env("SEATKEEPER_LIMITS_LICENSES_ACQUIRES_PER_MINUTE", "0")
-        .current_dir(directory.path())
-        .output()
-        .expect("bash, curl and openssl");
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{told}{}", String::from_utf8_lossy(&output.stderr));
+    // Scripts that retry until they succeed send more requests than the rate limit allows.
+    let (told, _) = run_alone(&script, &[("SEATKEEPER_LIMITS_LICENSES_ACQUIRES_PER_MINUTE", "0")]);
     assert!(told.contains("none left its pool above its limit"), "{told}");
     let answers = told.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     (answers.map(|answer| answer["status"].clone()).collect(), told)

@@ -201,12 +201,10 @@ impl Regions {
             Some(_) | None => anchor == from || self.ask_anchor(anchor, tenant, user).await?.0 == from,
         };
         if is_there {
-            Ok(())
-        } else {
-            Err(Error::HomeNotMovable(
-                "The subscriber's home is not in the region that hands it over.".to_owned(),
-            ))
+            return Ok(());
         }
+        let detail = "The subscriber's home is not in the region that hands the home over.";
+        Err(Error::HomeNotMovable(detail.to_owned()))
     }
 
     /// Drops the cached home of a subscriber, because the home has moved.

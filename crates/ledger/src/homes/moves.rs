@@ -28,7 +28,7 @@ pub struct Departure {
     pub seq: u64,
 }
 
-/// A home that arrives in this region, with the sessions that go on here.
+/// A home that arrives in a region, with the live sessions of the subscriber.
 #[derive(Clone, Debug)]
 pub struct Arrival {
     /// The subscriber's tenant.
@@ -84,7 +84,7 @@ impl Ledger {
         Ok(home)
     }
 
-    /// Returns whether a home has ever moved into or out of this region, or is about to leave.
+    /// Returns whether this ledger knows a home that has moved or is about to leave.
     pub async fn has_home_moves(&self) -> Result<bool, Error> {
         let moved = self.readers().query(include_str!("../../sql/has_home_moves.sql"));
         Ok(moved.scalar::<i64>().await? > 0)

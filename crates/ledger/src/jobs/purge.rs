@@ -42,16 +42,7 @@ impl Ledger {
         before: RegistryTime,
         batch: u32,
     ) -> Result<u64, Error> {
-        let mut tx = self.write().await?;
-        fence::hold(&mut tx, run).await?;
-        let purged = tx
-            .query(include_str!("../../sql/purge_idempotency_keys.sql"))
-            .bind(times::stored(before))
-            .bind(i64::from(batch))
-            .execute()
-            .await?;
-        tx.commit().await?;
-        Ok(purged)
+        self.purge_before(include_str!("../../sql/purge_idempotency_keys.sql"), run, before, batch).await
     }
 
     /// Deletes at most `batch` of the oldest contents before `before` whose members have ended, and returns the number of
@@ -62,14 +53,21 @@ impl Ledger {
         before: RegistryTime,
         batch: u32,
     ) -> Result<u64, Error> {
+        self.purge_before(include_str!("../../sql/purge_group_contents.sql"), run, before, batch).await
+    }
+
+    /// Runs a statement that deletes at most `batch` rows of before `before`.
+    async fn purge_before(
+        &self,
+        statement: &'static str,
+        run: &Fence,
+        before: RegistryTime,
+        batch: u32,
+    ) -> Result<u64, Error> {
         let mut tx = self.write().await?;
         fence::hold(&mut tx, run).await?;
-        let purged = tx
-            .query(include_str!("../../sql/purge_group_contents.sql"))
-            .bind(times::stored(before))
-            .bind(i64::from(batch))
-            .execute()
-            .await?;
+        let purge = tx.query(statement).bind(times::stored(before)).bind(i64::from(batch));
+        let purged = purge.execute().await?;
         tx.commit().await?;
         Ok(purged)
     }

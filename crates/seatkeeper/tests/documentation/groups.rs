@@ -1,25 +1,14 @@
 //! The tour of the page on watching together, pasted.
 
-use std::path::Path;
-
 use seatkeeper_testbed::port;
 use serde_json::{Deserializer, Value, json};
 
-use super::{BIN, bash, blocks, page};
+use super::{blocks, page, run_alone};
 
 #[test]
 fn the_tour_of_watching_together_goes_as_the_page_says() {
     let tour = blocks(&page("docs/groups.md"), "sh").concat().replace("8095", &port::free().to_string());
-    let script = format!("trap 'kill $(jobs -p) 2> /dev/null; wait' EXIT\n{tour}");
-    let directory = tempfile::tempdir().expect("a directory");
-    let programs = Path::new(BIN).parent().expect("a directory").display();
-    let output = bash()
-        .args(["-euc", &format!("PATH={programs}:$PATH\n{script}")])
-        .current_dir(directory.path())
-        .output()
-        .expect("bash, curl and jq");
-    let (shown, log) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{shown}{log}");
+    let (shown, log) = run_alone(&tour, &[]);
     let shown: Vec<Value> =
         Deserializer::from_str(&shown).into_iter().collect::<Result<_, _>>().expect("answers in JSON");
     let [plan, subscription, group, screens, alive, succeeded] = &shown[..] else {

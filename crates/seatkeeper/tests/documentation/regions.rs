@@ -1,28 +1,18 @@
 //! The three regions of the page on regions, pasted.
 
-use std::path::Path;
-
 use seatkeeper_testbed::port;
 use serde_json::{Value, json};
 
-use super::{BIN, bash, blocks, page};
+use super::{blocks, page, run_alone};
 
 #[test]
 fn the_three_regions_of_the_page_go_as_it_says() {
     let pasted = blocks(&page("docs/regions.md"), "sh");
-    let mut script = format!("trap 'kill $(jobs -p); wait' EXIT\n{}", pasted[1..].concat());
+    let mut script = pasted[1..].concat();
     for port in ["9081", "9082", "9083"] {
         script = script.replace(port, &port::free().to_string());
     }
-    let directory = tempfile::tempdir().expect("a directory");
-    let programs = Path::new(BIN).parent().expect("a directory").display();
-    let output = bash()
-        .args(["-euc", &format!("PATH={programs}:$PATH\n{script}")])
-        .current_dir(directory.path())
-        .output()
-        .expect("bash, curl and openssl");
-    let (told, log) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(output.status.success(), "{told}{log}");
+    let (told, log) = run_alone(&script, &[]);
     let answers: Vec<Value> = told.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let outcomes: Vec<_> = answers.iter().filter_map(|answer| answer["outcome"].as_str()).collect();
     assert_eq!(outcomes, ["admitted", "admitted_with_eviction"], "{told}{log}");

@@ -58,7 +58,7 @@ impl Party {
         Self { host, guest }
     }
 
-    /// Asserts that both members live at every node, that the group has room for one, and that ann has one screen.
+    /// Asserts at every node: two live members, room for a third member, and a single screen for ann.
     async fn lives(&self, ann: &[Client], bob: &[Client]) {
         for (ann, bob) in ann.iter().zip(bob) {
             assert_eq!(beat(ann, &self.host["session_id"], 200).await["members"], 2);

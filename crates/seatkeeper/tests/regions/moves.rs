@@ -73,7 +73,7 @@ async fn a_home_moves_with_its_sessions_and_its_plan() {
     world.client(EU, "ann").delete(&path).await.expect(204);
     let next = world.client(US, "ann").post("/api/v1/devices/sessions", screen("tablet")).await.expect(201);
     assert_eq!(region_of(&next["session_id"]), 3);
-    // The move is done, so repeating it changes nothing. A session of the old home cannot return.
+    // A repeated move to the present home changes nothing. A session of the old home cannot return.
     relocate(&world, US, "ann", AP).await.expect(200);
     let refused = relocate(&world, AP, "ann", US).await;
     assert_eq!(refused.expect(409)["type"], "/problems/home-not-movable");
@@ -154,7 +154,7 @@ async fn rewrite_home(world: &World, region: usize, user: &str, change: &str) {
     database.close().await.unwrap();
 }
 
-/// A node that still believes that the home is here: the pool opens by the ledger alone.
+/// A node with a stale home in its cache opens no pool, because the ledger decides whether a pool opens.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_missed_a_move_opens_no_pool() {
     let world = World::start().await;

@@ -38,7 +38,7 @@ pub(crate) struct Observed {
     pub(crate) unavailable: usize,
     /// The longest time without an answer other than 503, for one client.
     pub(crate) closed: Duration,
-    /// Sessions that were over before their client gave them back.
+    /// Number of sessions that ended before the client's release.
     pub(crate) lost: usize,
 }
 

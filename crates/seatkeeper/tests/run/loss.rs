@@ -86,7 +86,7 @@ async fn a_killed_server_that_is_back_after_half_the_ttl_costs_nothing() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(5), "{said}");
     assert!(!said.contains("lost"), "{said}");
-    // A heartbeat that was on its way all the time is answered late, and then the program tells nothing.
+    // A heartbeat in flight during the whole outage gets a late answer, and the program prints nothing.
     assert_eq!(said.contains("does not answer"), said.contains("held again"), "{said}");
     until_live(&harness, 0).await;
     assert_eq!(

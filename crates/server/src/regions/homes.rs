@@ -36,7 +36,7 @@ pub(super) struct Homes {
     anchors: HashMap<TenantId, Region>,
     fixed_anchors: Cache<TenantId, Region>,
     known: Cache<(TenantId, UserId), (Home, Instant)>,
-    /// A home has moved into or out of this region. Until then, a session is at home in the region of its id.
+    /// This region knows a home that has moved. Before the first move, a session is at home in the region of the id.
     has_moves: AtomicBool,
     moves_looked: Mutex<Option<Instant>>,
 }
@@ -152,7 +152,7 @@ impl Homes {
         Ok(home)
     }
 
-    /// Returns whether a home has moved into or out of this region. The answer may be a second late.
+    /// Returns whether this region knows a home that has moved. The answer may be a second late.
     pub(super) async fn has_moves(&self) -> bool {
         if self.has_moves.load(Relaxed) {
             return true;

@@ -69,7 +69,7 @@ impl Mover {
         }
     }
 
-    /// Carries on all moves that were cut off, each from its first step. The steps are idempotent.
+    /// Resumes every interrupted move from the first step. The steps of a move are idempotent.
     pub(crate) async fn carry_all(&self) -> Result<(), Error> {
         for departure in self.ledger.homes_moving().await.map_err(Error::Ledger)? {
             if let Err(error) = self.carry(&departure).await {

@@ -14,7 +14,7 @@ pub(super) struct JoiningDevice {
 
 impl JoiningDevice {
     pub(super) fn new(request: &DeviceRequest, (id, kind, name): (&str, DeviceType, Option<&str>)) -> Self {
-        // Address and program are no part of the holder: a device that changes its network stays the same member.
+        // The holder contains neither address nor user agent, so a change of network keeps the membership.
         let holder = fingerprint(&device_of(&request.who.user, id), b"", None);
         Self { holder, particulars: request.particulars(kind, name) }
     }

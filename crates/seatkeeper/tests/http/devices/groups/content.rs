@@ -1,4 +1,4 @@
-//! Groups whose plan demands the same content of all members.
+//! Groups under a plan with `group_same_content`.
 
 use std::time::Duration;
 

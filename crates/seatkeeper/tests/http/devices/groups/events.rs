@@ -27,6 +27,13 @@ async fn listen(client: &Client, group: &Value) -> EventStream {
     EventStream::open(client, &format!("{GROUPS}/{}/events", text(group)), None).await.expect("a stream")
 }
 
+/// Opens a stream after its first event, the present members.
+async fn listen_for_changes(client: &Client, group: &Value) -> EventStream {
+    let mut stream = listen(client, group).await;
+    assert_eq!(stream.next().await.expect("the present members").name, "group");
+    stream
+}
+
 /// Asserts the next event and its data, besides the group's id.
 async fn assert_next(stream: &mut EventStream, name: &str, mut data: Value, group: &Value) {
     data["group_id"] = group.clone();
@@ -76,8 +83,7 @@ async fn the_silence_of_the_host_is_told_when_it_expires() {
     let host = create(&ann, "tv").await;
     let group = &host["group_id"];
     let guest = join(&bob, &host["join_code"], "phone").await.expect(201);
-    let mut stream = listen(&bob, group).await;
-    assert_eq!(stream.next().await.expect("the present members").name, "group");
+    let mut stream = listen_for_changes(&bob, group).await;
     let beats = async {
         loop {
             beat(&bob, &guest["session_id"]).await.expect(200);
@@ -99,8 +105,7 @@ async fn the_stream_of_a_guest_ends_with_its_membership_and_strangers_have_none(
     let host = create(&ann, "tv").await;
     let group = &host["group_id"];
     let guest = join(&bob, &host["join_code"], "phone").await.expect(201);
-    let mut stream = listen(&bob, group).await;
-    assert_eq!(stream.next().await.expect("the present members").name, "group");
+    let mut stream = listen_for_changes(&bob, group).await;
     leave(&ann, group, &guest["session_id"]).await.expect(204);
     let left = json!({ "session_id": guest["session_id"], "members": 1, "reason": "released" });
     assert_next(&mut stream, "member_left", left, group).await;
