@@ -6,6 +6,7 @@ mod scripted;
 use std::time::Duration;
 
 use seatkeeper_client::{Client, Error, Failure};
+use tokio::io::AsyncReadExt;
 
 use scripted::{Reply, Scripted};
 
@@ -59,8 +60,9 @@ async fn a_broken_connection_moves_the_next_request_and_never_repeats_one() {
     let breaking = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", breaking.local_addr().unwrap());
     tokio::spawn(async move {
-        while let Ok((stream, _)) = breaking.accept().await {
-            drop(stream)
+        // Closes after the request has arrived: earlier, the client may see the end before it sends the request.
+        while let Ok((mut stream, _)) = breaking.accept().await {
+            let _ = stream.read_u8().await;
         }
     });
     let client = client(&[&url, &good.url]);

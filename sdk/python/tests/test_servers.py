@@ -45,7 +45,7 @@ class ServersTest(unittest.TestCase):
 
     def test_a_broken_connection_moves_the_next_request_and_never_repeats_one(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as listener, scripted(granting) as good:
-            threading.Thread(target=close_all, args=(listener,), daemon=True).start()
+            threading.Thread(target=break_all, args=(listener,), daemon=True).start()
             url = f"http://127.0.0.1:{listener.getsockname()[1]}"
             with Client([url, good.url], token="t") as client:
                 with self.assertRaises(Offline) as offline:
@@ -61,12 +61,14 @@ class ServersTest(unittest.TestCase):
                 Client(urls, token="t")
 
 
-def close_all(listener: socket.socket) -> None:
+def break_all(listener: socket.socket) -> None:
     while True:
         try:
             connection, _ = listener.accept()
         except OSError:
             return
+        # Closes after the request has arrived: earlier, the client may see the end before it sends the request.
+        connection.recv(65_536)
         connection.close()
 
 
