@@ -1,8 +1,8 @@
 //! Identities of pools, and the buckets that group pools.
 
 use std::fmt;
-use std::sync::Arc;
 
+use arcstr::ArcStr;
 use serde::{Deserialize, Serialize};
 
 use crate::TenantId;
@@ -49,12 +49,12 @@ pub struct PoolId {
     pub tenant: TenantId,
     /// Name within the tenant and kind: a license id, a user, a (user, capacity) pair, or the session
     /// id of a group's screen.
-    pub name: Arc<str>,
+    pub name: ArcStr,
 }
 
 impl PoolId {
     /// Creates the id of the pool `name` of `tenant`.
-    pub fn new(kind: PoolKind, tenant: TenantId, name: impl Into<Arc<str>>) -> Self {
+    pub fn new(kind: PoolKind, tenant: TenantId, name: impl Into<ArcStr>) -> Self {
         Self { kind, tenant, name: name.into() }
     }
 

@@ -1,29 +1,62 @@
 //! The registry's time, and spans of time.
 
+use std::fmt;
+use std::num::NonZeroU64;
 use std::ops::{Add, Sub};
 
 use serde::{Deserialize, Serialize};
+
 /// A reading of the registry's clock, in whole milliseconds since the Unix epoch.
 ///
 /// Only a registry creates readings. The wall clock of a node is a different type and never decides an
-/// expiry. Arithmetic saturates, so no input overflows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct RegistryTime(u64);
+/// expiry. Arithmetic saturates, so no input overflows. An optional reading takes eight bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "u64", into = "u64")]
+// One millisecond more than the reading, so that 0 stands for no reading.
+pub struct RegistryTime(NonZeroU64);
 
 impl RegistryTime {
-    /// Creates the time `millis` milliseconds after the Unix epoch.
+    /// The latest reading.
+    pub const MAX: Self = Self(NonZeroU64::MAX);
+
+    /// Creates the time `millis` milliseconds after the Unix epoch, at most [`Self::MAX`].
     pub const fn from_millis(millis: u64) -> Self {
-        Self(millis)
+        Self(NonZeroU64::MIN.saturating_add(millis))
     }
 
     /// Returns the milliseconds since the Unix epoch.
     pub const fn as_millis(self) -> u64 {
-        self.0
+        self.0.get() - 1
     }
 
     /// Returns the time elapsed since `earlier`, or zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Span {
-        Span(self.0.saturating_sub(earlier.0))
+        Span(self.as_millis().saturating_sub(earlier.as_millis()))
+    }
+}
+
+impl Default for RegistryTime {
+    /// Returns the Unix epoch.
+    fn default() -> Self {
+        Self::from_millis(0)
+    }
+}
+
+impl fmt::Debug for RegistryTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RegistryTime").field(&self.as_millis()).finish()
+    }
+}
+
+impl From<u64> for RegistryTime {
+    fn from(millis: u64) -> Self {
+        Self::from_millis(millis)
+    }
+}
+
+impl From<RegistryTime> for u64 {
+    fn from(time: RegistryTime) -> Self {
+        time.as_millis()
     }
 }
 
@@ -66,14 +99,14 @@ impl Span {
 impl Add<Span> for RegistryTime {
     type Output = Self;
     fn add(self, span: Span) -> Self {
-        Self(self.0.saturating_add(span.0))
+        Self::from_millis(self.as_millis().saturating_add(span.0))
     }
 }
 
 impl Sub<Span> for RegistryTime {
     type Output = Self;
     fn sub(self, span: Span) -> Self {
-        Self(self.0.saturating_sub(span.0))
+        Self::from_millis(self.as_millis().saturating_sub(span.0))
     }
 }
 

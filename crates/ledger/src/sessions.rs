@@ -1,8 +1,8 @@
 //! Lookup and search of sessions on record, live and ended.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
+use arcstr::ArcStr;
 use sea_query::{Expr, ExprTrait as _, Order, Query, SelectStatement};
 use seatkeeper_core::{
     Device, EndReason, Holder, Particulars, PoolId, PoolKind, RegistryTime, Session, SessionId, TenantId,
@@ -82,7 +82,7 @@ pub struct SessionFilter {
     /// The kind of the pool.
     pub pool_kind: Option<PoolKind>,
     /// The name of the pool.
-    pub pool: Option<Arc<str>>,
+    pub pool: Option<ArcStr>,
     /// The holder. A machine also matches the machine's processes.
     pub holder: Option<Holder>,
     /// The admitted user.

@@ -6,7 +6,9 @@
 
 mod bucket;
 mod clocked;
+mod due_queue;
 mod journal;
+mod session_index;
 
 use async_trait::async_trait;
 use parking_lot::{Mutex, MutexGuard};

@@ -26,8 +26,6 @@ pub(crate) struct OpenPool {
     pub(crate) due: Option<RegistryTime>,
     /// Number of the last event.
     pub(crate) seq: u64,
-    /// Epoch of the bucket.
-    pub(crate) epoch: u64,
     /// Start of emptiness.
     pub(crate) empty_since: Option<RegistryTime>,
     /// Journal position of the last event.
@@ -41,7 +39,6 @@ impl OpenPool {
     pub(crate) fn restored(
         id: PoolId,
         seq: u64,
-        epoch: u64,
         terms: Option<Terms>,
         mut live: Vec<Session>,
         now: RegistryTime,
@@ -51,7 +48,7 @@ impl OpenPool {
         for session in live {
             rule::restore(&mut pool, id.kind, session, now);
         }
-        Self { id, pool, due: None, seq, epoch, empty_since: None, last_event: 0, denials: None }
+        Self { id, pool, due: None, seq, empty_since: None, last_event: 0, denials: None }
     }
 
     /// Returns whether the pool has been empty for a while and all its events are in the ledger.

@@ -13,8 +13,6 @@ mod local_broadcast;
 mod memory;
 mod subscribers;
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
 use seatkeeper_core::{PoolId, PoolKind, RegistryTime, Span, Terms, UserId};
 use seatkeeper_engine::TermsSource;
@@ -85,7 +83,7 @@ impl TermsSource for PoolTerms {
                 Ok(license.map(|license| terms_of(&license, &settings.licenses)))
             }
             PoolKind::Subscriber => {
-                let user = UserId::new(Arc::clone(&pool.name));
+                let user = UserId::new(pool.name.clone());
                 let subscriber = ledger.subscriber(&pool.tenant, &user).await?;
                 let ttl_default = Span::from_secs(settings.devices.ttl_seconds);
                 Ok(Some(subscriber.entitled(now, ttl_default).terms))

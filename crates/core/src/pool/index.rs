@@ -17,15 +17,6 @@ pub(super) struct Index {
 }
 
 impl Index {
-    /// Builds an index of every session in the slab.
-    pub(super) fn from_slab(slab: &Slab<Queued>) -> Self {
-        let mut index = Self::default();
-        for (slot, _) in slab {
-            index.insert(slab, slot as u32);
-        }
-        index
-    }
-
     pub(super) fn by_id(&self, slab: &Slab<Queued>, id: SessionId) -> Option<u32> {
         let is_it = |&slot: &u32| slab[slot as usize].session.id == id;
         self.by_id.find(self.hasher.hash_one(id), is_it).copied()

@@ -44,10 +44,6 @@ impl Queue {
         self.ttl
     }
 
-    pub(super) fn oldest(&self) -> u32 {
-        self.oldest
-    }
-
     pub(super) fn oldest_first<'a>(
         &self,
         slab: &'a Slab<Queued>,

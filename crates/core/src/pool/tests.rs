@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::{Pool, SESSIONS_WITHOUT_INDEX_MAX};
+use super::Pool;
+use super::few::FEW_MAX;
+use super::sessions::Sessions;
 use crate::{Bucket, Region, RegistryTime, Seats, Session, SessionId, Span, Standing, Terms, Tier, Users};
 
 const TTLS: [Span; 3] = [Span::from_millis(5), Span::from_millis(10), Span::from_millis(15)];
@@ -23,33 +25,18 @@ fn session(number: u64, started: u64, heartbeat: u64, ttl: Span) -> Session {
     }
 }
 
-/// Asserts the invariants of a pool and its indexes.
+/// Asserts the invariants of a pool.
 fn assert_sound(pool: &Pool) {
-    let live = pool.sessions.len();
-    if let Some(index) = &pool.index {
-        assert_eq!(index.sizes(), (live, live), "each session is in both tables");
-    } else {
-        assert!(live <= SESSIONS_WITHOUT_INDEX_MAX, "{live} sessions have no index");
-    }
-    for (_, queued) in &pool.sessions {
-        let session = &queued.session;
+    pool.sessions.assert_sound();
+    assert_eq!(pool.iter().count(), pool.live() as usize);
+    for session in pool.iter() {
         assert_eq!(pool.get(session.id), Some(session));
         assert_eq!(pool.held_by(&session.holder), Some(session));
     }
-    let mut queued = 0;
-    for (at, queue) in pool.queues.iter().enumerate() {
-        let forward: Vec<_> = queue.oldest_first(&pool.sessions).collect();
-        let mut backward: Vec<_> = queue.newest_first(&pool.sessions).collect();
-        backward.reverse();
-        assert!(!forward.is_empty(), "no queue is empty");
-        assert_eq!(forward, backward, "a queue reads the same from both ends");
-        assert!(forward.is_sorted_by_key(|session| session.rank()), "a queue is in the order of eviction");
-        assert!(forward.iter().all(|session| session.ttl == queue.ttl()), "a queue has one TTL");
-        assert_eq!(pool.queues.iter().position(|other| other.ttl() == queue.ttl()), Some(at));
-        assert_eq!(pool.session(queue.oldest()), forward[0]);
-        queued += forward.len();
-    }
-    assert_eq!(queued, live, "each session is in one queue");
+    let order: Vec<_> = pool.stalest_first().collect();
+    assert_eq!(order.len(), pool.live() as usize);
+    assert!(order.is_sorted_by_key(|session| session.rank()));
+    assert_eq!(pool.stalest(), order.first().copied());
 }
 
 #[derive(Clone, Debug)]
@@ -160,11 +147,11 @@ fn all_are_over_at_the_end_of_the_entitlement() {
 #[test]
 fn a_pool_that_outgrew_its_index_and_shrank_again_still_finds_everyone() {
     let mut pool = Pool::new(None);
-    let many = 3 * SESSIONS_WITHOUT_INDEX_MAX as u64;
+    let many = 3 * FEW_MAX as u64;
     for number in 0..many {
         pool.insert(session(number, 0, number, TTLS[0]));
         assert_sound(&pool);
-        assert_eq!(pool.index.is_some(), pool.sessions.len() > SESSIONS_WITHOUT_INDEX_MAX);
+        assert_eq!(matches!(pool.sessions, Sessions::Many(_)), pool.live() as usize > FEW_MAX);
         assert_eq!(pool.get(id(number)).map(|session| session.id), Some(id(number)));
         assert!(pool.get(id(many)).is_none() && pool.held_by(&"nobody".into()).is_none());
     }

@@ -4,8 +4,6 @@ use proptest::prelude::*;
 
 use super::{RegistryTime, Span};
 
-const LAST: RegistryTime = RegistryTime::from_millis(u64::MAX);
-
 #[test]
 fn times_and_spans_count_milliseconds() {
     let time = RegistryTime::from_millis(1_500);
@@ -17,6 +15,11 @@ fn times_and_spans_count_milliseconds() {
 }
 
 #[test]
+fn an_optional_time_takes_eight_bytes() {
+    assert_eq!(size_of::<Option<RegistryTime>>(), 8);
+}
+
+#[test]
 fn since_is_never_negative() {
     let (early, late) = (RegistryTime::from_millis(10), RegistryTime::from_millis(35));
     assert_eq!(late.since(early), Span::from_millis(25));
@@ -25,10 +28,11 @@ fn since_is_never_negative() {
 
 #[test]
 fn arithmetic_saturates_at_both_ends() {
-    assert_eq!(LAST + Span::from_millis(1), LAST);
+    assert_eq!(RegistryTime::MAX + Span::from_millis(1), RegistryTime::MAX);
     assert_eq!(RegistryTime::default() - Span::from_millis(1), RegistryTime::default());
     assert_eq!(Span::from_secs(u64::MAX).as_millis(), u64::MAX);
-    assert_eq!(LAST.since(RegistryTime::default()).as_millis(), u64::MAX);
+    assert_eq!(RegistryTime::from_millis(u64::MAX), RegistryTime::MAX);
+    assert_eq!(RegistryTime::MAX.since(RegistryTime::default()).as_millis(), u64::MAX - 1);
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn view_of(
         by_ttl.entry(session.ttl).or_default().push(session);
     }
     let mut seen = Vec::new();
-    let mut others = Others { count: 0, silent_from: RegistryTime::from_millis(u64::MAX) };
+    let mut others = Others { count: 0, silent_from: RegistryTime::MAX };
     for sessions in by_ttl.into_values() {
         let (over, living): (Vec<&Session>, Vec<&Session>) =
             sessions.into_iter().partition(|session| session.silent_until() <= step.now);

@@ -1,7 +1,6 @@
 //! Search of audit records, with filters and cursor pages.
 
-use std::sync::Arc;
-
+use arcstr::ArcStr;
 use sea_query::{Expr, ExprTrait as _, Order, Query, SelectStatement};
 use seatkeeper_core::{PoolKind, RegistryTime, SessionId, TenantId};
 
@@ -18,7 +17,7 @@ pub struct AuditFilter {
     /// The kind of the pool.
     pub pool_kind: Option<PoolKind>,
     /// The name of the pool.
-    pub pool: Option<Arc<str>>,
+    pub pool: Option<ArcStr>,
     /// The session begun or ended.
     pub session: Option<SessionId>,
     /// The earliest time, inclusive.

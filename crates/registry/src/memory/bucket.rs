@@ -1,16 +1,17 @@
 //! A bucket: pools, an index of sessions, the due-index, the journal.
 
-use std::collections::BTreeSet;
 use std::hash::BuildHasher;
 
-use hashbrown::{DefaultHashBuilder, HashMap, HashTable};
+use hashbrown::{DefaultHashBuilder, HashTable};
 use seatkeeper_core::{
     Authority, Bucket, EndReason, Ending, Event, Origin, Outcome, PoolId, RegistryTime, Session, SessionId,
     Terms,
 };
 use slab::Slab;
 
+use super::due_queue::DueQueue;
 use super::journal::Journal;
+use super::session_index::SessionIndex;
 use crate::Error;
 use crate::contract::{
     Claimed, Ended, EndedAll, Heartbeat, JournalEntry, Live, PoolView, Receipt, Request, Swept,
@@ -20,15 +21,13 @@ use crate::open_pool::{Closing, OpenPool, Record as _, RenewalOutcome};
 /// The state of a bucket, all under one lock.
 pub(super) struct BucketState {
     bucket: Bucket,
-    epoch: u64,
     pools: Slab<OpenPool>,
     /// The slot of each pool, by name.
     by_id: HashTable<u32>,
     hasher: DefaultHashBuilder,
-    /// The pool's slot of each live session.
-    sessions: HashMap<SessionId, u32>,
-    /// For each pool, a lower bound of the time of its next sweep.
-    due: BTreeSet<(RegistryTime, u32)>,
+    sessions: SessionIndex,
+    /// The pools by the lower bound of the time of their next sweep.
+    due: DueQueue,
     latest: RegistryTime,
     journal: Journal,
 }
@@ -37,14 +36,13 @@ impl BucketState {
     pub(super) fn new(bucket: Bucket, epoch: u64) -> Self {
         Self {
             bucket,
-            epoch,
             pools: Slab::new(),
             by_id: HashTable::new(),
             hasher: DefaultHashBuilder::default(),
-            sessions: HashMap::new(),
-            due: BTreeSet::new(),
+            sessions: SessionIndex::default(),
+            due: DueQueue::default(),
             latest: RegistryTime::default(),
-            journal: Journal::default(),
+            journal: Journal::new(epoch),
         }
     }
 
@@ -77,11 +75,11 @@ impl BucketState {
     }
 
     fn place(&self, position: u64) -> Receipt {
-        Receipt { bucket: self.bucket, epoch: self.epoch, position }
+        Receipt { bucket: self.bucket, epoch: self.journal.epoch(), position }
     }
 
     pub(super) fn due(&self) -> Option<RegistryTime> {
-        self.due.first().map(|&(at, _)| at)
+        self.due.first().map(|slot| due_of(&self.pools, slot))
     }
 
     pub(super) fn open(
@@ -95,13 +93,14 @@ impl BucketState {
         if self.slot_of(id).is_ok() {
             return;
         }
-        let open = OpenPool::restored(id.clone(), seq, self.epoch, terms, live, now);
+        let open = OpenPool::restored(id.clone(), seq, terms, live, now);
         let slot = self.pools.insert(open) as u32;
         let (pools, hasher) = (&self.pools, &self.hasher);
         self.by_id
             .insert_unique(hasher.hash_one(id), slot, |&slot| hasher.hash_one(&pools[slot as usize].id));
-        let restored = self.pools[slot as usize].pool.iter().map(|session| (session.id, slot));
-        self.sessions.extend(restored);
+        for session in self.pools[slot as usize].pool.iter() {
+            self.sessions.insert(session.id, slot);
+        }
         let ended = self.pools[slot as usize].settle(now, &mut self.journal);
         self.follow(slot, ids(&ended), now);
     }
@@ -125,7 +124,7 @@ impl BucketState {
     }
 
     pub(super) fn heartbeat(&mut self, id: SessionId, who: &Authority, now: RegistryTime) -> Heartbeat {
-        let Some(&slot) = self.sessions.get(&id) else {
+        let Some(slot) = self.pool_of(id) else {
             return Heartbeat::Missing;
         };
         match self.pools[slot as usize].heartbeat(id, who, now, &mut self.journal) {
@@ -146,7 +145,7 @@ impl BucketState {
         origin: &Origin,
         now: RegistryTime,
     ) -> Ended {
-        let Some(&slot) = self.sessions.get(&id) else {
+        let Some(slot) = self.pool_of(id) else {
             return Ended::Missing;
         };
         match self.pools[slot as usize].end(id, who, reason, origin, now, &mut self.journal) {
@@ -204,10 +203,10 @@ impl BucketState {
     pub(super) fn sweep(&mut self, pools_max: usize, now: RegistryTime) -> Swept {
         let mut ended = 0;
         for _ in 0..pools_max {
-            let Some(&(at, slot)) = self.due.first().filter(|(at, _)| *at <= now) else {
+            let Some(slot) = self.due.first().filter(|&slot| due_of(&self.pools, slot) <= now) else {
                 return Swept { ended, more: false };
             };
-            self.due.remove(&(at, slot));
+            self.due.remove(slot, |slot| due_of(&self.pools, slot));
             let acknowledged = self.journal.acknowledged();
             let sweeping = self.pools[slot as usize].sweep(acknowledged, now, &mut self.journal);
             ended += sweeping.ended.len();
@@ -235,25 +234,19 @@ impl BucketState {
     /// Updates the indexes after a step on a pool in which the sessions `ended` ended.
     fn follow(&mut self, slot: u32, ended: impl IntoIterator<Item = SessionId>, now: RegistryTime) {
         for id in ended {
-            self.sessions.remove(&id);
+            self.sessions.remove(id, slot);
         }
         let open = &mut self.pools[slot as usize];
         let before = open.due;
         let due = open.become_due(now);
-        if before == Some(due) {
-            return;
+        if before != Some(due) {
+            self.due.update(slot, |slot| due_of(&self.pools, slot));
         }
-        if let Some(before) = before {
-            self.due.remove(&(before, slot));
-        }
-        self.due.insert((due, slot));
     }
 
     fn close(&mut self, slot: u32) {
+        self.due.remove(slot, |slot| due_of(&self.pools, slot));
         let open = self.pools.remove(slot as usize);
-        if let Some(due) = open.due {
-            self.due.remove(&(due, slot));
-        }
         if let Ok(entry) = self.by_id.find_entry(self.hasher.hash_one(&open.id), |&other| other == slot) {
             entry.remove();
         }
@@ -264,12 +257,22 @@ impl BucketState {
         self.by_id.find(self.hasher.hash_one(id), is_it).copied().ok_or(Error::PoolNotOpen)
     }
 
+    /// Returns the slot of a session's pool.
+    fn pool_of(&self, id: SessionId) -> Option<u32> {
+        self.sessions.find(id, |slot| self.pools[slot as usize].pool.get(id).is_some())
+    }
+
     /// Returns the pool's slot of a session that `who` may touch.
     fn covered(&self, id: SessionId, who: &Authority) -> Option<u32> {
-        let slot = *self.sessions.get(&id)?;
+        let slot = self.pool_of(id)?;
         let open = &self.pools[slot as usize];
         who.covers(&open.id, open.pool.get(id)?).then_some(slot)
     }
+}
+
+/// Returns the time of a pool's next sweep. Every pool of the due-index has a time.
+fn due_of(pools: &Slab<OpenPool>, slot: u32) -> RegistryTime {
+    pools[slot as usize].due.unwrap_or(RegistryTime::MAX)
 }
 
 fn ids(ended: &[Ending]) -> impl Iterator<Item = SessionId> {

@@ -9,13 +9,18 @@ use tokio::sync::Notify;
 use crate::open_pool::Record;
 
 /// The events of a bucket that the ledger has not acknowledged, in order.
-#[derive(Default)]
 pub(super) struct Journal {
+    epoch: u64,
     acknowledged: u64,
     events: VecDeque<Event>,
 }
 
 impl Journal {
+    /// Creates an empty journal of a bucket in `epoch`.
+    pub(super) fn new(epoch: u64) -> Self {
+        Self { epoch, acknowledged: 0, events: VecDeque::new() }
+    }
+
     /// Returns the number of acknowledged events.
     pub(super) fn acknowledged(&self) -> u64 {
         self.acknowledged
@@ -40,6 +45,10 @@ impl Journal {
 }
 
 impl Record for Journal {
+    fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
     fn push(&mut self, event: Event) {
         self.events.push_back(event);
     }

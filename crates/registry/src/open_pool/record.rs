@@ -8,6 +8,8 @@ use super::OpenPool;
 
 /// A journal that takes the events of a step, in order.
 pub(crate) trait Record {
+    /// Returns the epoch of the journal's bucket.
+    fn epoch(&self) -> u64;
     /// Appends an event.
     fn push(&mut self, event: Event);
     /// Returns the position of the last event.
@@ -88,7 +90,7 @@ impl OpenPool {
         journal.push(Event {
             pool: self.id.clone(),
             seq: self.seq,
-            epoch: self.epoch,
+            epoch: journal.epoch(),
             at: now,
             live,
             limit: self.limit(),

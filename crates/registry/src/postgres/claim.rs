@@ -71,12 +71,12 @@ pub(super) async fn open_in(
     seen: &PoolSnapshot,
     pool: Filling<'_>,
 ) -> Result<(Receipt, usize), Fault> {
-    let mut events = Events::after(seen.position);
+    let mut events = Events::of_step(seen);
     if seen.open.is_some() {
         return Ok((seen.place(seen.position), 0));
     }
     let Filling { pool, seq, terms, live } = pool;
-    let mut open = OpenPool::restored(pool.clone(), seq, seen.epoch, terms, live.to_vec(), seen.now);
+    let mut open = OpenPool::restored(pool.clone(), seq, terms, live.to_vec(), seen.now);
     open.settle(seen.now, &mut events);
     open.become_due(seen.now);
     let change = Change { seen, before: None, open: &open, events: &events, fate: Fate::Open };

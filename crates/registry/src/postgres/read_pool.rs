@@ -145,7 +145,7 @@ async fn read_pool_once(
         terms,
         live,
         shown: (others.count > 0).then_some(stalest.unwrap_or_default()),
-        open: first.pool.open(epoch, pool)?,
+        open: first.pool.open(pool)?,
         sessions: view.sessions,
     })
 }

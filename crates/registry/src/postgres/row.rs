@@ -108,7 +108,7 @@ impl PoolRow {
     }
 
     /// Builds the pool with the loaded sessions. Returns `None` if the pool is not open.
-    pub(super) fn open(self, epoch: u64, pool: Pool) -> Result<Option<OpenPool>, Unreadable> {
+    pub(super) fn open(self, pool: Pool) -> Result<Option<OpenPool>, Unreadable> {
         let (Some(kind), Some(tenant), Some(name)) = (&self.kind, &self.tenant, &self.name) else {
             return Ok(None);
         };
@@ -118,7 +118,6 @@ impl PoolRow {
             pool,
             due: self.due.map(time),
             seq: self.seq.map_or(0, unsigned),
-            epoch,
             empty_since: self.empty_since.map(time),
             last_event: self.last_event.map_or(0, unsigned),
             denials: self.denials.map(|Json(fold)| Box::new(fold)),

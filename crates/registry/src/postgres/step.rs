@@ -84,7 +84,7 @@ impl PostgresRegistry {
         self.serves(seen.bucket, seen.epoch, seen.serving)?;
         let Some(mut open) = seen.open.take() else { return Ok(None) };
         let before = Some(Columns::new(&open, seen.now));
-        let mut events = Events::after(seen.position);
+        let mut events = Events::of_step(&seen);
         let value = act(&mut open, seen.now, &mut events);
         open.become_due(seen.now);
         let change = Change { seen: &seen, before, open: &open, events: &events, fate: Fate::Open };

@@ -163,7 +163,7 @@ impl PostgresRegistry {
         self.serves(seen.bucket, seen.epoch, seen.serving)?;
         let Some(mut open) = seen.open.take() else { return Ok(None) };
         let before = Some(Columns::new(&open, seen.now));
-        let mut events = Events::after(seen.position);
+        let mut events = Events::of_step(&seen);
         let sweeping = open.sweep(seen.acknowledged, seen.now, &mut events);
         open.become_due(seen.now);
         let fate = if sweeping.may_close { Fate::Closed } else { Fate::Open };

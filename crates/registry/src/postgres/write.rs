@@ -17,12 +17,17 @@ use crate::open_pool::{OpenPool, Record};
 
 /// The events of a step.
 pub(super) struct Events {
+    epoch: u64,
     /// End of the journal before the step.
     before: u64,
     list: Vec<Event>,
 }
 
 impl Record for Events {
+    fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
     fn push(&mut self, event: Event) {
         self.list.push(event);
     }
@@ -37,8 +42,9 @@ impl Events {
         self.list.len()
     }
 
-    pub(super) fn after(position: u64) -> Self {
-        Self { before: position, list: Vec::new() }
+    /// Creates an empty list for a step on a pool.
+    pub(super) fn of_step(seen: &PoolSnapshot) -> Self {
+        Self { epoch: seen.epoch, before: seen.position, list: Vec::new() }
     }
 }
 

@@ -15,6 +15,6 @@ use crate::times::registry_time_of;
 /// Returns the span from `from` to `to`. An absent bound leaves the span open on its side.
 fn span_of(from: Option<DateTime<Utc>>, to: Option<DateTime<Utc>>) -> Result<Window, Error> {
     let from = from.map_or(RegistryTime::default(), registry_time_of);
-    let to = to.map_or(RegistryTime::from_millis(u64::MAX), registry_time_of);
+    let to = to.map_or(RegistryTime::MAX, registry_time_of);
     Window::new(from, to).ok_or_else(|| Error::field("to", "must be after `from`"))
 }

@@ -1,7 +1,5 @@
 //! Server-sent events about the session of a device.
 
-use std::sync::Arc;
-
 use axum::extract::State;
 use axum::http::header::HeaderMap;
 use axum::response::Response;
@@ -72,5 +70,5 @@ impl Subject for Subscription {
 
 /// Returns the subscriber behind a pool.
 fn user_of(pool: &PoolId) -> UserId {
-    UserId::new(Arc::clone(&pool.name))
+    UserId::new(pool.name.clone())
 }

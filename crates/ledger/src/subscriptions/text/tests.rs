@@ -10,7 +10,7 @@ fn held() -> Held {
     Held {
         status: SubscriptionStatus::Active,
         starts_at: RegistryTime::from_millis(1),
-        ends_at: Some(RegistryTime::from_millis(u64::MAX)),
+        ends_at: Some(RegistryTime::MAX),
         version: u64::MAX,
         plan: "premium".parse().unwrap(),
         device_limit: Seats(4),

@@ -1,8 +1,7 @@
 //! Primitives of the encoding: numbers and texts.
 
-use std::sync::Arc;
-
 use crate::Error;
+use arcstr::ArcStr;
 
 /// A value in Redis that cannot be decoded, hence was written by another program.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +27,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the unread bytes as a text.
-    pub(in crate::redis) fn rest_text(self) -> Result<Arc<str>, Garbled> {
+    pub(in crate::redis) fn rest_text(self) -> Result<ArcStr, Garbled> {
         text(self.0)
     }
 
@@ -58,12 +57,12 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a text after its length in 2 bytes.
-    pub(in crate::redis) fn text(&mut self) -> Result<Arc<str>, Garbled> {
+    pub(in crate::redis) fn text(&mut self) -> Result<ArcStr, Garbled> {
         text(self.part()?)
     }
 }
 
-fn text(bytes: &[u8]) -> Result<Arc<str>, Garbled> {
+fn text(bytes: &[u8]) -> Result<ArcStr, Garbled> {
     let text = std::str::from_utf8(bytes).map_err(|_| Garbled("it is no text"))?;
     Ok(text.into())
 }

@@ -1,7 +1,7 @@
 //! Events: see `lib/record.lua`.
 
+use arcstr::ArcStr;
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use seatkeeper_core::{
     Actor, Change, Denial, Denied, Device, EndReason, Event, Holder, Origin, Particulars, PoolId,
@@ -148,6 +148,6 @@ fn time(reader: &mut Reader<'_>) -> Result<RegistryTime, Garbled> {
 }
 
 fn holder(reader: Reader<'_>) -> Result<Holder, Garbled> {
-    let text: Arc<str> = reader.rest_text()?;
+    let text: ArcStr = reader.rest_text()?;
     Ok(Holder::new(text))
 }

@@ -1,7 +1,6 @@
 //! Users: the name, or one byte for the user after whom the pool is named.
 
 use std::borrow::Cow;
-use std::sync::Arc;
 
 use seatkeeper_core::{PoolId, UserId};
 
@@ -26,7 +25,7 @@ pub(super) fn user_of(pool: &PoolId, reader: &mut Reader<'_>) -> Result<UserId, 
     let text = reader.text()?;
     Ok(match text.strip_prefix(POOLS_OWN) {
         None => UserId::new(text),
-        Some("") => UserId::new(Arc::clone(&pool.name)),
+        Some("") => UserId::new(pool.name.clone()),
         Some(name) => UserId::new(name),
     })
 }

@@ -2,7 +2,6 @@
 //! the rest.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
 use axum::extract::State;
 use seatkeeper_core::{Authority, Holder, PoolId, PoolKind, TenantId, UserId};
@@ -96,7 +95,7 @@ fn live_pool(tenant: &TenantId, filter: &SessionFilter) -> Option<PoolId> {
             holder: None,
             user: None,
             ip: None,
-        } => Some(PoolId::new(*kind, tenant.clone(), Arc::clone(pool))),
+        } => Some(PoolId::new(*kind, tenant.clone(), pool.clone())),
         _ => None,
     }
 }

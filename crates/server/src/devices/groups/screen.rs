@@ -1,7 +1,5 @@
 //! The screen of a group: a session of the subscriber's pool, kept alive by the heartbeats of all members.
 
-use std::sync::Arc;
-
 use seatkeeper_core::{Authority, Holder, Origin, PoolId, PoolKind, Reach, SessionId, TenantId, UserId};
 use seatkeeper_engine::HeartbeatOutcome;
 
@@ -23,7 +21,7 @@ pub(super) fn any(tenant: &TenantId, kind: PoolKind) -> Authority {
 
 /// Returns the subscriber who pays a screen.
 pub(super) fn owner_of(screen: &PoolId) -> UserId {
-    UserId::new(Arc::clone(&screen.name))
+    UserId::new(screen.name.clone())
 }
 
 /// Returns the subscriber who pays a live screen; `None` if the screen has ended.

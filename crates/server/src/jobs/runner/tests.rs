@@ -26,7 +26,7 @@ const INTERVAL: Span = Span::from_secs(600);
 const JOB: JobName = JobName::Housekeeping;
 
 /// A purge by `NONE_KEPT` would delete every ended run.
-const NONE_KEPT: RunsKept = RunsKept { since: RegistryTime::from_millis(u64::MAX), min: 0, max: 0 };
+const NONE_KEPT: RunsKept = RunsKept { since: RegistryTime::MAX, min: 0, max: 0 };
 
 /// Longer than any step of these tests.
 const DEADLINE: Duration = Duration::from_secs(30);
