@@ -20,9 +20,21 @@ use sessions::Sessions;
 #[derive(Clone, Debug, Default)]
 pub struct Pool {
     terms: Option<Terms>,
-    sessions: Sessions,
+    content: Content,
+}
+
+/// The sessions of a pool, loaded completely or in part.
+#[derive(Clone, Debug)]
+enum Content {
+    Whole(Sessions),
     // Boxed: pools kept in memory are always loaded completely.
-    others: Option<Box<Others>>,
+    Part(Box<(Sessions, Others)>),
+}
+
+impl Default for Content {
+    fn default() -> Self {
+        Self::Whole(Sessions::default())
+    }
 }
 
 /// The sessions of a pool outside a partial view. Each is live; only the count and a bound are known.
@@ -48,8 +60,10 @@ impl Pool {
         sessions: impl IntoIterator<Item = Session>,
         others: Others,
     ) -> Self {
-        let others = (others.count > 0).then(|| Box::new(others));
-        let mut pool = Self { others, ..Self::new(terms) };
+        let mut pool = Self::new(terms);
+        if others.count > 0 {
+            pool.content = Content::Part(Box::new((Sessions::default(), others)));
+        }
         for session in sessions {
             pool.insert(session);
         }
@@ -64,7 +78,7 @@ impl Pool {
     /// Returns the number of sessions, including sessions outside the view and sessions past their expiry
     /// that were not ended yet.
     pub fn live(&self) -> u32 {
-        self.sessions.len() as u32 + self.others.as_ref().map_or(0, |others| others.count)
+        self.sessions().len() as u32 + self.others().map_or(0, |others| others.count)
     }
 
     /// Returns `true` if the pool has no session.
@@ -74,12 +88,12 @@ impl Pool {
 
     /// Returns the session `id`.
     pub fn get(&self, id: SessionId) -> Option<&Session> {
-        self.sessions.get(id)
+        self.sessions().get(id)
     }
 
     /// Returns the session of `holder`.
     pub fn held_by(&self, holder: &Holder) -> Option<&Session> {
-        self.sessions.held_by(holder)
+        self.sessions().held_by(holder)
     }
 
     /// Returns the first session in the order of eviction (last heartbeat, start, id).
@@ -89,19 +103,19 @@ impl Pool {
 
     /// Iterates over the sessions. Sessions with the same TTL come from the stalest to the freshest.
     pub fn iter(&self) -> impl Iterator<Item = &Session> {
-        self.sessions.iter()
+        self.sessions().iter()
     }
 
     /// Iterates over the sessions in the order of eviction (last heartbeat, start, id). Lazy: the cost grows
     /// with the number of sessions taken.
     pub fn stalest_first(&self) -> impl Iterator<Item = &Session> {
-        self.sessions.stalest_first()
+        self.sessions().stalest_first()
     }
 
     /// Iterates over the sessions renewed after `then`. The cost grows with the number of renewed sessions
     /// only.
     pub fn renewed_since(&self, then: RegistryTime) -> impl Iterator<Item = &Session> {
-        self.sessions.renewed_since(then)
+        self.sessions().renewed_since(then)
     }
 
     /// Returns the expiry of `session`: last heartbeat + TTL, or the end of the entitlement if earlier.
@@ -112,8 +126,8 @@ impl Pool {
     /// Returns the earliest expiry in the pool, `None` for an empty pool. For a partial view the result is a
     /// lower bound.
     pub fn next_expiry(&self) -> Option<RegistryTime> {
-        let in_view = self.sessions.soonest_silent(1).min();
-        let others = self.others.as_ref().map(|others| others.silent_from);
+        let in_view = self.sessions().soonest_silent(1).min();
+        let others = self.others().map(|others| others.silent_from);
         let silent = in_view.into_iter().chain(others).min()?;
         Some(self.within_entitlement(silent))
     }
@@ -123,7 +137,7 @@ impl Pool {
     /// limit.
     pub fn below_limit_at(&self, limit: Seats) -> Option<RegistryTime> {
         let above = (self.live() as usize).checked_sub(limit.0 as usize)?;
-        let mut soonest: Vec<_> = self.sessions.soonest_silent(above + 1).collect();
+        let mut soonest: Vec<_> = self.sessions().soonest_silent(above + 1).collect();
         soonest.sort_unstable();
         soonest.get(above).map(|&at| self.within_entitlement(at))
     }
@@ -131,17 +145,17 @@ impl Pool {
     /// Adds a session. The holder and the id must be new to the pool.
     pub(crate) fn insert(&mut self, session: Session) {
         debug_assert!(self.held_by(&session.holder).is_none());
-        self.sessions.insert(session);
+        self.sessions_mut().insert(session);
     }
 
     /// Removes the session `id`.
     pub(crate) fn remove(&mut self, id: SessionId) -> Option<Session> {
-        self.sessions.remove(id)
+        self.sessions_mut().remove(id)
     }
 
     /// Renews the session `id` at `now` for `ttl`. A given `user` joins the session.
     pub(crate) fn renew(&mut self, id: SessionId, ttl: Span, now: RegistryTime, user: Option<&UserId>) {
-        self.sessions.change(id, |session| {
+        self.sessions_mut().change(id, |session| {
             session.last_heartbeat = session.last_heartbeat.max(now);
             session.ttl = ttl;
             if let Some(user) = user {
@@ -153,7 +167,7 @@ impl Pool {
     /// Removes `user` from a session with several users. Returns `false` if nothing changed.
     pub(crate) fn leave(&mut self, id: SessionId, user: &UserId) -> bool {
         let mut left = false;
-        self.sessions.change(id, |session| left = session.users.leave(user));
+        self.sessions_mut().change(id, |session| left = session.users.leave(user));
         left
     }
 
@@ -168,7 +182,28 @@ impl Pool {
     /// only.
     pub(crate) fn over(&self, now: RegistryTime) -> Vec<SessionId> {
         let all = self.within_entitlement(RegistryTime::MAX) <= now;
-        self.sessions.in_turn_while(|session| all || session.silent_until() <= now)
+        self.sessions().in_turn_while(|session| all || session.silent_until() <= now)
+    }
+
+    fn sessions(&self) -> &Sessions {
+        match &self.content {
+            Content::Whole(sessions) => sessions,
+            Content::Part(part) => &part.0,
+        }
+    }
+
+    fn sessions_mut(&mut self) -> &mut Sessions {
+        match &mut self.content {
+            Content::Whole(sessions) => sessions,
+            Content::Part(part) => &mut part.0,
+        }
+    }
+
+    fn others(&self) -> Option<&Others> {
+        match &self.content {
+            Content::Whole(_) => None,
+            Content::Part(part) => Some(&part.1),
+        }
     }
 
     fn within_entitlement(&self, expiry: RegistryTime) -> RegistryTime {

@@ -27,7 +27,7 @@ fn session(number: u64, started: u64, heartbeat: u64, ttl: Span) -> Session {
 
 /// Asserts the invariants of a pool.
 fn assert_sound(pool: &Pool) {
-    pool.sessions.assert_sound();
+    pool.sessions().assert_sound();
     assert_eq!(pool.iter().count(), pool.live() as usize);
     for session in pool.iter() {
         assert_eq!(pool.get(session.id), Some(session));
@@ -37,6 +37,11 @@ fn assert_sound(pool: &Pool) {
     assert_eq!(order.len(), pool.live() as usize);
     assert!(order.is_sorted_by_key(|session| session.rank()));
     assert_eq!(pool.stalest(), order.first().copied());
+}
+
+#[test]
+fn a_pool_of_one_takes_few_bytes() {
+    assert_eq!((size_of::<Pool>(), size_of::<Session>()), (56, 72));
 }
 
 #[derive(Clone, Debug)]
@@ -151,7 +156,7 @@ fn a_pool_that_outgrew_its_index_and_shrank_again_still_finds_everyone() {
     for number in 0..many {
         pool.insert(session(number, 0, number, TTLS[0]));
         assert_sound(&pool);
-        assert_eq!(matches!(pool.sessions, Sessions::Many(_)), pool.live() as usize > FEW_MAX);
+        assert_eq!(matches!(pool.sessions(), Sessions::Many(_)), pool.live() as usize > FEW_MAX);
         assert_eq!(pool.get(id(number)).map(|session| session.id), Some(id(number)));
         assert!(pool.get(id(many)).is_none() && pool.held_by(&"nobody".into()).is_none());
     }
