@@ -1,6 +1,8 @@
 //! The contract of a registry that can lose its memory while nodes go on: the state of its buckets, and the
 //! steps of a bucket's rebuild. `docs/failover.md` has the protocol.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use seatkeeper_core::{Bucket, PoolId, RegistryTime, Session, Terms};
 
@@ -19,6 +21,15 @@ pub struct Condition {
     pub server: Option<Identity>,
     /// The state of the bucket.
     pub state: State,
+    /// The time that the bucket's server took to answer; zero if not measured.
+    pub latency: Duration,
+}
+
+impl Condition {
+    /// Returns the condition of a bucket whose server is unreachable.
+    pub fn unreachable(bucket: Bucket) -> Self {
+        Self { bucket, server: None, state: State::Unreachable, latency: Duration::ZERO }
+    }
 }
 
 /// The state of a bucket.

@@ -1,27 +1,56 @@
 //! The circuit breaker of a bucket's registry. The breaker opens after a period of failures and closes after
-//! a period of successes; a single call never changes the state.
+//! a period of quick answers; a single call never changes the state of a serving registry.
+//!
+//! The two thresholds differ (hysteresis). A network that loses and delays lets a probe through now and then: the
+//! bucket would go back and forth between its registry and the fallback, two epochs each time. A slow answer
+//! therefore neither ends a period of failures nor belongs to a period of recovery.
 
 use std::time::{Duration, Instant};
 
-/// The breaker opens when every probe has failed for this time, and at least [`FAILURES_MIN`] probes.
-const OPENS_AFTER: Duration = Duration::from_secs(3);
+/// The times and the numbers of failed probes, with no quick answer in between, that open the breaker.
+///
+/// A server that refuses writes fails five probes in 3 s, and a silent server in 5 s. A network that loses and delays
+/// fails about half of the probes. Such a network delays heartbeats as well, so the fewer failures of 5 s are enough.
+const OPENS_AFTER: [(Duration, u32); 2] = [(Duration::from_secs(3), 5), (Duration::from_secs(5), 3)];
 
-/// The fewest failed probes in a row that open the breaker. Over a network that loses messages a probe waits for its
-/// timeout of a second, so [`OPENS_AFTER`] alone would be three probes. A frozen server fails five probes in 5 s.
-const FAILURES_MIN: u32 = 5;
+/// The longest time for a series of failures. A distant server that is always slow may fail a probe now and then.
+const FAILURES_WITHIN: Duration = Duration::from_secs(20);
 
-/// The breaker closes when every probe has succeeded for this time: three probes.
+/// The breaker closes when every probe was answered quickly for this time: three probes.
 const CLOSES_AFTER: Duration = Duration::from_secs(1);
+
+/// The longest latency of a quick answer. A healthy server in the nodes' region answers a survey within some
+/// milliseconds, and nine surveys of ten within 140 ms on a machine with twelve runnable tasks for each processor. The
+/// round trip of a slow network takes longer, and so does a segment that TCP lost twice.
+const QUICK_MAX: Duration = Duration::from_millis(250);
+
+/// The result of a probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProbeResult {
+    /// The server answered within [`QUICK_MAX`].
+    Quick,
+    /// The server answered before the probe's timeout.
+    Slow,
+    /// The server did not answer in time, or refused the probe.
+    Failed,
+}
+
+impl ProbeResult {
+    /// Returns the result of a probe answered after `latency`.
+    pub(super) fn from_latency(latency: Duration) -> Self {
+        if latency <= QUICK_MAX { Self::Quick } else { Self::Slow }
+    }
+}
 
 /// The state of one circuit breaker.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Breaker {
     is_open: bool,
-    /// The unbroken series of probes against the present state.
+    /// The present series of probes against the state.
     against: Option<Series>,
 }
 
-/// A series of probes with equal results.
+/// A series of probes against a breaker's state.
 #[derive(Clone, Copy, Debug)]
 struct Series {
     since: Instant,
@@ -35,25 +64,53 @@ impl Breaker {
     }
 
     /// Notes the result of a probe that took from `began` to `now`. Returns whether the breaker opened or closed.
-    pub(super) fn note(&mut self, went_well: bool, began: Instant, now: Instant) -> bool {
-        if went_well != self.is_open {
-            self.against = None;
-            return false;
-        }
-        // A silent server fails a probe only after a while, and was out of reach from the start.
-        let first = Series { since: if went_well { now } else { began }, probes: 0 };
-        let series = self.against.get_or_insert(first);
-        series.probes += 1;
-        let time = now.duration_since(series.since);
+    ///
+    /// `is_in_fallback`: the bucket has left the registry, and a return needs a registry that is well. The first slow
+    /// or failed probe opens the breaker, so that this node does not vote for a return.
+    pub(super) fn note(
+        &mut self,
+        result: ProbeResult,
+        is_in_fallback: bool,
+        began: Instant,
+        now: Instant,
+    ) -> bool {
         let changes = if self.is_open {
-            time >= CLOSES_AFTER
+            self.recovers(result, now)
         } else {
-            time >= OPENS_AFTER && series.probes >= FAILURES_MIN
+            let fails = self.fails(result, began, now);
+            fails || (is_in_fallback && result != ProbeResult::Quick)
         };
         if changes {
             (self.is_open, self.against) = (!self.is_open, None);
         }
         changes
+    }
+
+    /// Notes a probe while the breaker is open. Returns whether the series of quick answers closes the breaker.
+    fn recovers(&mut self, result: ProbeResult, now: Instant) -> bool {
+        if result != ProbeResult::Quick {
+            self.against = None;
+            return false;
+        }
+        let series = self.against.get_or_insert(Series { since: now, probes: 0 });
+        series.probes += 1;
+        now.duration_since(series.since) >= CLOSES_AFTER
+    }
+
+    /// Notes a probe while the breaker is closed. Returns whether the series of failures opens the breaker.
+    fn fails(&mut self, result: ProbeResult, began: Instant, now: Instant) -> bool {
+        let is_old = |series: Series| now.duration_since(series.since) > FAILURES_WITHIN;
+        if result == ProbeResult::Quick || self.against.is_some_and(is_old) {
+            self.against = None;
+        }
+        if result != ProbeResult::Failed {
+            return false;
+        }
+        // A silent server fails a probe only after a while, and was out of reach from the start.
+        let series = self.against.get_or_insert(Series { since: began, probes: 0 });
+        series.probes += 1;
+        let (time, failures) = (now.duration_since(series.since), series.probes);
+        OPENS_AFTER.iter().any(|(after, failures_min)| time >= *after && failures >= *failures_min)
     }
 }
 

@@ -10,7 +10,7 @@ use seatkeeper_core::{BUCKETS, Bucket, BucketSet};
 use seatkeeper_ledger::buckets::{BucketMode, BucketRow};
 use seatkeeper_registry::{Condition, State};
 
-use super::breaker::Breaker;
+use super::breaker::{Breaker, ProbeResult};
 use super::fallbacks::Fallbacks;
 use super::membership::live;
 use super::rebuild_queue::{self, BucketView, RebuildQueue, RebuildTask, is_in_service, is_superseded};
@@ -107,17 +107,57 @@ impl Reach {
         *since = (unserved * 2 > usize::from(BUCKETS)).then(|| since.unwrap_or(now));
     }
 
-    /// Notes the buckets reached by a probe that took from `began` to `now`. Returns the number of newly opened
-    /// breakers, and the number of newly closed breakers.
-    fn note(&self, reached: BucketSet, began: Instant, now: Instant) -> (usize, usize) {
-        let mut breakers = self.breakers.lock();
-        let (mut lost, mut back) = (0, 0);
-        for (bucket, breaker) in Bucket::all().zip(breakers.iter_mut()) {
-            if breaker.note(reached.contains(bucket), began, now) {
-                *(if breaker.is_open() { &mut lost } else { &mut back }) += 1;
+    /// Notes the results of a probe that took from `began` to `now`, one for each bucket in order, and whether the
+    /// bucket is in a fallback. Returns the changes of the breakers.
+    fn note(
+        &self,
+        results: impl Iterator<Item = (ProbeResult, bool)>,
+        began: Instant,
+        now: Instant,
+    ) -> BreakerChanges {
+        let mut changes = BreakerChanges::default();
+        for (breaker, (result, is_in_fallback)) in self.breakers.lock().iter_mut().zip(results) {
+            if breaker.note(result, is_in_fallback, began, now) {
+                match (breaker.is_open(), is_in_fallback) {
+                    (true, false) => changes.lost += 1,
+                    (true, true) => changes.not_well += 1,
+                    (false, _) => changes.back += 1,
+                }
             }
         }
-        (lost, back)
+        changes
+    }
+}
+
+/// The numbers of breakers changed by a probe.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct BreakerChanges {
+    /// Opened, of buckets in mode `registry`.
+    lost: usize,
+    /// Opened, of buckets in a fallback.
+    not_well: usize,
+    /// Closed.
+    back: usize,
+}
+
+impl BreakerChanges {
+    fn log(self) {
+        let Self { lost, not_well, back } = self;
+        if lost > 0 {
+            tracing::error!(
+                buckets = lost,
+                "Redis is out of reach or refuses writes: this node answers 503 for its buckets unless most nodes agree"
+            );
+        }
+        if not_well > 0 {
+            tracing::info!(
+                buckets = not_well,
+                "Redis answers slowly or not at all: this node does not vote for a return to Redis"
+            );
+        }
+        if back > 0 {
+            tracing::info!(buckets = back, "Redis can be reached and written again");
+        }
     }
 }
 
@@ -172,16 +212,10 @@ impl Worker for Probe {
         let (began, modes) = (Instant::now(), self.lease.rows());
         let conditions = self.targets.conditions(modes.iter().map(|row| row.mode)).await;
         let now = Instant::now();
-        let reached = if self.targets.is_ledgers { BucketSet::ALL } else { self.reached(&conditions.main) };
-        let (lost, back) = self.reach.note(reached, began, now);
-        if lost > 0 {
-            tracing::error!(
-                buckets = lost,
-                "Redis is out of reach or refuses writes: this node answers 503 for its buckets unless most nodes agree"
-            );
-        }
-        if back > 0 {
-            tracing::info!(buckets = back, "Redis can be reached and written again");
+        if !self.targets.is_ledgers {
+            // The mode may have changed during the probe.
+            let rows = self.lease.rows();
+            self.reach.note(probe_results(&conditions.main, &rows), began, now).log();
         }
         let unserved = modes.iter().zip(&conditions.main).filter(|(row, condition)| {
             !is_in_service(row, condition, conditions.standby_of(condition.bucket))
@@ -211,6 +245,18 @@ fn after_probe(took: Duration) -> Progress {
     if took < POLL_INTERVAL { Progress::Idle } else { Progress::More }
 }
 
+/// Returns the result of a probe for each bucket in order, and whether the bucket is in a fallback. A bucket on a
+/// superseded server counts as failed.
+fn probe_results(conditions: &[Condition], rows: &[BucketRow]) -> impl Iterator<Item = (ProbeResult, bool)> {
+    conditions.iter().map(|condition| {
+        let row = rows.get(usize::from(condition.bucket.number()));
+        let fails =
+            condition.state == State::Unreachable || row.is_some_and(|row| is_superseded(row, condition));
+        let result = if fails { ProbeResult::Failed } else { ProbeResult::from_latency(condition.latency) };
+        (result, row.is_some_and(|row| row.mode != BucketMode::Registry))
+    })
+}
+
 impl Probe {
     /// Returns a probe. `when_down` is the mode of buckets whose registry is unreachable.
     pub(crate) fn new(
@@ -222,16 +268,6 @@ impl Probe {
     ) -> Self {
         let (reached, cut) = (Mutex::new(Lasting::new()), Mutex::new(Lasting::new()));
         Self { targets, lease, reach, queue, when_down, fallbacks: Mutex::default(), reached, cut }
-    }
-
-    /// Returns the buckets whose registry this node reaches, except on a superseded server.
-    fn reached(&self, conditions: &[Condition]) -> BucketSet {
-        let rows = self.lease.rows();
-        let is_reached = |condition: &&Condition| {
-            let row = rows.get(usize::from(condition.bucket.number()));
-            condition.state != State::Unreachable && !row.is_some_and(|row| is_superseded(row, condition))
-        };
-        conditions.iter().filter(is_reached).map(|condition| condition.bucket).collect()
     }
 
     /// Returns the rebuilds to do; `None` while the ledger is unreachable, since the rows may be stale.

@@ -88,7 +88,6 @@ impl RebuildTargets {
 }
 
 async fn look(registry: &Arc<dyn Rebuild>) -> Vec<Condition> {
-    let unreachable = |bucket| Condition { bucket, server: None, state: State::Unreachable };
     let conditions = tokio::time::timeout(LOOK_MAX, registry.conditions()).await;
-    conditions.unwrap_or_else(|_| Bucket::all().map(unreachable).collect())
+    conditions.unwrap_or_else(|_| Bucket::all().map(Condition::unreachable).collect())
 }

@@ -1,5 +1,7 @@
 //! The state of buckets in PostgreSQL, and the steps of a rebuild.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use seatkeeper_core::{Bucket, LoadBound, RegistryTime};
 use sqlx::SqlSafeStr;
@@ -28,7 +30,6 @@ from_row! {
 #[async_trait]
 impl Rebuild for PostgresRegistry {
     async fn conditions(&self) -> Vec<Condition> {
-        let unreachable = |bucket| Condition { bucket, server: None, state: State::Unreachable };
         match self.read_conditions().await {
             Ok(conditions) => conditions,
             Err(fault) => {
@@ -36,7 +37,7 @@ impl Rebuild for PostgresRegistry {
                     error = &fault as &dyn std::error::Error,
                     "registry buckets in PostgreSQL cannot be read; all count as unreachable"
                 );
-                Bucket::all().map(unreachable).collect()
+                Bucket::all().map(Condition::unreachable).collect()
             }
         }
     }
@@ -130,6 +131,7 @@ impl ConditionRow {
             (false, 0) => State::Missing,
             (false, _) => State::Rebuilding { epoch },
         };
-        Ok(Condition { bucket: section.bucket_of(self.bucket)?, server: None, state })
+        let bucket = section.bucket_of(self.bucket)?;
+        Ok(Condition { bucket, server: None, state, latency: Duration::ZERO })
     }
 }

@@ -154,8 +154,8 @@ impl RedisRegistry {
 
 /// Returns the condition of a bucket from a survey.
 fn condition(bucket: Bucket, standing: &Result<BucketSurvey, Arc<str>>) -> Condition {
-    let Ok(BucketSurvey { server, clock, head }) = standing else {
-        return Condition { bucket, server: None, state: State::Unreachable };
+    let Ok(BucketSurvey { server, clock, head, latency }) = standing else {
+        return Condition::unreachable(bucket);
     };
     let state = match head {
         None => State::Missing,
@@ -168,5 +168,5 @@ fn condition(bucket: Bucket, standing: &Result<BucketSurvey, Arc<str>>) -> Condi
             is_leased: clock <= leased_until,
         },
     };
-    Condition { bucket, server: Some(server.clone()), state }
+    Condition { bucket, server: Some(server.clone()), state, latency: *latency }
 }

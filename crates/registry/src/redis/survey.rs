@@ -37,6 +37,8 @@ pub(super) struct BucketSurvey {
     pub(super) clock: RegistryTime,
     /// The bucket's head; `None` if the server has nothing of the bucket.
     pub(super) head: Option<Head>,
+    /// The time that the server took to answer.
+    pub(super) latency: Duration,
 }
 
 impl BucketSurvey {
@@ -161,6 +163,7 @@ impl RedisRegistry {
         let asked = Instant::now();
         let (written, time, heads) =
             tokio::join!(link.send(&up, None, &write), link.send(&up, None, &time), heads);
+        let latency = asked.elapsed();
         link.note_write(&written);
         written.map_err(why)?;
         let clock = clock_of(time.map_err(why)?).ok_or("TIME has no time")?;
@@ -171,7 +174,7 @@ impl RedisRegistry {
         let standing = |head: RedisResult<Value>| {
             let bytes: Option<Vec<u8>> = FromRedisValue::from_redis_value(head.map_err(why)?).map_err(why)?;
             let head = bytes.as_deref().map(Head::read).transpose().map_err(why)?;
-            Ok(BucketSurvey { server: Identity(up.identity().into()), clock, head })
+            Ok(BucketSurvey { server: Identity(up.identity().into()), clock, head, latency })
         };
         Ok(heads.into_iter().map(|(bucket, head)| (bucket, standing(head))).collect())
     }

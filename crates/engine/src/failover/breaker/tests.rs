@@ -1,52 +1,129 @@
-//! The breaker needs a series of equal results to change.
+//! The breaker needs a series of failures to open, and a series of quick answers to close.
 
 use std::time::{Duration, Instant};
 
-use super::{Breaker, CLOSES_AFTER, FAILURES_MIN, OPENS_AFTER};
+use super::ProbeResult::{Failed, Quick, Slow};
+use super::{Breaker, CLOSES_AFTER, FAILURES_WITHIN, ProbeResult, QUICK_MAX};
 
 const TRY_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Probes for `time` with one result. Returns whether the breaker opened or closed.
-fn tries(breaker: &mut Breaker, at: &mut Instant, went_well: bool, time: Duration) -> bool {
-    let end = *at + time;
-    let mut changed = false;
-    while *at < end {
-        changed |= breaker.note(went_well, *at, *at);
-        *at += TRY_INTERVAL;
-    }
-    changed
-}
-
-#[test]
-fn single_failures_change_nothing() {
-    let (mut breaker, mut at) = (Breaker::default(), Instant::now());
-    for _ in 0..20 {
-        assert!(!tries(&mut breaker, &mut at, false, OPENS_AFTER - TRY_INTERVAL));
-        assert!(!tries(&mut breaker, &mut at, true, TRY_INTERVAL));
-    }
-    assert!(!breaker.is_open());
-}
-
-#[test]
-fn a_server_that_fails_for_a_while_is_out_of_reach_until_it_has_gone_well_for_a_while() {
-    let (mut breaker, mut at) = (Breaker::default(), Instant::now());
-    assert!(tries(&mut breaker, &mut at, false, OPENS_AFTER + TRY_INTERVAL));
-    assert!(breaker.is_open());
-    assert!(!tries(&mut breaker, &mut at, true, CLOSES_AFTER - TRY_INTERVAL));
-    assert!(!tries(&mut breaker, &mut at, false, TRY_INTERVAL), "a failure starts the time anew");
-    assert!(!tries(&mut breaker, &mut at, true, CLOSES_AFTER - TRY_INTERVAL));
-    assert!(breaker.is_open());
-    assert!(tries(&mut breaker, &mut at, true, 3 * TRY_INTERVAL));
-    assert!(!breaker.is_open());
-}
+/// The time after which a server that refuses writes is out of reach.
+const OPENS_AFTER: Duration = Duration::from_secs(3);
 
 /// The time that a probe of a silent server takes.
 const SILENT: Duration = Duration::from_secs(1);
 
+/// A breaker, and the time of the next probe.
+struct Bench {
+    breaker: Breaker,
+    at: Instant,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self { breaker: Breaker::default(), at: Instant::now() }
+    }
+
+    /// Returns a bench with an open breaker.
+    fn open() -> Self {
+        let mut bench = Self::new();
+        assert!(bench.tries(Failed, OPENS_AFTER + TRY_INTERVAL));
+        assert!(bench.breaker.is_open());
+        bench
+    }
+
+    /// Probes for `time` with one result. Returns whether the breaker opened or closed.
+    fn tries(&mut self, result: ProbeResult, time: Duration) -> bool {
+        let end = self.at + time;
+        let mut changed = false;
+        while self.at < end {
+            changed |= self.breaker.note(result, false, self.at, self.at);
+            self.at += TRY_INTERVAL;
+        }
+        changed
+    }
+
+    /// Probes once, for as long as the result takes.
+    fn probes(&mut self, result: ProbeResult, is_in_fallback: bool) -> bool {
+        let began = self.at;
+        self.at += if result == Failed { SILENT } else { TRY_INTERVAL };
+        self.breaker.note(result, is_in_fallback, began, self.at)
+    }
+}
+
+#[test]
+fn an_answer_is_quick_up_to_a_limit() {
+    assert_eq!(ProbeResult::from_latency(QUICK_MAX), Quick);
+    assert_eq!(ProbeResult::from_latency(QUICK_MAX + Duration::from_millis(1)), Slow);
+}
+
+#[test]
+fn single_failures_change_nothing() {
+    let mut bench = Bench::new();
+    for _ in 0..20 {
+        assert!(!bench.tries(Failed, OPENS_AFTER - TRY_INTERVAL));
+        assert!(!bench.tries(Quick, TRY_INTERVAL));
+    }
+    assert!(!bench.breaker.is_open());
+}
+
+#[test]
+fn a_server_that_fails_for_a_while_is_out_of_reach_until_it_has_gone_well_for_a_while() {
+    let mut bench = Bench::open();
+    assert!(!bench.tries(Quick, CLOSES_AFTER - TRY_INTERVAL));
+    assert!(!bench.tries(Failed, TRY_INTERVAL), "a failure starts the time anew");
+    assert!(!bench.tries(Quick, CLOSES_AFTER - TRY_INTERVAL));
+    assert!(bench.breaker.is_open());
+    assert!(bench.tries(Quick, 3 * TRY_INTERVAL));
+    assert!(!bench.breaker.is_open());
+}
+
 #[test]
 fn a_silent_server_is_out_of_reach_after_five_probes() {
-    let (mut breaker, began) = (Breaker::default(), Instant::now());
-    let opened =
-        (0..10).find(|round| breaker.note(false, began + *round * SILENT, began + (round + 1) * SILENT));
-    assert_eq!(opened.map(|round| round + 1), Some(FAILURES_MIN));
+    let mut bench = Bench::new();
+    let opened = (0..10).find(|_| bench.probes(Failed, false));
+    assert_eq!(opened.map(|round| round + 1), Some(5));
+}
+
+#[test]
+fn slow_answers_neither_open_the_breaker_nor_close_it() {
+    let mut bench = Bench::new();
+    assert!(!bench.tries(Slow, 10 * OPENS_AFTER));
+    let mut bench = Bench::open();
+    assert!(!bench.tries(Slow, 10 * CLOSES_AFTER));
+    assert!(!bench.tries(Quick, CLOSES_AFTER - TRY_INTERVAL));
+    assert!(!bench.tries(Slow, TRY_INTERVAL), "a slow answer starts the time anew");
+    assert!(!bench.tries(Quick, CLOSES_AFTER));
+    assert!(bench.tries(Quick, TRY_INTERVAL));
+}
+
+#[test]
+fn slow_answers_among_failures_do_not_keep_the_breaker_closed() {
+    let mut bench = Bench::new();
+    let opened = (1..10).find(|_| {
+        assert!(!bench.tries(Slow, 2 * TRY_INTERVAL));
+        bench.probes(Failed, false)
+    });
+    assert_eq!(opened, Some(3));
+}
+
+#[test]
+fn rare_failures_of_a_distant_server_do_not_open_the_breaker() {
+    let mut bench = Bench::new();
+    for _ in 0..100 {
+        assert!(!bench.probes(Failed, false));
+        assert!(!bench.tries(Slow, FAILURES_WITHIN / 2));
+    }
+}
+
+#[test]
+fn a_single_bad_probe_in_a_fallback_takes_back_the_vote_for_a_return() {
+    for bad in [Slow, Failed] {
+        let mut bench = Bench::new();
+        assert!(!bench.probes(Quick, true));
+        assert!(bench.probes(bad, true));
+        assert!(bench.breaker.is_open());
+        assert!((0..3).any(|_| bench.probes(Quick, true)));
+        assert!(!bench.breaker.is_open());
+    }
 }

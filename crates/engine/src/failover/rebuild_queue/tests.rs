@@ -30,9 +30,13 @@ fn row(mode: BucketMode) -> BucketRow {
     }
 }
 
+fn condition(server: Option<Identity>, state: State) -> Condition {
+    Condition { server, state, ..Condition::unreachable(bucket()) }
+}
+
 fn serving(epoch: u64, filled_on: &str, is_now: &str) -> Condition {
     let state = State::Serving { epoch, identity: server(filled_on), is_leased: true };
-    Condition { bucket: bucket(), server: server(is_now), state }
+    condition(server(is_now), state)
 }
 
 fn seen<'a>(row: &'a BucketRow, condition: &'a Condition) -> BucketView<'a> {
@@ -68,7 +72,7 @@ fn a_bucket_that_is_as_the_ledger_says_needs_nothing() {
 #[test]
 fn a_bucket_is_rebuilt_on_the_server_that_has_it_now() {
     let row = row(BucketMode::Registry);
-    let nothing = Condition { bucket: bucket(), server: server("redis-2"), state: State::Missing };
+    let nothing = condition(server("redis-2"), State::Missing);
     let half = Condition { state: State::Rebuilding { epoch: EPOCH }, ..nothing.clone() };
     let older = serving(EPOCH - 1, "redis-1", "redis-1");
     let restarted = serving(EPOCH, "redis-1", "redis-2");
@@ -82,12 +86,12 @@ fn a_bucket_is_rebuilt_on_the_server_that_has_it_now() {
 #[test]
 fn a_node_with_an_open_breaker_leaves_the_rebuild_to_others_or_to_the_fallback() {
     let row = row(BucketMode::Registry);
-    let empty = Condition { bucket: bucket(), server: server("redis-2"), state: State::Missing };
+    let empty = condition(server("redis-2"), State::Missing);
     let tripped = BucketView { is_tripped: true, ..seen(&row, &empty) };
     assert_eq!(tripped.need(BucketMode::Deny), None);
     let cut = BucketView { is_cut: true, ..tripped };
     assert_eq!(cut.need(BucketMode::Deny), None, "it has just come back");
-    let gone = Condition { bucket: bucket(), server: None, state: State::Unreachable };
+    let gone = Condition::unreachable(bucket());
     let cut = BucketView { condition: &gone, ..cut };
     assert_eq!(cut.need(BucketMode::Deny), to(BucketMode::Deny, server("redis-1")));
 }
@@ -104,7 +108,7 @@ fn nodes_that_are_left_with_an_old_primary_leave_it_once_they_are_most() {
 fn a_bucket_that_no_node_looked_after_is_rebuilt_where_it_is() {
     let row = row(BucketMode::Registry);
     let state = State::Serving { epoch: EPOCH, identity: server("redis-1"), is_leased: false };
-    let unattended = Condition { bucket: bucket(), server: server("redis-1"), state };
+    let unattended = condition(server("redis-1"), state);
     assert_eq!(need_of(&row, &unattended), to(BucketMode::Registry, server("redis-1")));
     assert!(!is_in_service(&row, &unattended, None));
 }
@@ -126,7 +130,7 @@ fn a_ledger_that_was_promoted_or_restored_raises_every_bucket() {
         let row = BucketRow { was_raised_here: false, ..row(mode) };
         for redis in [serving(EPOCH, "redis-1", "redis-1"), serving(EPOCH + 1, "redis-1", "redis-1")] {
             let standby_state = State::Serving { epoch: EPOCH, identity: None, is_leased: true };
-            let standby = Condition { bucket: bucket(), server: None, state: standby_state };
+            let standby = condition(None, standby_state);
             let seen = BucketView { standby: Some(&standby), ..seen(&row, &redis) };
             let need = seen.need(BucketMode::Deny);
             assert_eq!(need, from(mode, mode, server("redis-1")), "{redis:?}");
@@ -143,7 +147,7 @@ fn an_old_primary_that_lives_on_takes_nothing_back() {
     assert_eq!(need_of(&row, &old_primary), None);
     // The bucket left this server in a fallback, and returned to another server.
     let state = State::Rebuilding { epoch: EPOCH - 1 };
-    let left_in_a_fallback = Condition { bucket: bucket(), server: server("redis-1"), state };
+    let left_in_a_fallback = condition(server("redis-1"), state);
     assert!(is_superseded(&row, &left_in_a_fallback));
     assert_eq!(need_of(&row, &left_in_a_fallback), None);
     let demoted_and_promoted = serving(EPOCH, "redis-2", "redis-1");
@@ -162,8 +166,7 @@ fn a_suspect_is_rebuilt_though_it_looks_well() {
 
 #[test]
 fn a_need_that_somebody_else_has_seen_to_is_none_any_more() {
-    let half =
-        Condition { bucket: bucket(), server: server("redis-1"), state: State::Rebuilding { epoch: EPOCH } };
+    let half = condition(server("redis-1"), State::Rebuilding { epoch: EPOCH });
     let need = need_of(&row(BucketMode::Registry), &half).expect("a need");
     assert!(need.is_left(&row(BucketMode::Registry), &half, None));
     assert!(!need.is_left(&row(BucketMode::Registry), &serving(EPOCH, "redis-1", "redis-1"), None));
@@ -174,7 +177,7 @@ fn a_need_that_somebody_else_has_seen_to_is_none_any_more() {
 #[test]
 fn the_mode_changes_when_most_nodes_are_cut_off_and_not_when_one_is() {
     let row = row(BucketMode::Registry);
-    let gone = Condition { bucket: bucket(), server: None, state: State::Unreachable };
+    let gone = Condition::unreachable(bucket());
     assert_eq!(need_of(&row, &gone), None, "one node alone changes nothing");
     let cut = BucketView { is_cut: true, ..seen(&row, &gone) };
     assert_eq!(cut.need(BucketMode::Deny), to(BucketMode::Deny, server("redis-1")));
@@ -190,7 +193,7 @@ fn the_way_back_is_taken_by_a_node_that_sees_it_and_once_most_do() {
         back(&well).need(BucketMode::Deny),
         from(BucketMode::Deny, BucketMode::Registry, server("redis-1"))
     );
-    let gone = Condition { bucket: bucket(), server: None, state: State::Unreachable };
+    let gone = Condition::unreachable(bucket());
     assert_eq!(back(&gone).need(BucketMode::Deny), None);
 }
 
@@ -207,8 +210,8 @@ fn an_old_primary_serves_again_only_where_most_nodes_were_left_with_it_for_long(
 #[test]
 fn what_takes_the_place_of_a_registry_is_filled_for_the_epoch_before_it_serves() {
     let row = row(BucketMode::Ledger);
-    let gone = Condition { bucket: bucket(), server: None, state: State::Unreachable };
-    let standby = |state| Condition { bucket: bucket(), server: None, state };
+    let gone = Condition::unreachable(bucket());
+    let standby = |state| condition(None, state);
     let filled = standby(State::Serving { epoch: EPOCH, identity: None, is_leased: true });
     let need = |standby: &Condition, is_suspect| {
         let seen = BucketView { standby: Some(standby), is_suspect, ..seen(&row, &gone) };
