@@ -217,12 +217,14 @@ impl Worker for Probe {
             let rows = self.lease.rows();
             self.reach.note(probe_results(&conditions.main, &rows), began, now).log();
         }
-        let unserved = modes.iter().zip(&conditions.main).filter(|(row, condition)| {
-            !is_in_service(row, condition, conditions.standby_of(condition.bucket))
-        });
+        let is_served = |(row, condition): &(&BucketRow, &Condition)| {
+            is_in_service(row, condition, conditions.standby_of(condition.bucket))
+        };
+        let served = modes.iter().zip(&conditions.main).filter(is_served);
+        let served: BucketSet = served.map(|(row, _)| row.bucket).collect();
         // A silent registry takes a second to be noticed, and the buckets were not served from the start.
-        self.reach.note_unserved(unserved.count(), began);
-        if let Some(queue) = self.queue(&conditions, now) {
+        self.reach.note_unserved(modes.len() - served.iter().count(), began);
+        if let Some(queue) = self.queue(&conditions, served, now) {
             self.queue.set(queue);
         }
         if self.lease.holds() {
@@ -271,7 +273,7 @@ impl Probe {
     }
 
     /// Returns the rebuilds to do; `None` while the ledger is unreachable, since the rows may be stale.
-    fn queue(&self, conditions: &Conditions, now: Instant) -> Option<Vec<RebuildTask>> {
+    fn queue(&self, conditions: &Conditions, served: BucketSet, now: Instant) -> Option<Vec<RebuildTask>> {
         let (rows, nodes) = (self.lease.rows(), self.lease.nodes());
         let nodes = live(&nodes);
         if rows.is_empty() || !self.lease.reaches_ledger() {
@@ -280,7 +282,7 @@ impl Probe {
         let cut = rebuild_queue::cut(&nodes);
         let reached = rebuild_queue::reached(&nodes);
         let reached_for_long = self.reached.lock().note(reached, now, BACK_AFTER);
-        let repeated = self.fallbacks.lock().note(&rows, now);
+        let repeated = self.fallbacks.lock().note(&rows, served, now);
         let lost = self.cut.lock().note(cut, now, LOST_AFTER);
         let suspects = self.lease.take_suspects();
         let tripped = self.reach.unreachable();
