@@ -8,16 +8,30 @@ mod support;
 use seatkeeper_protocol_model::service_promise::{FEW_EPOCHS, FREES, KEPT, ONE_HOLDER, SERVES};
 use seatkeeper_protocol_model::{BucketRules, BucketService, Cut, Fault};
 
-use support::{MORE_STATES_MIN, assert_broken, assert_kept, number_or, states_min};
+use stateright::Checker as _;
+
+use support::{MORE_STATES_MIN, assert_broken, assert_kept, number_or, states_min, walk};
 
 /// The default number of faults of the whole walk.
 const FAULTS_MAX: u8 = 2;
 
 const ALL: BucketRules = BucketRules::ALL;
 
-/// Every fault, in pairs.
+/// Every lasting fault, except a bad network.
+const CLEAR_CUTS: [Cut; 8] = [
+    Cut::Ledger(0),
+    Cut::Ledger(1),
+    Cut::Postgres,
+    Cut::Redis(0),
+    Cut::Redis(1),
+    Cut::Writes,
+    Cut::Decade,
+    Cut::Standstill,
+];
+
+/// Every fault except a bad network, in pairs.
 const SERVICE: BucketService =
-    BucketService { faults_max: FAULTS_MAX, faults: &Fault::ALL, cuts: &Cut::ALL, rules: ALL };
+    BucketService { faults_max: FAULTS_MAX, faults: &Fault::ALL, cuts: &CLEAR_CUTS, rules: ALL };
 
 /// Creates a walk with the given faults only.
 fn only_by(faults: &'static [Fault], cuts: &'static [Cut], rules: BucketRules) -> BucketService {
@@ -87,6 +101,29 @@ fn nodes_that_read_the_identity_once_rebuild_against_each_other() {
     let one_connects_anew: &[Cut] = &[Cut::Redis(0)];
     assert_broken(&only_by(replica_comes, one_connects_anew, rules), FEW_EPOCHS);
     assert_broken(&only_by(replica_comes, one_connects_anew, rules), SERVES);
+}
+
+#[test]
+fn a_bad_network_breaks_no_promise() {
+    let alone = BucketService { faults_max: 1, ..only_by(&[], &[Cut::BadNetwork], ALL) };
+    assert_kept(alone, states_min::BAD_NETWORK);
+}
+
+/// A rebuild over a bad network may fail at each node, and a failed rebuild costs an epoch.
+#[test]
+fn a_bad_network_beside_another_fault_breaks_no_promise_but_the_number_of_epochs() {
+    let checker = walk(BucketService { cuts: &Cut::ALL, ..SERVICE });
+    for promise in [ONE_HOLDER, KEPT, SERVES, FREES] {
+        checker.assert_no_discovery(promise);
+    }
+    let states = checker.unique_state_count();
+    assert!(states >= states_min::BAD_NETWORK_AND_FAULT, "the walk visited {states} states");
+}
+
+#[test]
+fn a_bucket_goes_back_and_forth_over_a_bad_network_if_slow_surveys_close_a_breaker() {
+    let rules = BucketRules { recovery_is_quick: false, ..ALL };
+    assert_broken(&only_by(&[], &[Cut::BadNetwork], rules), FEW_EPOCHS);
 }
 
 #[test]

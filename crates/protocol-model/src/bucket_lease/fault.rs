@@ -36,6 +36,8 @@ pub enum Cut {
     Decade,
     /// The clock of Redis was set back and stands still.
     Standstill,
+    /// The network between the nodes and Redis loses some messages, and delays the rest.
+    BadNetwork,
 }
 
 impl Fault {
@@ -46,7 +48,7 @@ impl Fault {
 
 impl Cut {
     /// Every fault.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Ledger(0),
         Self::Ledger(1),
         Self::Postgres,
@@ -55,6 +57,7 @@ impl Cut {
         Self::Writes,
         Self::Decade,
         Self::Standstill,
+        Self::BadNetwork,
     ];
 }
 
@@ -104,6 +107,11 @@ impl Scene {
         scene
     }
 
+    /// Changes the fate of the messages between a node and Redis over a bad network.
+    pub(super) fn waver(&mut self, node: usize) -> Option<()> {
+        self.network_is_bad.then(|| self.nodes[node].loses ^= true)
+    }
+
     fn use_fault(&mut self) -> Option<()> {
         self.faults_left = self.faults_left.checked_sub(1)?;
         Some(())
@@ -117,6 +125,7 @@ impl Scene {
             Cut::Writes => !self.redis.takes_writes,
             Cut::Decade => self.redis.clock_is_far,
             Cut::Standstill => self.redis.clock_stands,
+            Cut::BadNetwork => self.network_is_bad,
         }
     }
 
@@ -132,6 +141,10 @@ impl Scene {
             Cut::Writes => self.redis.takes_writes = !is_cut,
             Cut::Decade => self.redis.clock_is_far = is_cut,
             Cut::Standstill => self.redis.clock_stands = is_cut,
+            Cut::BadNetwork => {
+                self.network_is_bad = is_cut;
+                self.nodes.iter_mut().for_each(|node| node.loses = false);
+            }
         }
     }
 }

@@ -8,7 +8,7 @@ pub(super) const EPOCH_LEASE: u8 = 1;
 /// Ticks for which a node seen in the ledger counts as live.
 const LIVE: u8 = 2;
 
-/// Ticks of failed, or of successful, surveys after which a breaker opens, or closes.
+/// Ticks of failed, or of quick, surveys after which a breaker opens, or closes.
 const BREAKER: u8 = 2;
 
 /// Ticks until a jumped clock is trusted.
@@ -29,14 +29,24 @@ pub(super) struct Breaker {
     against: u8,
 }
 
+/// The result of a survey.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Survey {
+    Quick,
+    Slow,
+    Failed,
+}
+
 impl Breaker {
-    fn note(&mut self, is_reached: bool) {
-        if is_reached != self.is_open {
+    fn note(&mut self, survey: Survey, is_in_fallback: bool) {
+        let is_against = if self.is_open { Survey::Quick } else { Survey::Failed };
+        if survey == is_against {
+            self.against += 1;
+        } else if self.is_open || survey == Survey::Quick {
             self.against = 0;
-            return;
         }
-        self.against += 1;
-        if self.against == BREAKER {
+        let closes_no_more = !self.is_open && is_in_fallback && survey != Survey::Quick;
+        if self.against == BREAKER || closes_no_more {
             *self = Self { is_open: !self.is_open, against: 0 };
         }
     }
@@ -47,6 +57,8 @@ impl Breaker {
 pub(super) struct Node {
     pub(super) has_ledger: bool,
     pub(super) has_redis: bool,
+    /// The present messages between the node and Redis are lost, by a network that loses some.
+    pub(super) loses: bool,
     /// The epoch and the mode of the last reading of the ledger.
     pub(super) epoch: u8,
     pub(super) mode: Mode,
@@ -65,6 +77,7 @@ impl Node {
         Self {
             has_ledger: true,
             has_redis: true,
+            loses: false,
             epoch,
             mode: Mode::Redis,
             vouched_ago: 0,
@@ -111,12 +124,17 @@ impl Node {
     pub(super) fn tick(&mut self) {
         self.vouched_ago = EPOCH_LEASE.min(self.vouched_ago + 1);
         self.seen_ago = LIVE.min(self.seen_ago + 1);
-        if self.has_redis {
+        if self.hears_redis() {
             self.clock_doubted = self.clock_doubted.saturating_sub(1);
         }
     }
 
-    pub(super) fn note_survey(&mut self, is_reached: bool) {
-        self.breaker.note(is_reached);
+    /// Returns `true` if messages between the node and Redis arrive.
+    pub(super) fn hears_redis(&self) -> bool {
+        self.has_redis && !self.loses
+    }
+
+    pub(super) fn note_survey(&mut self, survey: Survey) {
+        self.breaker.note(survey, self.mode == Mode::Standby);
     }
 }

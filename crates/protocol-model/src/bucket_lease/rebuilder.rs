@@ -2,7 +2,7 @@
 
 use super::node::{Mode, Node};
 use super::rebuild::{Rebuild, Stage};
-use super::redis::{BUCKET_LEASE, Deadline, Head, REBUILD_MAX};
+use super::redis::{BUCKET_LEASE, Deadline, FINISH_MAX, Head, REBUILD_MAX};
 use super::rules::BucketRules;
 use super::state::Scene;
 
@@ -16,6 +16,8 @@ impl Scene {
         match self.mode {
             Mode::Redis if is_cut => Some(Mode::Standby),
             Mode::Redis if !is_reached || self.is_superseded(node) => None,
+            // Redis has just come back, and may go again.
+            Mode::Redis if self.nodes[node].breaker.is_open => None,
             Mode::Redis => {
                 let is_well = self.is_in_order(node, rules) && !self.is_suspect();
                 (!is_well).then_some(Mode::Redis)
@@ -55,7 +57,8 @@ impl Scene {
     /// Takes the next step of the rebuild. A refused step aborts the rebuild.
     pub(super) fn proceed(&mut self, rules: &BucketRules) -> Option<()> {
         let rebuild = self.rebuild?;
-        if rebuild.stage == Stage::Begun && !rebuild.has_waited {
+        let waits = rebuild.stage == Stage::Begun && !rebuild.has_waited;
+        if waits || self.repeats_step(rebuild, rules) {
             return None;
         }
         let taken = match (rebuild.stage, rebuild.target) {
@@ -110,7 +113,7 @@ impl Scene {
                     self.redis.renew_session();
                 }
                 if rules.finish_follows_fill {
-                    self.redis.renew_lease(BUCKET_LEASE);
+                    self.redis.renew_lease(FINISH_MAX);
                 }
             }
             Mode::Standby => {
@@ -145,7 +148,15 @@ impl Scene {
     }
 
     fn is_writable_by(&self, Rebuild { node, .. }: Rebuild) -> bool {
-        let Node { has_redis, .. } = self.nodes[node];
-        has_redis && self.redis.takes_writes
+        self.nodes[node].hears_redis() && self.redis.takes_writes
+    }
+
+    /// Returns `true` if the rebuild repeats a step that Redis has not answered: until the breaker of the node is
+    /// open, or another mode is needed.
+    pub(super) fn repeats_step(&self, rebuild: Rebuild, rules: &BucketRules) -> bool {
+        let Rebuild { node, target, .. } = rebuild;
+        let Node { loses, breaker, .. } = self.nodes[node];
+        let demands_other_mode = self.need(node, rules).is_some_and(|mode| mode != target);
+        loses && target == Mode::Redis && !breaker.is_open && !demands_other_mode
     }
 }

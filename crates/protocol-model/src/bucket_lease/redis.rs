@@ -2,14 +2,17 @@
 
 use super::rules::BucketRules;
 
-/// Ticks of a bucket's lease.
-pub(super) const BUCKET_LEASE: u8 = 2;
+/// Ticks of a bucket's lease: more than a breaker takes to open.
+pub(super) const BUCKET_LEASE: u8 = 3;
+
+/// Limit in ticks for a finish after the fill. The rest of a TTL outlasts a bucket's lease.
+pub(super) const FINISH_MAX: u8 = TTL + 1 - BUCKET_LEASE;
 
 /// Limit in ticks for the steps of a rebuild up to the fill: more than a rebuild of the model takes.
 pub(super) const REBUILD_MAX: u8 = 9;
 
 /// Ticks of a session's TTL. A heartbeat every tick and a bucket's lease fit in.
-pub(super) const TTL: u8 = 3;
+pub(super) const TTL: u8 = 4;
 
 /// The bucket's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -8,6 +8,9 @@ pub struct BucketRules {
     pub epoch_lease_ends: bool,
     /// Redis counts as reachable if it takes a write. Otherwise an answer to a read is enough.
     pub reach_is_a_write: bool,
+    /// A breaker closes by quick surveys only, and stays closed in a fallback by quick surveys only. Otherwise a slow
+    /// survey counts as well as a quick survey.
+    pub recovery_is_quick: bool,
     /// A script serves a bucket only within the bucket's lease.
     pub bucket_lease: bool,
     /// Only a node with an epoch lease renews the bucket's lease.
@@ -32,6 +35,7 @@ impl BucketRules {
     pub const ALL: Self = Self {
         epoch_lease_ends: true,
         reach_is_a_write: true,
+        recovery_is_quick: true,
         bucket_lease: true,
         renewal_needs_epoch_lease: true,
         rebuild_renews_ttl: true,

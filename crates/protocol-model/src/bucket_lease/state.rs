@@ -50,6 +50,8 @@ pub struct Scene {
     /// The session is on record as ended: the seat is free.
     pub(super) has_ended: bool,
     pub(super) postgres_is_down: bool,
+    /// The network between the nodes and Redis loses some messages, and delays the rest.
+    pub(super) network_is_bad: bool,
     pub(super) redis: Redis,
     pub(super) standby: Standby,
     pub(super) nodes: [Node; PAIR],
@@ -66,6 +68,7 @@ impl Scene {
             row_identity: FIRST_IDENTITY,
             has_ended: false,
             postgres_is_down: false,
+            network_is_bad: false,
             redis: Redis::new(FIRST_EPOCH, FIRST_IDENTITY),
             standby: Standby::UNUSED,
             nodes: [Node::new(FIRST_EPOCH, FIRST_IDENTITY); PAIR],
@@ -87,13 +90,13 @@ impl Scene {
     pub(super) fn reaches_redis(&self, node: usize, rules: &BucketRules) -> bool {
         let node = &self.nodes[node];
         let takes_writes = self.redis.takes_writes || !rules.reach_is_a_write;
-        node.has_redis && takes_writes && node.believes_clock(self.redis.clock_is_far, rules)
+        node.hears_redis() && takes_writes && node.believes_clock(self.redis.clock_is_far, rules)
     }
 
     /// Returns `true` if Redis takes the calls of `node`, regardless of the node's right to answer.
     pub(super) fn redis_takes_calls(&self, node: usize, rules: &BucketRules) -> bool {
         let node = &self.nodes[node];
-        node.mode == Mode::Redis && node.has_redis && self.redis.serves(node.epoch, node.identity, rules)
+        node.mode == Mode::Redis && node.hears_redis() && self.redis.serves(node.epoch, node.identity, rules)
     }
 
     pub(super) fn serves_by_redis(&self, node: usize, rules: &BucketRules) -> bool {

@@ -31,6 +31,8 @@ pub enum BucketStep {
     Cut(Cut),
     /// A fault is over.
     Mend(Cut),
+    /// A bad network begins to lose the messages between a node and Redis, or lets them pass again.
+    Waver(usize),
 }
 
 /// Lists every candidate step.
@@ -44,6 +46,7 @@ pub(super) fn all(faults: &[Fault], cuts: &[Cut], steps: &mut Vec<BucketStep>) {
             BucketStep::Expire(node),
             BucketStep::Commit(node),
             BucketStep::Raise(node),
+            BucketStep::Waver(node),
         ]);
     }
     steps.extend(faults.iter().copied().map(BucketStep::Strike));
@@ -56,7 +59,9 @@ impl Scene {
     pub(super) fn take(&mut self, step: BucketStep, rules: &BucketRules) -> Option<()> {
         match step {
             BucketStep::Tick => {
-                let is_held_up = self.rebuild.is_some_and(|rebuild| rebuild.is_due && !rebuild.is_frozen);
+                let is_held_up = self.rebuild.is_some_and(|rebuild| {
+                    rebuild.is_due && !rebuild.is_frozen && !self.repeats_step(rebuild, rules)
+                });
                 (!is_held_up).then_some(())?;
                 self.tick(rules);
                 Some(())
@@ -75,6 +80,7 @@ impl Scene {
             BucketStep::Strike(fault) => self.strike(fault),
             BucketStep::Cut(cut) => self.cut(cut),
             BucketStep::Mend(cut) => self.mend(cut),
+            BucketStep::Waver(node) => self.waver(node),
         }
     }
 
@@ -96,7 +102,7 @@ impl Scene {
     /// Commits an end. The ledger accepts ends of the current epoch only.
     fn commit(&mut self, node: usize) -> Option<()> {
         let end_epoch = self.redis.journaled_end?;
-        let is_brought = self.nodes[node].has_redis && self.reaches_ledger(node);
+        let is_brought = self.nodes[node].hears_redis() && self.reaches_ledger(node);
         (is_brought && end_epoch == self.epoch).then_some(())?;
         (self.has_ended, self.redis.journaled_end) = (true, None);
         Some(())

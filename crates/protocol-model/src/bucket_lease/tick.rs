@@ -1,6 +1,6 @@
 //! A tick: time passes for every party, and every node does its periodic work.
 
-use super::node::Node;
+use super::node::{Node, Survey};
 use super::redis::{BUCKET_LEASE, TTL};
 use super::rules::BucketRules;
 use super::state::{PAIR, Scene};
@@ -24,7 +24,7 @@ impl Scene {
     fn read_ledger_by_all(&mut self) {
         // The roll is in Redis. A node that raises an epoch announces on the roll that the node reaches the
         // ledger.
-        let all_answer = self.redis.takes_writes && self.nodes.iter().all(|node| node.has_redis);
+        let all_answer = self.redis.takes_writes && self.nodes.iter().all(Node::hears_redis);
         let reached: [bool; PAIR] = std::array::from_fn(|node| self.reaches_ledger(node));
         let all_miss_ledger = reached == [false; PAIR] && self.rebuild.is_none();
         let (epoch, mode) = (self.epoch, self.mode);
@@ -42,15 +42,25 @@ impl Scene {
             if rules.identity_is_read_again {
                 self.read_identity(node);
             }
-            let is_reached = self.reaches_redis(node, rules) && !self.is_superseded(node);
-            self.nodes[node].note_survey(is_reached);
+            let survey = self.survey(node, rules);
+            self.nodes[node].note_survey(survey);
+        }
+    }
+
+    fn survey(&self, node: usize, rules: &BucketRules) -> Survey {
+        if !self.reaches_redis(node, rules) || self.is_superseded(node) {
+            Survey::Failed
+        } else if self.network_is_bad && rules.recovery_is_quick {
+            Survey::Slow
+        } else {
+            Survey::Quick
         }
     }
 
     /// Reads the identity of Redis, if Redis is reached.
     pub(super) fn read_identity(&mut self, node: usize) {
         let node = &mut self.nodes[node];
-        if node.has_redis {
+        if node.hears_redis() {
             node.identity = self.redis.identity;
         }
     }

@@ -33,6 +33,8 @@ pub(crate) mod states_min {
     pub(crate) const NEWCOMER_WITH_REDIS: usize = 5_500_000;
     pub(crate) const SILENCES: usize = 3_200_000;
     pub(crate) const TWO_FAULTS: usize = 500_000;
+    pub(crate) const BAD_NETWORK: usize = 15_000;
+    pub(crate) const BAD_NETWORK_AND_FAULT: usize = 2_700_000;
     pub(crate) const FORGETFUL_LEDGER: usize = 470_000;
     pub(crate) const HOMES: usize = 11_000;
     pub(crate) const HOME_MOVES: usize = 130_000;
