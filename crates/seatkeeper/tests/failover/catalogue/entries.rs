@@ -24,11 +24,18 @@ const FALLBACK_LICENSES: Effect = Effect { admissions: UpTo(6), heartbeats: UpTo
 /// The effect of a fallback on devices: no store admits devices in place of Redis, but live sessions go on.
 const FALLBACK_DEVICES: Effect = Effect { admissions: WhileItLasts, heartbeats: UpTo(6), afterwards: 5 };
 
-/// The effects of a fallback decided by nodes that have just started: their circuit breakers start closed.
+/// The effects of a fallback decided late: by nodes that have just started with closed circuit breakers, or of a
+/// Redis that still answers some requests.
 const LATE_FALLBACK_LICENSES: Effect = Effect { admissions: UpTo(12), heartbeats: UpTo(12), afterwards: 5 };
 
 const LATE_FALLBACK_DEVICES: Effect =
     Effect { admissions: WhileItLasts, heartbeats: UpTo(12), afterwards: 5 };
+
+/// The effects of a Redis that returns and is away again: the last return waits until Redis has been in reach for
+/// 10 s.
+const FLAPPING_LICENSES: Effect = LATE_FALLBACK_LICENSES;
+
+const FLAPPING_DEVICES: Effect = Effect { afterwards: 15, ..LATE_FALLBACK_DEVICES };
 
 /// The effect of a ledger that cannot commit.
 const WITHOUT_LEDGER: Effect = Effect { admissions: WhileItLasts, heartbeats: Nothing, afterwards: 5 };

@@ -1,6 +1,6 @@
 //! Measures a fault and checks its promises in the catalogue.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::Fault;
 use crate::failover::steady::{KINDS, LateSessions, Latecomers, Steady};
@@ -9,6 +9,10 @@ use crate::support::knobs;
 
 /// The number of admissions and heartbeats after which a kind of pool counts as served.
 const WELL: u64 = 5;
+
+/// The pause after a fault that is injected repeatedly. Two fallbacks in quick succession count as one party that comes and
+/// goes, and the next return is delayed.
+const FAULTS_APART: Duration = Duration::from_secs(10);
 
 /// A fault in progress.
 pub(crate) struct Watch {
@@ -69,6 +73,9 @@ impl Watch {
         steady.keeps(late);
         assert!(broken.is_empty() || !knobs::lapses_are_bounded(), "{}: {broken:#?}", self.fault.title);
         nodes.raised_at_most(self.fault.epochs_max, &self.epochs).await;
+        if knobs::fault_cycles() > 1 && raised > 0 {
+            tokio::time::sleep(FAULTS_APART).await;
+        }
     }
 }
 

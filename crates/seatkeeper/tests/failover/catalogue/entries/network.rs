@@ -1,8 +1,8 @@
 //! A network that is cut, passes traffic one way only, or loses and delays it.
 
 use super::{
-    ALL, DOWN, FALLBACK_DEVICES, FALLBACK_LICENSES, LOOK_AT_NETWORK, NOTHING, ONE_NODE, REBUILD, SLOW,
-    WITHOUT_LEDGER,
+    ALL, DOWN, FALLBACK_DEVICES, FALLBACK_LICENSES, LATE_FALLBACK_DEVICES, LATE_FALLBACK_LICENSES,
+    LOOK_AT_NETWORK, NOTHING, ONE_NODE, REBUILD, SLOW, WITHOUT_LEDGER,
 };
 use crate::failover::catalogue::Fault;
 
@@ -104,10 +104,10 @@ pub(super) const FAULTS: &[Fault] = &[
         remedy: LOOK_AT_NETWORK,
     },
     Fault {
-        title: "all is 200 ms late each way on the way to Redis, and 30 % of it is lost: each absence is a fault",
+        title: "all is 200 ms late each way on the way to Redis, and 30 % of it is lost",
         test: "the_network_to_redis_loses_and_delays",
-        effects: [FALLBACK_LICENSES, FALLBACK_DEVICES, NOTHING],
-        epochs_max: 4,
+        effects: [LATE_FALLBACK_LICENSES, LATE_FALLBACK_DEVICES, NOTHING],
+        epochs_max: 2,
         heals: ALL,
         remedy: LOOK_AT_NETWORK,
     },
