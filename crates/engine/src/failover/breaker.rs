@@ -19,6 +19,10 @@ const FAILURES_WITHIN: Duration = Duration::from_secs(20);
 /// The breaker closes when every probe was answered quickly for this time: three probes.
 const CLOSES_AFTER: Duration = Duration::from_secs(1);
 
+/// The breaker also closes when every probe was answered, though slowly, for this time: a distant server, or a machine
+/// that is overloaded. A network that loses three of ten segments fails a probe much sooner.
+const CLOSES_SLOWLY_AFTER: Duration = Duration::from_secs(20);
+
 /// The longest latency of a quick answer. A healthy server in the nodes' region answers a survey within some
 /// milliseconds, and nine surveys of ten within 140 ms on a machine with twelve runnable tasks for each processor. The
 /// round trip of a slow network takes longer, and so does a segment that TCP lost twice.
@@ -48,6 +52,8 @@ pub(super) struct Breaker {
     is_open: bool,
     /// The present series of probes against the state.
     against: Option<Series>,
+    /// The instant since which every probe was answered, while the breaker is open.
+    answered_since: Option<Instant>,
 }
 
 /// A series of probes against a breaker's state.
@@ -65,8 +71,8 @@ impl Breaker {
 
     /// Notes the result of a probe that took from `began` to `now`. Returns whether the breaker opened or closed.
     ///
-    /// `is_in_fallback`: the bucket has left the registry, and a return needs a registry that is well. The first slow
-    /// or failed probe opens the breaker, so that this node does not vote for a return.
+    /// `is_in_fallback`: the bucket has left the registry, and a return needs a registry that is well. The first failed
+    /// probe opens the breaker, so that this node does not vote for a return.
     pub(super) fn note(
         &mut self,
         result: ProbeResult,
@@ -78,16 +84,21 @@ impl Breaker {
             self.recovers(result, now)
         } else {
             let fails = self.fails(result, began, now);
-            fails || (is_in_fallback && result != ProbeResult::Quick)
+            fails || (is_in_fallback && result == ProbeResult::Failed)
         };
         if changes {
-            (self.is_open, self.against) = (!self.is_open, None);
+            (self.is_open, self.against, self.answered_since) = (!self.is_open, None, None);
         }
         changes
     }
 
-    /// Notes a probe while the breaker is open. Returns whether the series of quick answers closes the breaker.
+    /// Notes a probe while the breaker is open. Returns whether the series of answers closes the breaker.
     fn recovers(&mut self, result: ProbeResult, now: Instant) -> bool {
+        if result == ProbeResult::Failed {
+            self.answered_since = None;
+        } else if now.duration_since(*self.answered_since.get_or_insert(now)) >= CLOSES_SLOWLY_AFTER {
+            return true;
+        }
         if result != ProbeResult::Quick {
             self.against = None;
             return false;

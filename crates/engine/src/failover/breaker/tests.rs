@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::ProbeResult::{Failed, Quick, Slow};
-use super::{Breaker, CLOSES_AFTER, FAILURES_WITHIN, ProbeResult, QUICK_MAX};
+use super::{Breaker, CLOSES_AFTER, CLOSES_SLOWLY_AFTER, FAILURES_WITHIN, ProbeResult, QUICK_MAX};
 
 const TRY_INTERVAL: Duration = Duration::from_millis(500);
 
@@ -86,11 +86,12 @@ fn a_silent_server_is_out_of_reach_after_five_probes() {
 }
 
 #[test]
-fn slow_answers_neither_open_the_breaker_nor_close_it() {
+fn slow_answers_neither_open_the_breaker_nor_close_it_soon() {
     let mut bench = Bench::new();
     assert!(!bench.tries(Slow, 10 * OPENS_AFTER));
     let mut bench = Bench::open();
     assert!(!bench.tries(Slow, 10 * CLOSES_AFTER));
+    assert!(!bench.tries(Failed, TRY_INTERVAL));
     assert!(!bench.tries(Quick, CLOSES_AFTER - TRY_INTERVAL));
     assert!(!bench.tries(Slow, TRY_INTERVAL), "a slow answer starts the time anew");
     assert!(!bench.tries(Quick, CLOSES_AFTER));
@@ -117,13 +118,22 @@ fn rare_failures_of_a_distant_server_do_not_open_the_breaker() {
 }
 
 #[test]
-fn a_single_bad_probe_in_a_fallback_takes_back_the_vote_for_a_return() {
-    for bad in [Slow, Failed] {
-        let mut bench = Bench::new();
-        assert!(!bench.probes(Quick, true));
-        assert!(bench.probes(bad, true));
-        assert!(bench.breaker.is_open());
-        assert!((0..3).any(|_| bench.probes(Quick, true)));
-        assert!(!bench.breaker.is_open());
-    }
+fn a_server_that_is_always_slow_gets_its_buckets_back_after_a_while() {
+    let mut bench = Bench::open();
+    assert!(!bench.tries(Slow, CLOSES_SLOWLY_AFTER - TRY_INTERVAL));
+    assert!(!bench.tries(Failed, TRY_INTERVAL), "a failure starts the time anew");
+    assert!(!bench.tries(Slow, CLOSES_SLOWLY_AFTER));
+    assert!(bench.tries(Slow, TRY_INTERVAL));
+    assert!(!bench.breaker.is_open());
+}
+
+#[test]
+fn a_single_failure_in_a_fallback_takes_back_the_vote_for_a_return() {
+    let mut bench = Bench::new();
+    assert!(!bench.probes(Quick, true));
+    assert!(!bench.probes(Slow, true));
+    assert!(bench.probes(Failed, true));
+    assert!(bench.breaker.is_open());
+    assert!((0..3).any(|_| bench.probes(Quick, true)));
+    assert!(!bench.breaker.is_open());
 }
