@@ -12,7 +12,7 @@
 -- `src/database/postgres.rs`).
 --
 -- The arguments, in order:
--- 1. the buckets, and the epoch of the events in each bucket;
+-- 1. the buckets in ascending order, and the epoch of the events in each bucket;
 -- 2. the numbers preceding the events, except for numbers inside the batch;
 -- 3. the events, as rows of table `audit_log` without an id (`Entry` in `src/audit/entry.rs`).
 --
@@ -32,17 +32,18 @@ CREATE OR REPLACE FUNCTION apply_events(
 SET plan_cache_mode = force_generic_plan
 AS $$
 DECLARE
+    epochs   BIGINT[];
     head     BIGINT;
     appended BIGINT;
     place    RECORD;
+    -- Not worth a statement for a change that a single event cannot make.
+    is_batch BOOLEAN := cardinality(events) > 1;
     are_new  BOOLEAN[] := array_fill(TRUE, ARRAY[cardinality(events)]);
 BEGIN
-    -- hold_buckets.sql
-    PERFORM FROM buckets WHERE id = ANY (bucket_ids) ORDER BY id FOR NO KEY UPDATE;
-    IF EXISTS (
-        SELECT FROM unnest(bucket_ids, bucket_epochs) AS said (id, epoch)
-        WHERE NOT EXISTS (SELECT FROM buckets WHERE buckets.id = said.id AND buckets.epoch = said.epoch)
-    ) THEN
+    -- hold_buckets.sql; after a wait for a lock, the row is the newest.
+    SELECT array_agg(epoch) INTO epochs
+    FROM (SELECT epoch FROM buckets WHERE id = ANY (bucket_ids) ORDER BY id FOR NO KEY UPDATE) AS held;
+    IF epochs IS DISTINCT FROM bucket_epochs THEN
         RAISE EXCEPTION 'events are of another epoch than their buckets' USING ERRCODE = 'SK001';
     END IF;
 
@@ -96,30 +97,34 @@ BEGIN
     END IF;
 
     -- end_sessions.sql, for new events
-    UPDATE sessions
-    SET ended_at = e.at,
-        end_reason = e.reason,
-        last_heartbeat_at = e.last_heartbeat_at,
-        expires_at = e.expires_at
-    FROM unnest(events) WITH ORDINALITY AS e
-    WHERE are_new[e.ordinality] AND e.action = 'ended'
-      AND sessions.id = e.session_id
-      AND CASE WHEN sessions.end_reason IS NULL THEN TRUE ELSE FALSE END;
+    IF is_batch OR (events[1]).action = 'ended' THEN
+        UPDATE sessions
+        SET ended_at = e.at,
+            end_reason = e.reason,
+            last_heartbeat_at = e.last_heartbeat_at,
+            expires_at = e.expires_at
+        FROM unnest(events) WITH ORDINALITY AS e
+        WHERE are_new[e.ordinality] AND e.action = 'ended'
+          AND sessions.id = e.session_id
+          AND CASE WHEN sessions.end_reason IS NULL THEN TRUE ELSE FALSE END;
+    END IF;
 
     -- begin_sessions.sql, for new events
-    INSERT INTO sessions (
-        id, tenant_id, pool_kind, pool_id, holder, user_id, tier, started_at, last_heartbeat_at, ttl_ms,
-        expires_at, ended_at, end_reason, ip, user_agent, metadata, device_type, device_name
-    )
-    SELECT
-        a.session_id, a.tenant_id, a.pool_kind, a.pool_id, a.holder, a.user_id, a.tier, a.at,
-        COALESCE(e.last_heartbeat_at, a.last_heartbeat_at), a.ttl_ms,
-        COALESCE(e.expires_at, a.expires_at), e.at, e.reason, a.ip, a.user_agent, a.metadata,
-        a.device_type, a.device_name
-    FROM unnest(events) WITH ORDINALITY AS a
-    LEFT JOIN audit_log AS e
-        ON e.session_id = a.session_id AND e.session_id IS NOT NULL AND e.action = 'ended'
-    WHERE are_new[a.ordinality] AND a.action = 'admitted'
-    ON CONFLICT (id) DO NOTHING;
+    IF is_batch OR (events[1]).action = 'admitted' THEN
+        INSERT INTO sessions (
+            id, tenant_id, pool_kind, pool_id, holder, user_id, tier, started_at, last_heartbeat_at, ttl_ms,
+            expires_at, ended_at, end_reason, ip, user_agent, metadata, device_type, device_name
+        )
+        SELECT
+            a.session_id, a.tenant_id, a.pool_kind, a.pool_id, a.holder, a.user_id, a.tier, a.at,
+            COALESCE(e.last_heartbeat_at, a.last_heartbeat_at), a.ttl_ms,
+            COALESCE(e.expires_at, a.expires_at), e.at, e.reason, a.ip, a.user_agent, a.metadata,
+            a.device_type, a.device_name
+        FROM unnest(events) WITH ORDINALITY AS a
+        LEFT JOIN audit_log AS e
+            ON e.session_id = a.session_id AND e.session_id IS NOT NULL AND e.action = 'ended'
+        WHERE are_new[a.ordinality] AND a.action = 'admitted'
+        ON CONFLICT (id) DO NOTHING;
+    END IF;
 END;
 $$;

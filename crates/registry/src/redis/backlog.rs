@@ -1,7 +1,9 @@
-//! The node's view of each bucket's journal: last position and acknowledged position.
+//! The node's view of each bucket's journal: last position, acknowledged position, and a few events of this node's
+//! own replies.
 //!
 //! Invariant: `Backlog::depth` is never below the sum over all buckets.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
@@ -10,6 +12,13 @@ use seatkeeper_core::Bucket;
 use tokio::sync::Notify;
 
 use crate::contract::Receipt;
+
+/// Number of waiting events of all journals from which replies return no events. A drain that is behind reads many
+/// events of a bucket at once, and gains by the pause: the next batch is larger.
+const FEW_EVENTS: usize = 8;
+
+/// Maximum number of replies of a bucket with events kept.
+const KEPT_MAX: usize = 8;
 
 /// End and acknowledged position of each journal, as of the latest replies.
 #[derive(Debug)]
@@ -30,6 +39,8 @@ struct BucketBacklog {
     /// A request on this node waits for the record up to this position, or this node wrote up to this
     /// position.
     own: u64,
+    /// Events after `done` from replies of this node, by the position of a reply's last event.
+    kept: BTreeMap<u64, Vec<Vec<u8>>>,
     /// Start of the current wait: the backlog has not shrunk since.
     since: Option<Instant>,
 }
@@ -38,6 +49,20 @@ impl BucketBacklog {
     /// Returns the last position known to be on record.
     fn done(&self) -> u64 {
         self.acknowledged.max(self.recorded)
+    }
+
+    /// Returns the kept events after `done`, with their positions, if they are all events of the journal.
+    fn kept(&self) -> Option<Vec<(u64, &Vec<u8>)>> {
+        let (mut events, mut end) = (Vec::new(), self.done());
+        for (&last, of_reply) in &self.kept {
+            let first = (last + 1).checked_sub(of_reply.len() as u64)?;
+            if first > end + 1 {
+                return None;
+            }
+            events.extend((first..).zip(of_reply).filter(|(position, _)| *position > end));
+            end = end.max(last);
+        }
+        (end >= self.last && !events.is_empty()).then_some(events)
     }
 
     fn waiting(&self) -> usize {
@@ -82,6 +107,9 @@ impl Backlog {
     fn change(&self, known: &mut BucketBacklog, how: impl FnOnce(&mut BucketBacklog)) {
         let (before, done_before) = (known.waiting(), known.done());
         how(known);
+        if known.done() > done_before && !known.kept.is_empty() {
+            known.kept = known.kept.split_off(&(known.done() + 1));
+        }
         if known.waiting() == 0 {
             known.since = None;
         } else if known.since.is_none() || known.done() > done_before {
@@ -101,6 +129,32 @@ impl Backlog {
             drop(known);
             self.wakeup.notify_one();
         }
+    }
+
+    /// Returns whether replies should return the events of their steps, because few events wait.
+    pub(super) fn wants_events(&self) -> bool {
+        self.depth() < FEW_EVENTS
+    }
+
+    /// Keeps the events of a reply, which end at `end`, until they are on record.
+    pub(super) fn keep(&self, end: Receipt, events: Vec<Vec<u8>>) {
+        let mut known = self.known(end.bucket);
+        if events.is_empty() || end.epoch != known.epoch || end.position <= known.done() {
+            return;
+        }
+        if known.kept.len() >= KEPT_MAX {
+            known.kept.clear();
+        }
+        known.kept.insert(end.position, events);
+    }
+
+    /// Returns all unrecorded events of a bucket's journal in `epoch`, if every event is kept.
+    pub(super) fn kept(&self, bucket: Bucket, epoch: u64) -> Option<Vec<(Receipt, Vec<u8>)>> {
+        let known = self.known(bucket);
+        let events = known.kept().filter(|_| known.epoch == epoch)?;
+        let event =
+            |(position, event): (u64, &Vec<u8>)| (Receipt { bucket, epoch, position }, event.clone());
+        Some(events.into_iter().map(event).collect())
     }
 
     pub(super) fn depth(&self) -> usize {

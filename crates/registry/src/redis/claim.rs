@@ -114,11 +114,12 @@ impl RedisRegistry {
             .arg(fresh_body(pool, claim, undated))
             .arg(particulars_bytes(particulars))
             .arg(self.settings.journal_events_max)
+            .arg(self.backlog.wants_events())
     }
 
     /// Reads the reply to a claim. Returns `None` for `MAKING_ROOM`: the caller repeats the claim.
     fn claimed(&self, request: Request<'_>, mut reply: Reply) -> Result<Option<Claimed>, Error> {
-        let receipt = self.expect(reply.receipt);
+        let receipt = self.expect_events(&mut reply);
         let (live, limit) = (reply.values.number()? as u32, Seats(reply.values.number()? as u32));
         let answer = match reply.values.signed()? {
             MAKING_ROOM => return Ok(None),

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 use super::RedisRegistry;
 use super::codec::{Garbled, event_of};
 use super::head::Stage;
+use super::reply::Reply;
 use super::scripts::SCRIPTS;
 use crate::contract::{Journal, JournalEntry, JournalRead, Receipt};
 use crate::{Epochs, Error};
@@ -90,9 +91,15 @@ impl RedisRegistry {
         if depth < self.settings.journal_events_max { Ok(()) } else { Err(Error::JournalFull { depth }) }
     }
 
-    /// Reads the oldest unrecorded events of a served bucket. Returns an empty list for a bucket that is not
-    /// served.
+    /// Returns the oldest unrecorded events of a served bucket: from the replies of this node if they have all
+    /// events, otherwise from Redis. Returns an empty list for a bucket that is not served.
     async fn read_journal(&self, bucket: Bucket, max: usize) -> Result<Vec<JournalEntry>, Error> {
+        if let Some(kept) = self.backlog.kept(bucket, self.epochs.get(bucket)) {
+            let entry = |(receipt, event): (Receipt, Vec<u8>)| {
+                Ok(JournalEntry { receipt, event: event_of(&event, receipt.epoch)? })
+            };
+            return kept.into_iter().map(entry).collect();
+        }
         let done = self.backlog.done(bucket);
         let done = if done.epoch == self.epochs.get(bucket) { done.position } else { 0 };
         let read = self.on_bucket(&SCRIPTS.journal_read, bucket).arg(done).arg(count(max));
@@ -158,6 +165,12 @@ impl RedisRegistry {
     pub(super) fn expect(&self, receipt: Receipt) -> Receipt {
         self.backlog.expect(receipt);
         receipt
+    }
+
+    /// Like [`Self::expect`] for the end of a reply. Keeps the events of the reply for the drain.
+    pub(super) fn expect_events(&self, reply: &mut Reply) -> Receipt {
+        self.backlog.keep(reply.receipt, reply.values.take_events());
+        self.expect(reply.receipt)
     }
 
     /// Updates the backlog of every served bucket from a survey at most `known_for` old.

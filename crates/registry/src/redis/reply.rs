@@ -89,6 +89,16 @@ impl Values {
         self.0.as_slice().is_empty()
     }
 
+    /// Removes the events at the end of a reply: see `with_events` in `lib/record.lua`. Returns an empty list
+    /// for a reply without events.
+    pub(super) fn take_events(&mut self) -> Vec<Vec<u8>> {
+        let Some(Value::Array(_)) = self.0.as_slice().last() else { return Vec::new() };
+        let Some(Value::Array(events)) = self.0.next_back() else { return Vec::new() };
+        let bytes = |event| if let Value::BulkString(bytes) = event { Some(bytes) } else { None };
+        // An event that cannot be kept is read from the journal.
+        events.into_iter().map(bytes).collect::<Option<_>>().unwrap_or_default()
+    }
+
     pub(super) fn signed(&mut self) -> Result<i64, Garbled> {
         match self.0.next() {
             Some(Value::Int(number)) => Ok(number),

@@ -31,10 +31,8 @@ pub(super) struct Batchers {
     pub(super) servers: Servers,
     /// The batcher of each frequent script; `None` in a cluster, where the calls of a command must be in one
     /// slot.
-    often: Vec<(&'static Script, Option<CallBatcher>)>,
+    often: Vec<(&'static Script, Option<Batcher<Commands>>)>,
 }
-
-type CallBatcher = Batcher<Call, RedisResult<Answer>>;
 
 impl Batchers {
     /// Creates the batchers for claims, heartbeats and ends. Must be called in the runtime that forms the
@@ -50,14 +48,17 @@ impl Batchers {
 
     fn new(servers: Servers, often: &[&'static Script]) -> Self {
         let senders = || (0..COMMANDS_MAX).map(|_| Commands(servers.clone()));
-        let batcher = || servers.is_one().then(|| Batcher::new(CALLS_MAX, WAITING_MAX, senders()));
+        let batcher = || {
+            let batcher = || Batcher::new(CALLS_MAX, WAITING_MAX, senders());
+            servers.is_one().then(|| batcher().with_lone_calls_by(Commands(servers.clone())))
+        };
         let often = often.iter().map(|script| (*script, batcher())).collect();
         Self { servers, often }
     }
 
     /// Returns the batcher of a frequent script; `Some(None)` in a cluster, `None` for a script without
     /// batches.
-    fn batcher(&self, script: &Script) -> Option<Option<&CallBatcher>> {
+    fn batcher(&self, script: &Script) -> Option<Option<&Batcher<Commands>>> {
         self.often.iter().find(|(its, _)| std::ptr::eq(*its, script)).map(|(_, batcher)| batcher.as_ref())
     }
 }

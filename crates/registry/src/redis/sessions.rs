@@ -48,7 +48,8 @@ impl Sessions for RedisRegistry {
                 (EndReason::Released, Reach::Own(user)) => user_text(pool, user),
                 _ => "".into(),
             };
-            call.arg(origin_bytes(origin)).arg(reason_number(reason)).arg(&*leaver)
+            let call = call.arg(origin_bytes(origin)).arg(reason_number(reason)).arg(&*leaver);
+            call.arg(self.backlog.wants_events())
         };
         let Search::Found(location) = self.find(id, who).await? else { return Ok(Ended::Missing) };
         let asked = self.call_on_session(&SCRIPTS.end, location, id, who, add).await?;
@@ -57,7 +58,7 @@ impl Sessions for RedisRegistry {
             GONE => {
                 self.heartbeat_buffer.forget(id);
                 let reason = end_reason_of(reply.values.signed()?)?;
-                Ok(Ended::Now { reason, receipt: self.expect(reply.receipt) })
+                Ok(Ended::Now { reason, receipt: self.expect_events(&mut reply) })
             }
             LEFT => Ok(Ended::Left),
             // The first sending of this call may have ended the session.

@@ -27,7 +27,7 @@ const SLOT_OF: &str = "sk:rate:{rate}";
 
 /// The rates in Redis.
 pub(super) struct Shared {
-    batcher: Batcher<(Key, Rate), Verdict>,
+    batcher: Batcher<Counter>,
 }
 
 /// Sends queued calls to Redis.

@@ -8,10 +8,12 @@
 --       12 the named session, or '', 13 its key · 14 the session to replace, or '', 15 its key
 --       16 the part after the time in a fresh id, with 4 random bytes at the end
 --       17 body of a fresh session · 18 particulars · 19 bound of the journal's unacknowledged events
+--       20 '1' to return the events: see `with_events`
 -- Reply the time, …, live sessions, limit, outcome, and then
 --       for a seat: the session, and in turn id and reason of each session that had to end for the claim
 --       for a denial: time until a seat can come free, or the time at which the entitlement ended
 --       for MAKING_ROOM: nothing; the caller must repeat the claim
+--       at the end: the events of the step, if asked for
 local origin, told, ttl_default, when_named, when_full, when_held, holder, holder_key, user, tier
 local named_id, named_key, replace_id, replace_key
 local admitted    -- the session started by the claim
@@ -253,5 +255,5 @@ local function step()
     keep_due()
   end
   keep_head()
-  return answer
+  return with_events(answer, ARGV[20])
 end

@@ -1,8 +1,8 @@
 -- Ends a session, or removes the caller from a shared session.
 --
 -- ARGV  2 to 4 as in lib/one_session.lua · 5 the origin · 6 the reason
---       7 the user to remove if the session is shared, or ''
--- Reply the time, …, the outcome: GONE and the reason on record; LEFT; MISSING
+--       7 the user to remove if the session is shared, or '' · 8 '1' to return the events: see `with_events`
+-- Reply the time, …, the outcome: GONE and the reason on record; LEFT; MISSING; at the end the events, if asked for
 local function step()
   local s, missing = find_session()
   if not s then
@@ -23,5 +23,5 @@ local function step()
     keep_due()
   end
   keep_head()
-  return reply(GONE, pool.ended[1].reason)
+  return with_events(reply(GONE, pool.ended[1].reason), ARGV[8])
 end

@@ -13,6 +13,15 @@ local function record_event(kind, live, origin, rest)
   pool.last_event, pool.changed = last, true
 end
 
+-- Appends the events of the step to an answer as an array, if `wanted` is '1'. The caller then need not read them
+-- from the journal. A step with more than ENTRY_EVENTS_MAX events appends nothing.
+local function with_events(answer, wanted)
+  if wanted == '1' and #recorded > 0 and #recorded <= ENTRY_EVENTS_MAX then
+    answer[#answer + 1] = recorded
+  end
+  return answer
+end
+
 -- Returns the reason for the end of a session that is over.
 local function over_for(s)
   return expiry_of(s) <= now and EXPIRED or ENTITLEMENT_ENDED
