@@ -39,7 +39,7 @@ impl Session {
     }
 
     /// Returns the sort key of the order of eviction. The least session is evicted first.
-    pub(crate) fn rank(&self) -> (RegistryTime, RegistryTime, SessionId) {
+    pub fn rank(&self) -> (RegistryTime, RegistryTime, SessionId) {
         (self.last_heartbeat, self.started, self.id)
     }
 }

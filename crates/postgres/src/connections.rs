@@ -1,5 +1,6 @@
 //! A connection pool that survives a change of the password.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
@@ -7,6 +8,7 @@ use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::{Connection as _, Postgres};
 
 use crate::PostgresUrl;
+use crate::kept::Kept;
 use crate::password::PasswordFile;
 
 /// The server's error code for a wrong password.
@@ -23,6 +25,7 @@ const TRUSTED_IDLE: Duration = Duration::from_secs(1);
 pub struct Connections {
     pool: PgPool,
     password: Option<PasswordFile>,
+    kept: Arc<Kept>,
 }
 
 impl Connections {
@@ -43,13 +46,17 @@ impl Connections {
                 Ok(true)
             })
         });
-        Ok(Self { pool: pool.connect_lazy_with(options), password: url.password.clone() })
+        Ok(Self::new(pool.connect_lazy_with(options), url.password.clone()))
     }
 
     /// Creates a second pool with equal options, separate from the first.
     pub fn apart(&self) -> Self {
         let options = PgConnectOptions::clone(&self.pool.connect_options());
-        Self { pool: self.pool.options().clone().connect_lazy_with(options), password: self.password.clone() }
+        Self::new(self.pool.options().clone().connect_lazy_with(options), self.password.clone())
+    }
+
+    fn new(pool: PgPool, password: Option<PasswordFile>) -> Self {
+        Self { pool, password, kept: Arc::default() }
     }
 
     /// Acquires a connection for exclusive use. Retries once with a fresh password if the server rejects the
@@ -65,6 +72,22 @@ impl Connections {
         }
     }
 
+    /// Acquires the connection kept last, or a connection of the pool if none is kept or the kept connection was
+    /// idle for long.
+    pub async fn acquire_kept(&self) -> Result<PoolConnection<Postgres>, sqlx::Error> {
+        match self.kept.take_idle_for_less_than(TRUSTED_IDLE) {
+            Some(connection) => Ok(connection),
+            None => self.acquire().await,
+        }
+    }
+
+    /// Keeps a connection for the next [`acquire_kept`](Self::acquire_kept), instead of a return to the pool. The
+    /// pool would ping the connection, and then prefer another. A process of PostgreSQL that goes on with the same
+    /// statement has all its data at hand.
+    pub fn keep(&self, connection: PoolConnection<Postgres>) {
+        self.kept.put(connection, &self.pool);
+    }
+
     /// Returns the sqlx pool, for calls that need a pool. A pool does not read the password file, so a
     /// connection is acquired first: the server has just accepted the pool's password.
     pub async fn pool(&self) -> Result<&PgPool, sqlx::Error> {
@@ -74,7 +97,10 @@ impl Connections {
 
     /// Closes every connection. Later calls of `acquire` fail.
     pub async fn close(&self) {
-        self.pool.close().await;
+        // The pool counts as closed from here on, and nothing more is kept.
+        let closed = self.pool.close();
+        self.kept.clear();
+        closed.await;
     }
 }
 

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod connections;
+mod kept;
 mod migrations;
 mod password;
 mod transaction;

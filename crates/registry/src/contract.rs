@@ -196,7 +196,7 @@ pub struct JournalRead {
 }
 
 /// An event and its position.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalEntry {
     /// The event's position.
     pub receipt: Receipt,

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use seatkeeper_core::Event;
 use seatkeeper_postgres::Connections;
+use sqlx::PgConnection;
 
 use crate::Error;
 use crate::audit::Entry;
@@ -23,8 +24,15 @@ pub(super) async fn apply(
     events: &[Event],
     entries: &[Entry<'_>],
 ) -> Result<Option<Vec<bool>>, Error> {
+    let mut connection = connections.acquire_kept().await?;
     // The result must be read to the end: PostgreSQL commits after sending the last row.
-    let recorded_before = match query(connections, events, entries).scalars::<i64>().await {
+    let numbers = query(&mut connection, events, entries).scalars::<i64>().await;
+    match &numbers {
+        Ok(_) => connections.keep(connection),
+        Err(sqlx::Error::Io(_) | sqlx::Error::Protocol(_)) => connection.close_on_drop(),
+        Err(_) => drop(connection),
+    }
+    let recorded_before = match numbers {
         Err(sqlx::Error::Database(refused))
             if refused.code().is_some_and(|code| REFUSED.contains(&&*code)) =>
         {
@@ -43,7 +51,7 @@ pub(super) async fn apply(
 }
 
 /// Builds the call of `apply_events`. `sql/define_apply_events.sql` documents the arguments.
-fn query<'c>(connections: &'c Connections, events: &[Event], entries: &[Entry<'_>]) -> Query<'c> {
+fn query<'c>(connection: &'c mut PgConnection, events: &[Event], entries: &[Entry<'_>]) -> Query<'c> {
     let buckets: BTreeSet<_> = events.iter().map(|event| (event.pool.bucket(), event.epoch)).collect();
     let before = places_before(events);
     let text = sqlx::query(include_str!("../../sql/apply_events.sql"))
@@ -54,7 +62,7 @@ fn query<'c>(connections: &'c Connections, events: &[Event], entries: &[Entry<'_
         .bind(column(&before, |(pool, _)| &*pool.name))
         .bind(column(&before, |(_, seq)| stored_whole(*seq)))
         .bind(entries);
-    Query::on_postgres(text, connections)
+    Query::on_postgres(text, connection)
 }
 
 fn column<'a, I, T: 'a, V>(rows: I, value: impl FnMut(&'a T) -> V) -> Vec<V>

@@ -10,7 +10,7 @@ use seatkeeper_core::PoolId;
 use seatkeeper_postgres::Connections;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::PgRow;
-use sqlx::{AssertSqlSafe, Database, IntoArguments, Postgres, Sqlite, SqlitePool};
+use sqlx::{AssertSqlSafe, Database, IntoArguments, PgConnection, Postgres, Sqlite, SqlitePool};
 
 use super::postgres::within;
 use super::value::Readable;
@@ -68,8 +68,8 @@ impl<'c> Query<'c> {
     }
 
     /// Builds a statement with values of PostgreSQL's own types, such as arrays.
-    pub(crate) fn on_postgres(text: Text<Postgres>, connections: &'c Connections) -> Self {
-        Self::Postgres(text, On::Pool(connections))
+    pub(crate) fn on_postgres(text: Text<Postgres>, connection: &'c mut PgConnection) -> Self {
+        Self::Postgres(text, On::Transaction(connection))
     }
 
     pub(super) fn select_of_sqlite(statement: &SelectStatement, on: On<'c, Sqlite>) -> Self {

@@ -76,3 +76,33 @@ async fn a_full_queue_refuses_who_does_not_wait() {
     let (first, (waited, refused)) = tokio::join!(under_way, others);
     assert_eq!((first, waited, refused), (Some(2), Some(4), None));
 }
+
+#[tokio::test]
+async fn a_lone_call_is_sent_by_its_caller_and_a_second_call_takes_the_queue() {
+    let ((lone, allow_lone, mut lone_sizes), (sender, allow, mut sizes)) = (doubler(), doubler());
+    let batcher = Batcher::new(4, 16, [sender]).with_lone_calls_by(lone);
+    let second = async {
+        assert_eq!(lone_sizes.recv().await, Some(1));
+        allow.send(()).expect("the sender waits");
+        let doubled = batcher.call(2).await;
+        allow_lone.send(()).expect("the sender waits");
+        doubled
+    };
+    assert_eq!(tokio::join!(batcher.call(1), second), (Some(2), Some(4)));
+    assert_eq!(sizes.recv().await, Some(1));
+
+    allow_lone.send(()).expect("the sender waits");
+    assert_eq!((batcher.call(3).await, lone_sizes.recv().await), (Some(6), Some(1)), "it is alone again");
+}
+
+#[tokio::test]
+async fn a_caller_that_leaves_is_no_longer_open() {
+    let ((lone, allow_lone, mut lone_sizes), (sender, _allow, _sizes)) = (doubler(), doubler());
+    let batcher = Batcher::new(4, 16, [sender]).with_lone_calls_by(lone);
+    let mut left = Box::pin(batcher.call(1));
+    assert!(futures_util::poll!(&mut left).is_pending());
+    drop(left);
+    allow_lone.send(()).expect("the sender waits");
+    assert_eq!(batcher.call(2).await, Some(4));
+    assert_eq!((lone_sizes.recv().await, lone_sizes.recv().await), (Some(1), Some(1)));
+}

@@ -152,8 +152,7 @@ impl Backlog {
     pub(super) fn kept(&self, bucket: Bucket, epoch: u64) -> Option<Vec<(Receipt, Vec<u8>)>> {
         let known = self.known(bucket);
         let events = known.kept().filter(|_| known.epoch == epoch)?;
-        let event =
-            |(position, event): (u64, &Vec<u8>)| (Receipt { bucket, epoch, position }, event.clone());
+        let event = |(position, event): (u64, &Vec<u8>)| (Receipt { bucket, epoch, position }, event.clone());
         Some(events.into_iter().map(event).collect())
     }
 

@@ -98,7 +98,7 @@ impl RedisRegistry {
             let entry = |(receipt, event): (Receipt, Vec<u8>)| {
                 Ok(JournalEntry { receipt, event: event_of(&event, receipt.epoch)? })
             };
-            return kept.into_iter().map(entry).collect();
+            return kept.into_iter().take(max).map(entry).collect();
         }
         let done = self.backlog.done(bucket);
         let done = if done.epoch == self.epochs.get(bucket) { done.position } else { 0 };

@@ -30,6 +30,7 @@ impl Pools for RedisRegistry {
         while !reply.values.is_at_end() {
             sessions.push(reply.live(pool)?);
         }
+        sessions.sort_unstable_by_key(|live| live.session.rank());
         Ok(PoolView { live, terms, sessions })
     }
 }

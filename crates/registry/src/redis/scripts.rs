@@ -219,8 +219,8 @@ scripts! {
         "lib/record", "lib/denials", "lib/due", "lib/rule", "lib/one_session", "session", "lib/each"];
     sweep: InPlace = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
         "lib/record", "lib/denials", "lib/due", "lib/rule", "sweep", "lib/each"];
-    view: InPlace = ["lib/bucket", "lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
-        "lib/record", "lib/denials", "lib/due", "lib/rule", "view", "lib/each"];
+    view: InPlace = ["lib/bucket"] rarely ["lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
+        "lib/record", "lib/denials", "lib/due", "lib/rule", "view"] then ["lib/plain", "view_plain", "lib/each"];
 }
 
 /// Returns the values of the names in capitals: numbers shared by node, scripts and rule, and the keys.

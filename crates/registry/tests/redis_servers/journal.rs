@@ -6,6 +6,7 @@ use seatkeeper_registry::Journal as _;
 use seatkeeper_registry::redis::Settings;
 use seatkeeper_testbed::redis::Redis;
 
+use crate::calls::calls_of;
 use crate::node::{Node, REACHED_MAX};
 
 const LINGER: Duration = Duration::from_secs(2);
@@ -66,6 +67,47 @@ async fn what_it_does_is_put_on_record_in_parts_as_they_are_asked_for() {
         node.registry.journal_acknowledge(through).await.expect("it is reached");
     }
     assert_eq!(seqs, [1, 2, 3, 4, 5, 6]);
+}
+
+/// The drain of a lone client waits for no read of the journal.
+#[tokio::test]
+async fn events_of_own_replies_need_no_read_of_redis() {
+    let redis = Redis::start();
+    let one = Node::on(&redis).await;
+    let linger = Settings { journal_linger: Duration::ZERO, ..Settings::default() };
+    let other = one.beside(redis.url().parse().expect("a URL"), linger);
+    let pool = one.pool().await;
+    let session = one.admit(&pool, "ann").await;
+    one.claim(&pool, "bob").await.expect("it is refused");
+    one.end(session).await.expect("it is reached");
+
+    let kept = one.registry.journal_read(10).await.expect("it is reached").entries;
+    assert_eq!(calls_of(&redis, "xrange"), 0, "the replies have every event");
+    let read = other.registry.journal_read(10).await.expect("it is reached").entries;
+    assert_eq!(calls_of(&redis, "xrange"), 1, "the other node has no reply");
+    assert_eq!((kept.len(), &kept), (3, &read));
+
+    one.registry.journal_acknowledge(kept[1].receipt).await.expect("it is reached");
+    let rest = one.registry.journal_read(10).await.expect("it is reached").entries;
+    assert_eq!(rest, kept[2..]);
+    assert_eq!(calls_of(&redis, "xrange"), 1);
+}
+
+/// Replies return no events while many wait: one read of the journal then returns them all.
+#[tokio::test]
+async fn events_of_a_drain_that_is_behind_are_read_from_the_journal() {
+    const SESSIONS: u64 = 50;
+    let redis = Redis::start();
+    let one = Node::on(&redis).await;
+    let pool = one.pool().await;
+    for _ in 0..SESSIONS {
+        let session = one.admit(&pool, "ann").await;
+        one.end(session).await.expect("it is reached");
+    }
+    let read = one.registry.journal_read(1_000).await.expect("it is reached").entries;
+    assert_eq!(calls_of(&redis, "xrange"), 1);
+    let seqs: Vec<u64> = read.iter().map(|entry| entry.event.seq).collect();
+    assert_eq!(seqs, (1..=2 * SESSIONS).collect::<Vec<_>>());
 }
 
 #[tokio::test]
