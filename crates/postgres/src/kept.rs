@@ -19,17 +19,18 @@ impl Kept {
         kept.filter(|(_, idle_since)| idle_since.elapsed() < max).map(|(connection, _)| connection)
     }
 
-    /// Keeps a connection of `pool`. The connection kept before returns to the pool. A closed pool waits for its
-    /// connections, so nothing is kept.
+    /// Keeps a connection of `pool`, unless another caller may wait for the connection. The connection kept before
+    /// returns to the pool.
     pub(crate) fn put(&self, connection: PoolConnection<Postgres>, pool: &PgPool) {
         let mut kept = self.0.lock();
-        let before = if pool.is_closed() {
-            Some(connection)
-        } else {
+        let has_more = pool.num_idle() > 0 || pool.size() < pool.options().get_max_connections();
+        let returned = if has_more && !pool.is_closed() {
             kept.replace((connection, Instant::now())).map(|(before, _)| before)
+        } else {
+            Some(connection)
         };
         drop(kept);
-        drop(before);
+        drop(returned);
     }
 
     /// Returns the connection to the pool.
