@@ -93,7 +93,7 @@ async fn events_of_own_replies_need_no_read_of_redis() {
     assert_eq!(calls_of(&redis, "xrange"), 1);
 }
 
-/// Replies return no events while many wait: one read of the journal then returns them all.
+/// Replies return no events while many events wait for the ledger. A single read of the journal is enough.
 #[tokio::test]
 async fn events_of_a_drain_that_is_behind_are_read_from_the_journal() {
     const SESSIONS: u64 = 50;
