@@ -28,7 +28,8 @@ async fn process(connection: &mut PgConnection) -> i32 {
 async fn the_kept_connection_is_the_next_though_others_are_idle() {
     let postgres = Postgres::start();
     let connections = connections(&postgres, 3);
-    let (other, mut kept) = (connections.acquire().await, connections.acquire_kept().await.expect("a server"));
+    let (other, mut kept) =
+        (connections.acquire().await, connections.acquire_kept().await.expect("a server"));
     let pid = process(&mut kept).await;
     drop(other);
     for _ in 0..5 {
