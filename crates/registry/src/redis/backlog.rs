@@ -13,8 +13,9 @@ use tokio::sync::Notify;
 
 use crate::contract::Receipt;
 
-/// Number of waiting events of all journals from which replies return no events. A drain that is behind reads many
-/// events of a bucket at once, and gains by the pause: the next batch is larger.
+/// Number of waiting events of all journals from which replies return no events. Kept events spare a lone client
+/// the read of the journal. Under load a single read has the events of many clients, and replies with events lower
+/// the throughput: see `docs/performance.md`.
 const FEW_EVENTS: usize = 8;
 
 /// Maximum number of replies of a bucket with events kept.
