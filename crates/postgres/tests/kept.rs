@@ -1,4 +1,5 @@
 //! Connections kept between two statements.
+#![allow(clippy::expect_used, reason = "a test fails where a server does")]
 
 use std::time::Duration;
 

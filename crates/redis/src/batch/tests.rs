@@ -1,9 +1,15 @@
 //! Tests of batching and of backpressure.
 
+use std::time::Duration;
+
 use futures_util::future::join_all;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::time::timeout;
 
 use super::{Batcher, SendBatch};
+
+/// Deadline for a reply, on a busy machine.
+const WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// Replies with the double of each call below 100, after a permit from `may_send`. Reports the size of each
 /// batch.
@@ -92,7 +98,8 @@ async fn a_lone_call_is_sent_by_its_caller_and_a_second_call_takes_the_queue() {
     assert_eq!(sizes.recv().await, Some(1));
 
     allow_lone.send(()).expect("the sender waits");
-    assert_eq!((batcher.call(3).await, lone_sizes.recv().await), (Some(6), Some(1)), "it is alone again");
+    let again = timeout(WAIT_MAX, batcher.call(3)).await.expect("the call finds no other call");
+    assert_eq!((again, lone_sizes.recv().await), (Some(6), Some(1)));
 }
 
 #[tokio::test]
@@ -103,6 +110,7 @@ async fn a_caller_that_leaves_is_no_longer_open() {
     assert!(futures_util::poll!(&mut left).is_pending());
     drop(left);
     allow_lone.send(()).expect("the sender waits");
-    assert_eq!(batcher.call(2).await, Some(4));
+    let next = timeout(WAIT_MAX, batcher.call(2)).await.expect("the call finds no other call");
+    assert_eq!(next, Some(4));
     assert_eq!((lone_sizes.recv().await, lone_sizes.recv().await), (Some(1), Some(1)));
 }
