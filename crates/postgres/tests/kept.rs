@@ -1,5 +1,5 @@
 //! Connections kept between two statements.
-#![allow(clippy::expect_used, reason = "a test fails where a server does")]
+#![allow(clippy::expect_used, reason = "a failed test panics")]
 
 use std::time::Duration;
 
