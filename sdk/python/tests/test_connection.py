@@ -43,7 +43,7 @@ class ConnectionTest(unittest.IsolatedAsyncioTestCase):
             self.ends.put_nowait(None)
 
     async def send(self) -> Response:
-        return await asyncio.wait_for(self.transport.send(CALL, "t"), 10)
+        return await self.transport.send(CALL, "t", 10)
 
     async def fails(self, answer: bytes) -> Failure:
         """Returns the failure of a request whose connection ends after `answer`."""
@@ -66,6 +66,26 @@ class ConnectionTest(unittest.IsolatedAsyncioTestCase):
         with mock.patch.object(_connection, "IDLE_MAX", 0.01):
             await self.send()
             await asyncio.wait_for(self.ends.get(), 10)
+
+    async def test_a_connection_with_a_request_is_not_idle(self) -> None:
+        with mock.patch.object(_connection, "IDLE_MAX", 0.02):
+            await self.send()
+            self.answer = b""
+            asking = asyncio.ensure_future(self.send())
+            # Timers of the loop fire in order: the look at the idle connection comes before the end of this pause.
+            await asyncio.sleep(0.05)
+            self.assertFalse(asking.done())
+            asking.cancel()
+
+    async def test_a_request_without_an_answer_ends_with_its_time(self) -> None:
+        await self.send()
+        self.answer = b""
+        with self.assertRaises(TransportError) as raised:
+            await self.transport.send(CALL, "t", 0.05)
+        self.assertIs(raised.exception.failure, Failure.TIMEOUT)
+        self.answer = ANSWER
+        await self.send()
+        self.assertEqual(self.accepted, 2, "a late answer is none to the next request")
 
     async def test_after_a_sleep_of_the_host_a_request_has_a_new_connection(self) -> None:
         await self.send()

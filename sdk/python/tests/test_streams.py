@@ -423,7 +423,7 @@ class OpeningsTest(unittest.IsolatedAsyncioTestCase):
             await asyncio.sleep(0.05)
             self.assertEqual(connecting.call_count, OPENINGS_MAX, "no more connections are opened at a time")
             transport._connect = connect  # type: ignore[method-assign]
-            answer = await asyncio.wait_for(transport.send(Call("PATCH", "/"), "t"), LONG)
+            answer = await transport.send(Call("PATCH", "/"), "t", LONG)
             self.assertEqual(answer.status, 204)
             for opening in openings:
                 opening.cancel()

@@ -28,7 +28,17 @@ class TransportError(Exception):
 class Connection(asyncio.Protocol):
     """A connection of HTTP/1.1. All methods belong to the thread of the event loop."""
 
-    __slots__ = ("_answer", "_body", "_idle_since", "_idle_timer", "_loop", "_reply", "_transport", "is_open")
+    __slots__ = (
+        "_answer",
+        "_body",
+        "_idle_since",
+        "_idle_timer",
+        "_loop",
+        "_reply",
+        "_transport",
+        "is_open",
+        "is_resting",
+    )
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -40,17 +50,26 @@ class Connection(asyncio.Protocol):
         self._idle_timer: Optional[asyncio.TimerHandle] = None
         #: True until an end of the connection closes it.
         self.is_open = False
+        #: True between two requests.
+        self.is_resting = False
 
-    async def ask(self, request: bytes) -> tuple[StreamedReply, bytes]:
-        """Sends a request, and returns the response with its body. Raises ``TransportError``."""
-        if self._idle_timer is not None:
-            self._idle_timer.cancel()
+    async def ask(self, request: bytes, deadline: float) -> tuple[StreamedReply, bytes]:
+        """Sends a request, and returns the response with its body. Raises ``TransportError``.
+
+        A timer of the connection ends the request at ``deadline``, a time of the event loop: ``asyncio.wait_for`` would
+        start a task for each request.
+        """
         if not self.is_open or self._transport is None:
             raise TransportError(Failure.RESET_BEFORE_SEND)
+        self.is_resting = False
         self._reply, self._body = StreamedReply(), bytearray()
         self._answer = self._loop.create_future()
-        self._transport.write(request)
-        await self._answer
+        timer = self._loop.call_at(deadline, self._end, Failure.TIMEOUT)
+        try:
+            self._transport.write(request)
+            await self._answer
+        finally:
+            timer.cancel()
         return self._reply, bytes(self._body)
 
     def rest(self) -> bool:
@@ -58,8 +77,21 @@ class Connection(asyncio.Protocol):
         if not self.is_open or not self._reply.keeps_alive or self._reply.has_rest:
             return False
         self._idle_since = _clock.boot()
-        self._idle_timer = self._loop.call_later(IDLE_MAX, self.abort)
+        self.is_resting = True
+        if self._idle_timer is None:
+            self._idle_timer = self._loop.call_later(IDLE_MAX, self._close_if_idle)
         return True
+
+    def _close_if_idle(self) -> None:
+        """Closes a connection that has been idle for ``IDLE_MAX``; otherwise looks again when it may have been.
+
+        One timer for each span of time is cheaper than one for each rest.
+        """
+        idle = (_clock.boot() - self._idle_since) / SECOND if self.is_resting else 0.0
+        if idle >= IDLE_MAX:
+            self.abort()
+        else:
+            self._idle_timer = self._loop.call_later(IDLE_MAX - idle, self._close_if_idle)
 
     @property
     def is_fresh(self) -> bool:

@@ -45,7 +45,7 @@ from ._transport import Server
 from .errors import Closed
 
 #: The longest pause between two readings of the clocks: timers of the host do not count sleep.
-LOOK_INTERVAL = 1.0
+LOOK_INTERVAL = SECOND
 #: The longest wait for a step of the thread, in seconds: a step takes less than a millisecond.
 STEP_TIMEOUT = 1.0
 #: The states of a seat in which its event stream is open.
@@ -102,7 +102,9 @@ class Driver:
         self._seats: dict[int, Entry] = {}
         self._keys = itertools.count()
         self._timers: list[tuple[int, int]] = []
+        #: The timer of the seat that is due first, and its time.
         self._timer: Optional[asyncio.TimerHandle] = None
+        self._fires_at = 0
         #: One for each owner of a token with a seat.
         self._keepers: dict[str, TokenKeeper] = {}
         self._last = _clock.now()
@@ -198,18 +200,26 @@ class Driver:
             self._loop.call_soon(self._closing)
 
     def _set_timer(self) -> None:
+        """Sets the timer for the seat that is due first; a timer that fires sooner stays, and sets the next one."""
+        if not self._seats:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+            return
+        now = _clock.boot()
+        fires_at = now + LOOK_INTERVAL
+        if self._timers:
+            fires_at = min(fires_at, max(now, self._timers[0][0]))
         if self._timer is not None:
+            if self._fires_at <= fires_at:
+                return
             self._timer.cancel()
-            self._timer = None
-        if self._seats:
-            pause = LOOK_INTERVAL
-            if self._timers:
-                remaining = max(0, self._timers[0][0] - _clock.boot()) / SECOND
-                pause = min(pause, remaining)
-            self._timer = self._loop.call_later(pause, _guarded, self._tick)
+        self._fires_at = fires_at
+        self._timer = self._loop.call_later((fires_at - now) / SECOND, _guarded, self._tick)
 
     def _tick(self) -> None:
         """Fires the timers that are due; after a sleep of the host, steps every machine."""
+        self._timer = None
         now = _clock.now()
         due: set[int] = set(self._seats) if now.slept_since(self._last) else set()
         self._last = now
@@ -279,7 +289,9 @@ class Driver:
         deadline = self._loop.time() + request.timeout / SECOND
         token: Optional[str] = None
         if request.call.bearer:
-            token = await asyncio.wait_for(self._tokens.current(owner), request.timeout / SECOND)
+            token = self._tokens.at_hand(owner)
+            if token is None:
+                token = await asyncio.wait_for(self._tokens.current(owner), request.timeout / SECOND)
         return await self._servers.send(request.call, token, deadline - self._loop.time())
 
     def _cancel(self, entry: Entry, request: int) -> None:

@@ -36,11 +36,7 @@ class Servers:
         for _ in self._nodes:
             node = self._in_use
             try:
-                sending = self._nodes[node].send(call, token)
-                response = await asyncio.wait_for(sending, max(0.0, deadline - loop.time()))
-            except asyncio.TimeoutError as error:
-                self._leave(node)
-                raise TransportError(Failure.TIMEOUT) from error
+                response = await self._nodes[node].send(call, token, max(0.0, deadline - loop.time()))
             except TransportError as error:
                 self._leave(node)
                 if error.failure is not Failure.REFUSED:

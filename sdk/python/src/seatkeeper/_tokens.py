@@ -104,6 +104,10 @@ class TokenCache:
         """Returns one name for all machines: they share the token."""
         return ""
 
+    def at_hand(self, owner: str) -> Optional[str]:
+        """Returns the token of the moment if ``current`` would return it without a wait."""
+        return None if isinstance(self._fetch, FileToken) else self._current
+
     async def current(self, owner: str) -> str:
         """Returns the token of the moment; the first call, or a file that changed, fetches it. Raises ``NoToken``."""
         if self._current is None:

@@ -68,26 +68,37 @@ class Transport:
         #: The addresses of the host, as the last lookup found them.
         self._addresses = [] if server.is_named else [server.host]
         self._lookup: Optional[asyncio.Task[list[str]]] = None
-        self._connections = asyncio.Semaphore(CONNECTIONS_MAX)
+        #: The places of requests in flight.
+        self._places = asyncio.Semaphore(CONNECTIONS_MAX)
         #: Connections that rest, the latest at the end.
         self._resting: list[Connection] = []
         self._openings = asyncio.Semaphore(OPENINGS_MAX)
 
-    async def send(self, call: Call, token: Optional[str]) -> Response:
-        """Sends one request and returns its response. Raises ``TransportError``; a cancelled call aborts."""
-        async with self._connections:
+    async def send(self, call: Call, token: Optional[str], timeout: float) -> Response:
+        """Sends one request and returns its response within ``timeout`` seconds.
+
+        Raises ``TransportError``; a cancelled call aborts.
+        """
+        deadline = asyncio.get_running_loop().time() + timeout
+        connection = None
+        if not self._places.locked():
+            # Does not wait. Most requests take a connection that rests.
+            await self._places.acquire()
             connection = self._rested()
             if connection is None:
-                connection = await self._connect(self._open_connection)
-            is_kept = False
-            try:
-                reply, body = await connection.ask(self._encode(call, token))
-                is_kept = connection.rest()
-            finally:
-                if is_kept:
-                    self._resting.append(connection)
-                else:
-                    connection.abort()
+                self._places.release()
+        if connection is None:
+            connection = await self._connected(timeout)
+        is_kept = False
+        try:
+            reply, body = await connection.ask(self._encode(call, token), deadline)
+            is_kept = connection.rest()
+        finally:
+            if is_kept:
+                self._resting.append(connection)
+            else:
+                connection.abort()
+            self._places.release()
         return _response(reply, body)
 
     def close(self) -> None:
@@ -103,6 +114,23 @@ class Transport:
                 return connection
             connection.abort()
         return None
+
+    async def _connected(self, timeout: float) -> Connection:
+        """Takes a place, and returns a connection within ``timeout`` seconds. Raises ``TransportError``."""
+
+        async def connect() -> Connection:
+            await self._places.acquire()
+            try:
+                rested = self._rested()
+                return rested if rested is not None else await self._connect(self._open_connection)
+            except BaseException:
+                self._places.release()
+                raise
+
+        try:
+            return await asyncio.wait_for(connect(), timeout)
+        except asyncio.TimeoutError as error:
+            raise TransportError(Failure.TIMEOUT) from error
 
     async def _open_connection(self, address: str, terms: dict[str, Any]) -> Connection:
         opened = await asyncio.get_running_loop().create_connection(Connection, address, **terms)
