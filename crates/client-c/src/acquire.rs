@@ -102,7 +102,7 @@ unsafe fn acquire(client: *mut SkClient, request: *const SkRequest) -> Result<us
     if request.patience_ms > 0 {
         wanted = wanted.patience(Duration::from_millis(request.patience_ms.into()));
     }
-    let seat = Seat::new(wanted.acquire_unless(&cancel)?, client.dispatcher.clone());
+    let seat = Seat::new(wanted.acquire_unless(&cancel)?);
     SEATS.insert(Arc::new(seat)).ok_or_else(|| Failure::internal("too many seats"))
 }
 

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use seatkeeper_client::blocking::{Cancel, Client as BlockingClient, ClientBuilder};
 use seatkeeper_client::{LicenseKey, StateDir};
 
-use crate::callbacks::Dispatcher;
 use crate::codes::{SK_INTERNAL, SK_NO_EVENT_STREAMS, finish_result};
 use crate::error::{Failure, SkError, answer};
 use crate::guard::guard;
@@ -69,7 +68,6 @@ pub(crate) struct Client {
     pub(crate) client: BlockingClient,
     /// The license of requests without a key.
     pub(crate) license_key: Option<String>,
-    pub(crate) dispatcher: Arc<Dispatcher>,
     cancel: Mutex<Cancel>,
 }
 
@@ -156,12 +154,8 @@ unsafe fn open(options: *const SkOptions) -> Result<usize, Failure> {
         Some(none) if none.is_empty() => builder = builder.state_dir(StateDir::None),
         Some(path) => builder = builder.state_dir(path),
     }
-    let client = Client {
-        client: signals::blocked(|| builder.build())?,
-        license_key,
-        dispatcher: Arc::default(),
-        cancel: Mutex::default(),
-    };
+    let client =
+        Client { client: signals::blocked(|| builder.build())?, license_key, cancel: Mutex::default() };
     CLIENTS.insert(Arc::new(client)).ok_or_else(|| Failure::internal("too many clients"))
 }
 
@@ -173,7 +167,7 @@ pub extern "C" fn sk_client_close(client: *mut SkClient, timeout_ms: u32) -> i32
         Ok(client) => {
             let began = Instant::now();
             let finish = client.client.close_within(timeout);
-            client.dispatcher.stop(timeout.saturating_sub(began.elapsed()));
+            client.client.stop_listeners(timeout.saturating_sub(began.elapsed()));
             finish_result(&finish)
         }
         Err(bad) => bad.result(),

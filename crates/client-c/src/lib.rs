@@ -11,7 +11,7 @@
 //! Pointers of the caller are read and written in [`memory`] alone.
 
 mod acquire;
-mod callbacks;
+mod callback;
 mod client;
 mod codes;
 mod error;
@@ -25,7 +25,7 @@ mod state;
 mod table;
 
 pub use acquire::{SkRequest, sk_acquire, sk_acquire_cancel};
-pub use callbacks::SkOnChange;
+pub use callback::SkOnChange;
 pub use client::{SkClient, SkOptions, sk_client_close, sk_client_open};
 pub use codes::*;
 pub use error::{SkError, sk_error_code, sk_error_free, sk_error_json, sk_error_message};

@@ -1,17 +1,20 @@
 //! Seats: `sk_seat_…`.
 
 use std::ffi::{c_char, c_void};
-use std::sync::{Arc, Mutex, Once, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use seatkeeper_client::State;
-use seatkeeper_client::blocking::{Changes, NoChange, Seat as BlockingSeat};
+use seatkeeper_client::blocking::{Changes, NoChange, Seat as BlockingSeat, Subscription};
+use seatkeeper_client::{Error, State};
 use serde_json::json;
 
-use crate::callbacks::{Dispatcher, Listener, SkOnChange};
-use crate::codes::{SK_FOREVER, SK_INTERNAL, SK_MISUSE, SK_OK, SK_TIMEOUT, check_result, finish_result};
+use crate::callback::{Callback, SkOnChange};
+use crate::codes::{
+    SK_FOREVER, SK_INTERNAL, SK_MISUSE, SK_OK, SK_TIMEOUT, check_result, error_result, finish_result,
+};
 use crate::guard::guard;
 use crate::memory;
+use crate::signals;
 use crate::state::SkState;
 use crate::table::Table;
 
@@ -31,22 +34,14 @@ pub(crate) struct Seat {
     changes: Mutex<Option<Changes>>,
     /// The result of the first release.
     released: Mutex<Option<i32>>,
-    listener: Arc<Listener>,
-    forwarding: Once,
-    dispatcher: Arc<Dispatcher>,
+    /// The function of `sk_seat_on_change`.
+    listener: Mutex<Option<Subscription>>,
 }
 
 impl Seat {
-    pub(crate) fn new(seat: BlockingSeat, dispatcher: Arc<Dispatcher>) -> Self {
+    pub(crate) fn new(seat: BlockingSeat) -> Self {
         let changes = Mutex::new(Some(seat.changes()));
-        Self {
-            seat,
-            changes,
-            released: Mutex::default(),
-            listener: Arc::default(),
-            forwarding: Once::new(),
-            dispatcher,
-        }
+        Self { seat, changes, released: Mutex::default(), listener: Mutex::default() }
     }
 
     fn state(&self) -> SkState {
@@ -81,19 +76,30 @@ impl Seat {
         if matches!(change, Err(NoChange::TimedOut)) { SK_TIMEOUT } else { SK_OK }
     }
 
-    /// Starts to forward changes of the state to the listener, once.
-    fn forward(self: &Arc<Self>) {
-        self.forwarding.call_once(|| {
-            let (listener, dispatcher) = (self.listener.clone(), self.dispatcher.clone());
-            let seat = Arc::downgrade(self);
-            self.seat.forward_changes(move |state| {
-                // The program itself released the seat.
-                if state != State::Released {
-                    let remaining = seat.upgrade().map(|seat| seat.seat.remaining()).unwrap_or_default();
-                    dispatcher.tell(&listener, SkState::new(&state, remaining));
-                }
-            });
-        });
+    /// Calls `callback` with each change. The client library hears of no release, which the program itself asks for.
+    fn listen(self: &Arc<Self>, callback: Callback) -> Result<(), Error> {
+        self.set_listener(None);
+        let seat = Arc::downgrade(self);
+        let listener = move |state| {
+            if state != State::Released {
+                let remaining = seat.upgrade().map(|seat| seat.seat.remaining()).unwrap_or_default();
+                callback.call(&SkState::new(&state, remaining));
+            }
+        };
+        // The first listener of a client starts a thread.
+        let subscription = signals::blocked(|| self.seat.on_change(listener))?;
+        self.set_listener(Some(subscription));
+        Ok(())
+    }
+
+    /// Replaces the listener, and waits until the old one has returned. The lock is free meanwhile: a listener that runs may
+    /// set another one.
+    fn set_listener(&self, listener: Option<Subscription>) {
+        let old =
+            std::mem::replace(&mut *self.listener.lock().unwrap_or_else(PoisonError::into_inner), listener);
+        if let Some(old) = old {
+            old.stop();
+        }
     }
 
     fn json(&self) -> String {
@@ -179,15 +185,13 @@ pub unsafe extern "C" fn sk_seat_on_change(
     guard(SK_INTERNAL, || match SEATS.get(seat.addr()) {
         Ok(seat) => {
             let Some(function) = on_change else {
-                seat.listener.clear();
+                seat.set_listener(None);
                 return SK_OK;
             };
-            if let Err(result) = seat.dispatcher.start() {
-                return result;
-            }
-            seat.dispatcher.listen(&seat.listener, function, context);
-            seat.forward();
-            SK_OK
+            // SAFETY: the contract of this function: `function` may be called with `context` until `set_listener`, which
+            // waits for the end of a call, replaces it or the seat is freed.
+            let callback = unsafe { Callback::new(function, context) };
+            seat.listen(callback).map_or_else(|error| error_result(&error), |()| SK_OK)
         }
         Err(bad) => bad.result(),
     })
@@ -216,7 +220,7 @@ pub extern "C" fn sk_seat_release(seat: *mut SkSeat, timeout_ms: u32) -> i32 {
 pub extern "C" fn sk_seat_free(seat: *mut SkSeat) {
     guard((), || {
         if let Ok(seat) = SEATS.remove(seat.addr()) {
-            seat.listener.clear();
+            seat.set_listener(None);
             // A thread that waits for a change holds the seat as well, and hears of the release.
             let _ = seat.release(Duration::ZERO);
         }

@@ -72,7 +72,7 @@ fn a_forked_child_touches_nothing_of_its_parent() {
         not_owner(client.close_within(Duration::from_secs(5)).unwrap_err());
         assert_eq!(changes.next_within(Duration::from_secs(60)), Err(NoChange::Over));
         assert_eq!(changes.next(), None);
-        seat.on_change(|_| panic!("a listener in the child"));
+        not_owner(seat.on_change(|_| panic!("a listener in the child")).unwrap_err());
         let own = build();
         let mine = acquire(&own);
         assert!(!parents.contains(&mine.instance_id().unwrap().to_owned()), "a slot of the parent");

@@ -28,7 +28,9 @@ mod cancel;
 mod changes;
 mod client;
 mod dispatcher;
+mod listener;
 mod seat;
+mod subscription;
 mod wait;
 
 pub use builder::ClientBuilder;
@@ -36,3 +38,4 @@ pub use cancel::Cancel;
 pub use changes::{Changes, NoChange};
 pub use client::{Client, DeviceRequest, SeatRequest};
 pub use seat::Seat;
+pub use subscription::Subscription;

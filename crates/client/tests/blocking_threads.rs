@@ -5,6 +5,7 @@
 mod scripted;
 
 use std::fs;
+use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -24,7 +25,9 @@ fn threads() -> usize {
 
 /// Returns a client whose token source hangs during an acquire that the program gave up.
 fn hanging() -> Client {
-    let builder = Client::builder("http://127.0.0.1:1").token_source(|| {
+    let (ask, asked) = sync_channel(1);
+    let builder = Client::builder("http://127.0.0.1:1").token_source(move || {
+        ask.send(()).unwrap();
         thread::sleep(Duration::from_secs(30));
         Ok("t".to_owned())
     });
@@ -32,7 +35,7 @@ fn hanging() -> Client {
     let (request, cancel) = (client.license("K").machine("m"), Cancel::new());
     let handle = cancel.clone();
     let acquiring = thread::spawn(move || request.acquire_unless(&handle).map(drop));
-    thread::sleep(Duration::from_millis(200));
+    asked.recv_timeout(Duration::from_secs(10)).unwrap();
     cancel.cancel();
     assert!(acquiring.join().unwrap().is_err());
     client

@@ -62,6 +62,9 @@ pub struct Exchange {
     pub begun: Instant,
     /// The end: the reply was handed over, or the client hung up. `None` while the request is in flight.
     pub ended: Option<Instant>,
+    /// The proxy ended the request: the client got the reply or the end of the connection after `ended`. False while the
+    /// request is in flight, and if the client hung up: `ended` is then the moment in which the proxy noticed.
+    pub is_answered: bool,
     /// The reply; `None` without one.
     pub reply: Option<Reply>,
 }
@@ -90,7 +93,8 @@ impl Log {
         let session = body["session_id"].as_str().or_else(|| path.split('/').nth(5)).unwrap_or_default();
         let machine =
             body["machine_id"].as_str().map(Arc::from).or_else(|| self.machines.get(session).cloned());
-        self.exchanges.push(Exchange { kind, machine, begun: Instant::now(), ended: None, reply: None });
+        let begun = Instant::now();
+        self.exchanges.push(Exchange { kind, machine, begun, ended: None, is_answered: false, reply: None });
         self.exchanges.len() - 1
     }
 
@@ -117,9 +121,11 @@ impl Log {
         }
     }
 
-    /// Enters the end of a request.
-    pub fn end(&mut self, place: usize) {
-        self.exchanges[place].ended = Some(Instant::now());
+    /// Enters the end of a request: by the proxy, or by a client that hung up.
+    pub fn end(&mut self, place: usize, is_answered: bool) {
+        let exchange = &mut self.exchanges[place];
+        exchange.ended = Some(Instant::now());
+        exchange.is_answered = is_answered;
     }
 
     /// Returns all requests.

@@ -7,7 +7,7 @@ use crate::audit::Audit;
 use crate::driver::{Told, Transcript};
 use crate::exchange::{Exchange, Kind};
 
-/// The most tries of a seat in any span of one interval.
+/// The most tries of a seat that are sent in any span of one interval.
 const TRIES_MAX: usize = 8;
 
 /// The time between the hang-up of a client and its notice by the proxy, on a busy host.
@@ -120,23 +120,44 @@ impl Evidence {
 
     /// C4: a seat has one request in flight at most.
     fn parallel_requests(&self, machine: &str, requests: &[&Exchange]) -> Option<String> {
-        let is_parallel = |pair: &&[&Exchange]| pair[1].begun + NOTICE < pair[0].ended.unwrap_or(self.now);
+        let is_parallel = |pair: &&[&Exchange]| {
+            let notice = if pair[0].is_answered { Duration::ZERO } else { NOTICE };
+            pair[1].begun + notice < pair[0].ended.unwrap_or(self.now)
+        };
         let pair = requests.windows(2).find(is_parallel)?;
         Some(format!("C4: {machine} has two requests in flight: {:?} and {:?}", pair[0], pair[1]))
     }
 
     /// C4: a seat tries at most eight times in an interval.
+    ///
+    /// A client counts the times of sending, and the proxy sees arrivals: a try that waits long for a processor shortens the
+    /// span between the arrivals, so their number proves nothing. A span is too short if even the earliest time in which its
+    /// first try can have been sent is less than an interval before the arrival of its ninth.
     fn too_many_tries(&self, machine: &str, requests: &[&Exchange]) -> Option<String> {
-        let tries = requests.iter().filter(|exchange| exchange.kind != Kind::Release);
-        let tries: Vec<_> = tries.map(|exchange| exchange.begun).collect();
-        // Tries travel at different speeds, so a span at the proxy is a little shorter than at the client.
-        let span = self.interval.saturating_sub(NOTICE);
-        let most = tries.iter().map(|first| {
-            tries.iter().filter(|begun| *begun >= first && begun.duration_since(*first) < span).count()
-        });
-        let most = most.max()?;
-        (most > TRIES_MAX).then(|| format!("C4: {machine} has sent {most} requests within an interval"))
+        let tries: Vec<_> = requests
+            .iter()
+            .zip(earliest_sends(requests))
+            .filter(|(exchange, _)| exchange.kind != Kind::Release)
+            .collect();
+        let span = tries.windows(TRIES_MAX + 1).find(|span| {
+            let (earliest, ninth) = (span[0].1, span[TRIES_MAX].0.begun);
+            earliest.is_some_and(|earliest| ninth < earliest + self.interval)
+        })?;
+        let spread = span[TRIES_MAX].0.begun - span[0].0.begun;
+        Some(format!("C4: {machine} has sent {} requests in {spread:?}, within an interval", span.len()))
     }
+}
+
+/// Returns the time before which a client cannot have sent each request of a seat: the end of the request before, since a seat
+/// has one request in flight at most. A request that its client gave up tells no end. `None` for the first request.
+fn earliest_sends(requests: &[&Exchange]) -> Vec<Option<Instant>> {
+    let mut earliest = None;
+    let mut sends = Vec::with_capacity(requests.len());
+    for exchange in requests {
+        sends.push(earliest);
+        earliest = exchange.ended.filter(|_| exchange.is_answered).or(earliest);
+    }
+    sends
 }
 
 /// C4: no try comes before `Retry-After` is over.

@@ -192,21 +192,25 @@ async fn answer(
     let (parts, body) = request.into_parts();
     let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
     let place = locked(&shared.log).begin(parts.method.as_str(), parts.uri.path(), &body);
-    let _flight = Flight { shared: shared.clone(), place };
+    let mut flight = Flight { shared: shared.clone(), place, is_answered: false };
     // A request on its way reaches the server also after its client has hung up.
     let passing = tokio::spawn(pass(parts, body, node, shared.clone(), place));
-    passing.await.map_err(io::Error::other)?
+    let reply = passing.await.map_err(io::Error::other)?;
+    flight.is_answered = true;
+    reply
 }
 
 /// A request in flight. A drop enters its end in the log.
 struct Flight {
     shared: Arc<Shared>,
     place: usize,
+    /// False if the client hung up.
+    is_answered: bool,
 }
 
 impl Drop for Flight {
     fn drop(&mut self) {
-        locked(&self.shared.log).end(self.place);
+        locked(&self.shared.log).end(self.place, self.is_answered);
     }
 }
 

@@ -128,7 +128,7 @@ static void a_full_license_names_its_holders(void) {
 typedef struct {
     pthread_mutex_t lock;
     sk_state last;
-    int calls, check;
+    int entries, calls, check;
     pthread_t thread;
     sk_seat *seat;
     long pause_ms;
@@ -137,6 +137,9 @@ typedef struct {
 
 static void hear(const sk_state *state, void *context) {
     heard_t *heard = context;
+    pthread_mutex_lock(&heard->lock);
+    heard->entries++;
+    pthread_mutex_unlock(&heard->lock);
     if (heard->pause_ms > 0) {
         sleep_ms(heard->pause_ms);
     }
@@ -159,8 +162,16 @@ static int calls(heard_t *heard) {
     return calls;
 }
 
-static void await_calls(heard_t *heard, int wanted) {
-    for (double began = now(); calls(heard) < wanted; sleep_ms(5)) {
+static int entries(heard_t *heard) {
+    pthread_mutex_lock(&heard->lock);
+    int entries = heard->entries;
+    pthread_mutex_unlock(&heard->lock);
+    return entries;
+}
+
+/* Waits until `count` of `heard` is `wanted`. */
+static void await(int (*count)(heard_t *), heard_t *heard, int wanted) {
+    for (double began = now(); count(heard) < wanted; sleep_ms(5)) {
         CHECK(now() - began < 10);
     }
 }
@@ -174,7 +185,7 @@ static void a_revoked_seat_is_told_at_once_by_callback_check_and_wait(void) {
     CHECK(calls(&heard) == 0);
     end_session(seat);
     double revoked = now();
-    await_calls(&heard, 1);
+    await(calls, &heard, 1);
     CHECK(now() - revoked < 1.5);
     CHECK(heard.last.kind == SK_STATE_LOST && heard.last.reason == SK_REASON_REVOKED && heard.last.retry == 0);
     CHECK(heard.last.size == sizeof heard.last && heard.last.remaining_ms == 0);
@@ -188,7 +199,7 @@ static void a_revoked_seat_is_told_at_once_by_callback_check_and_wait(void) {
 
     heard_t late = { .lock = PTHREAD_MUTEX_INITIALIZER, .seat = seat };
     CHECK_RESULT(sk_seat_on_change(seat, hear, &late), SK_OK);
-    await_calls(&late, 1);
+    await(calls, &late, 1);
     CHECK(late.last.kind == SK_STATE_LOST && heard.calls == 1);
 
     sk_seat *next = acquire(c, "ONE", "n");
@@ -205,8 +216,7 @@ static void a_callback_has_returned_after_the_free_and_may_free_its_seat(void) {
     heard_t heard = { .lock = PTHREAD_MUTEX_INITIALIZER, .seat = seat, .pause_ms = 400 };
     CHECK_RESULT(sk_seat_on_change(seat, hear, &heard), SK_OK);
     end_session(seat);
-    sk_seat_wait(seat, 10000, NULL);
-    sleep_ms(100); /* the callback runs, and sleeps */
+    await(entries, &heard, 1); /* the callback runs, and sleeps */
     sk_seat_free(seat);
     CHECK(heard.calls == 1);
     CHECK(heard.check == SK_MISUSE);
@@ -215,7 +225,7 @@ static void a_callback_has_returned_after_the_free_and_may_free_its_seat(void) {
     heard_t last = { .lock = PTHREAD_MUTEX_INITIALIZER, .seat = own, .free_seat = 1 };
     CHECK_RESULT(sk_seat_on_change(own, hear, &last), SK_OK);
     end_session(own);
-    await_calls(&last, 1);
+    await(calls, &last, 1);
     CHECK_RESULT(sk_client_close(c, 2000), SK_OK);
     CHECK_RESULT(sk_seat_check(own), SK_MISUSE);
 }
@@ -287,9 +297,26 @@ static void a_forked_child_touches_nothing_of_its_parent(void) {
     CHECK_RESULT(sk_client_close(c, 2000), SK_OK);
 }
 
-static void *cancel_soon(void *context) {
-    sleep_ms(300);
-    CHECK_RESULT(sk_acquire_cancel(context), SK_OK);
+/* Cancels acquires until `is_over`: a cancel does nothing to an acquire that begins later. */
+typedef struct {
+    sk_client *client;
+    pthread_mutex_t lock;
+    int is_over;
+} canceller_t;
+
+static int is_over(canceller_t *canceller) {
+    pthread_mutex_lock(&canceller->lock);
+    int is_over = canceller->is_over;
+    pthread_mutex_unlock(&canceller->lock);
+    return is_over;
+}
+
+static void *keep_cancelling(void *context) {
+    canceller_t *canceller = context;
+    while (!is_over(canceller)) {
+        sleep_ms(300);
+        CHECK_RESULT(sk_acquire_cancel(canceller->client), SK_OK);
+    }
     return NULL;
 }
 
@@ -300,9 +327,13 @@ static void a_wait_is_cancelled_or_ends_with_a_seat(void) {
     wanted.wait_ms = SK_FOREVER;
     sk_error *error;
     pthread_t thread;
+    canceller_t canceller = { .client = c, .lock = PTHREAD_MUTEX_INITIALIZER };
     double began = now();
-    CHECK(pthread_create(&thread, NULL, cancel_soon, c) == 0);
+    CHECK(pthread_create(&thread, NULL, keep_cancelling, &canceller) == 0);
     CHECK_RESULT(sk_acquire(c, &wanted, &seat, &error), SK_CANCELLED);
+    pthread_mutex_lock(&canceller.lock);
+    canceller.is_over = 1;
+    pthread_mutex_unlock(&canceller.lock);
     CHECK(now() - began < 5 && strcmp(sk_error_code(error), "cancelled") == 0);
     sk_error_free(error);
     pthread_join(thread, NULL);
@@ -449,14 +480,12 @@ static long resident_kib(void) {
     return resident * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-static void threads_of_the_library_block_every_signal(void) {
-    sk_client *c = client();
-    sk_seat *seat = acquire(c, "MANY", "m");
-    CHECK_RESULT(sk_seat_on_change(seat, hear, NULL), SK_OK);
-    sleep_ms(50); /* the new thread sets its name */
+/* Returns the number of threads of the library that block signals; `wrong` counts threads with the other one's signals. */
+static int blocking_threads(int *wrong) {
     DIR *tasks = opendir("/proc/self/task");
     CHECK(tasks != NULL);
     int found = 0;
+    *wrong = 0;
     for (struct dirent *task; (task = readdir(tasks)) != NULL;) {
         char path[300], line[256], name[64] = "";
         snprintf(path, sizeof path, "/proc/self/task/%s/status", task->d_name);
@@ -471,13 +500,33 @@ static void threads_of_the_library_block_every_signal(void) {
         }
         int is_pipe_blocked = (blocked >> (SIGPIPE - 1) & 1) != 0, is_term_blocked = (blocked >> (SIGTERM - 1) & 1) != 0;
         int is_ours = strncmp(name, "seatkeeper", 10) == 0;
-        found += is_ours;
-        CHECK(is_pipe_blocked == is_ours && is_term_blocked == is_ours);
+        found += is_ours && is_pipe_blocked && is_term_blocked;
+        *wrong += is_pipe_blocked != is_ours || is_term_blocked != is_ours;
     }
     closedir(tasks);
+    return found;
+}
+
+static void threads_of_the_library_block_every_signal(void) {
+    sk_client *c = client();
+    sk_seat *seat = acquire(c, "MANY", "m");
+    CHECK_RESULT(sk_seat_on_change(seat, hear, NULL), SK_OK);
+    /* A new thread sets its name itself, and until then has that of its creator. */
+    int wrong, found;
+    for (double began = now(); found = blocking_threads(&wrong), (found != 2 || wrong != 0) && now() - began < 10;) {
+        sleep_ms(5);
+    }
+    CHECK_RESULT(wrong, 0);
     CHECK_RESULT(found, 2);
     sk_seat_free(seat);
     CHECK_RESULT(sk_client_close(c, 2000), SK_OK);
+}
+
+/* Waits until the process has no more threads than `most`: a joined thread leaves /proc a moment later. */
+static void await_threads(int most) {
+    for (double began = now(); count("/proc/self/task") > most && now() - began < 10;) {
+        sleep_ms(5);
+    }
 }
 
 static void cycles_grow_neither_files_nor_threads(void) {
@@ -499,11 +548,13 @@ static void cycles_grow_neither_files_nor_threads(void) {
         }
         if (cycle == cycles / 10) {
             files = count("/proc/self/fd");
+            await_threads(1);
             threads = count("/proc/self/task");
             memory = resident_kib();
         }
     }
     CHECK_RESULT(count("/proc/self/fd"), files);
+    await_threads(threads);
     CHECK_RESULT(count("/proc/self/task"), threads);
     printf("%d cycles: %ld KiB resident after a tenth, %ld KiB at the end\n", cycles, memory, resident_kib());
     CHECK(getenv("SEATS_MEMORY_UNBOUNDED") != NULL || resident_kib() - memory < 4096);

@@ -126,9 +126,13 @@ static void a_wait_is_cancelled() {
     Seat held = client.acquire(request("ONE", "m"));
     Request wanted = request("ONE", "n");
     wanted.wait = std::chrono::hours(24 * 365);
+    std::atomic<bool> is_over(false);
     std::thread canceller([&] {
-        std::this_thread::sleep_for(Milliseconds(300));
-        client.cancel();
+        /* A cancel does nothing to an acquire that begins later. */
+        while (!is_over) {
+            std::this_thread::sleep_for(Milliseconds(300));
+            client.cancel();
+        }
     });
     try {
         client.acquire(wanted);
@@ -136,6 +140,7 @@ static void a_wait_is_cancelled() {
     } catch (const Error &error) {
         CHECK(error.result() == SK_CANCELLED);
     }
+    is_over = true;
     canceller.join();
 }
 

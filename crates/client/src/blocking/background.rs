@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use tokio::runtime::{self, Handle};
 use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
 
 use super::dispatcher::Dispatcher;
 use crate::client::Client;
@@ -80,9 +81,9 @@ impl Background {
         if self.owner == std::process::id() { Ok(()) } else { Err(Error::NotOwner) }
     }
 
-    /// Runs `task` on the thread, until the thread ends.
-    pub(super) fn spawn<F: Future<Output = ()> + Send + 'static>(&self, task: F) {
-        self.runtime.spawn(task);
+    /// Runs `task` on the thread, until the thread ends or the handle aborts the task.
+    pub(super) fn spawn<F: Future<Output = ()> + Send + 'static>(&self, task: F) -> AbortHandle {
+        self.runtime.spawn(task).abort_handle()
     }
 
     /// Leaves the thread to itself: the drop stops the thread, and does not wait.

@@ -58,6 +58,14 @@ impl Client {
             Ok(Finish::Unconfirmed)
         })
     }
+
+    /// Ends the calls of all listeners of [`Seat::on_change`], and waits for a call in progress for at most `timeout`. States
+    /// that wait for a listener are left out. A listener may call `stop_listeners` itself, which then does not wait.
+    pub fn stop_listeners(&self, timeout: Duration) {
+        if self.background.check_owner().is_ok() {
+            self.background.dispatcher.stop(timeout);
+        }
+    }
 }
 
 /// A request for a seat. `Debug` shows the end of the license key alone.

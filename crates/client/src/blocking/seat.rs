@@ -7,6 +7,7 @@ use seatkeeper_client_core::{Finish, State};
 
 use super::background::Background;
 use super::changes::Changes;
+use super::subscription::Subscription;
 use super::wait::{wait, wait_for};
 use crate::error::{CheckError, Error};
 use crate::shared::Health;
@@ -58,39 +59,30 @@ impl Seat {
     /// Calls `listener` with every change of the state from now on, and at once if the seat is not active any more.
     ///
     /// A thread of its own calls the listeners of all seats of the client, one after another: a slow listener delays other
-    /// listeners, and no heartbeat. Beyond 16 waiting states, a slow listener misses the oldest states, but no loss. The
-    /// drop of the client waits for no listener.
-    pub fn on_change<F>(&self, listener: F)
+    /// listeners, and no heartbeat. Beyond 16 waiting states, a slow listener misses the oldest states, but no loss. A
+    /// listener that panics is called no more. The drop of the client waits for no listener.
+    ///
+    /// Fails with [`Error::Thread`] if the thread cannot be started, with [`Error::Closed`] after
+    /// [`Client::stop_listeners`](super::Client::stop_listeners), and with [`Error::NotOwner`] in a forked child.
+    pub fn on_change<F>(&self, listener: F) -> Result<Subscription, Error>
     where
         F: FnMut(State) + Send + 'static,
     {
-        if self.background.check_owner().is_err() {
-            return;
-        }
-        match self.background.dispatcher.listen(Box::new(listener)) {
-            Ok(outlet) => self.forward_changes(move |state| outlet.tell(state)),
-            // Without a thread, a loss that is told late is better than none.
-            Err(listener) => self.forward_changes(listener),
-        }
-    }
-
-    /// Calls `listener` like [`on_change`](Self::on_change), on the thread that sends the heartbeats. The listener must pass
-    /// the state on at once: a listener that blocks delays the heartbeats of every seat.
-    pub fn forward_changes<F>(&self, mut listener: F)
-    where
-        F: FnMut(State) + Send + 'static,
-    {
+        self.background.check_owner()?;
+        let outlet = self.background.dispatcher.listen(Box::new(listener))?;
+        let listener = outlet.listener();
         let mut states = self.seat.watch();
-        self.background.spawn(async move {
+        let forwarding = self.background.spawn(async move {
             let first = states.borrow_and_update().clone();
             if !matches!(first, State::Active { .. }) {
-                listener(first);
+                outlet.tell(first);
             }
             while states.changed().await.is_ok() {
                 let state = states.borrow_and_update().clone();
-                listener(state);
+                outlet.tell(state);
             }
         });
+        Ok(Subscription::new(listener, forwarding, self.background.owner()))
     }
 
     /// Notes that the user did something. Once a program has called `activity`, each heartbeat tells the time since the last

@@ -57,7 +57,7 @@ impl Scenario {
         let reply = Some(Reply { status, retry_after, expires_in, is_delivered: true });
         let (begun, ended) = (self.at(at), Some(self.at(at + 10)));
         let machine = Some(Arc::from("m"));
-        self.evidence.exchanges.push(Exchange { kind, machine, begun, ended, reply });
+        self.evidence.exchanges.push(Exchange { kind, machine, begun, ended, is_answered: true, reply });
     }
 
     fn poll(&mut self, at: u64, kind: &str, is_valid: bool) {
@@ -133,10 +133,41 @@ fn parallel_requests_and_a_storm_and_an_early_retry_are_found() {
     }
     scenario.breaks("C4: m has sent");
 
+    // The client gave the first request of the storm up: the request before has the last end that the proxy knows.
+    scenario.evidence.exchanges[3].is_answered = false;
+    scenario.breaks("C4: m has sent");
+
     let mut scenario = Scenario::new();
     scenario.exchange(2800, Kind::Heartbeat, 503, Some(Duration::from_secs(1)));
     scenario.exchange(3700, Kind::Heartbeat, 500, None);
     scenario.breaks("C4: m tried before");
+}
+
+#[test]
+fn a_try_that_arrives_late_is_no_storm() {
+    // Sent right after the end of the request before, at 1,910 ms, and 600 ms on its way: the ninth try is sent in time.
+    let mut scenario = Scenario::new();
+    scenario.exchange(2510, Kind::Heartbeat, 500, None);
+    for at in 0..7 {
+        scenario.exchange(2560 + at * 50, Kind::Heartbeat, 500, None);
+    }
+    scenario.exchange(2911, Kind::Heartbeat, 500, None);
+    let broken = scenario.evidence.broken_invariants();
+    assert!(broken.is_empty(), "{broken:#?}");
+    scenario.evidence.exchanges.pop();
+    scenario.exchange(2909, Kind::Heartbeat, 500, None);
+    scenario.breaks("C4: m has sent");
+}
+
+#[test]
+fn a_request_that_is_sent_before_the_answer_is_found_without_tolerance() {
+    let mut scenario = Scenario::new();
+    scenario.exchange(2005, Kind::Heartbeat, 500, None);
+    scenario.evidence.exchanges[2].ended = Some(scenario.at(2006));
+    scenario.breaks("C4: m has two");
+    // A hang-up is noticed late.
+    scenario.evidence.exchanges[2].is_answered = false;
+    assert!(scenario.evidence.broken_invariants().is_empty());
 }
 
 #[test]
