@@ -15,7 +15,7 @@ const PROGRAMS: usize = 4;
 const SEATS: usize = 50;
 
 pub(crate) async fn two_hundred_seats_outlive_a_restart(cast: Cast) {
-    let terms = Terms { seats: (PROGRAMS * SEATS) as u32, ttl: Duration::from_secs(15) };
+    let terms = Terms { seats: (PROGRAMS * SEATS) as u32, ttl: Duration::from_secs(30) };
     let mut stage = stage(cast, terms).await;
     let machines: Vec<_> = (0..PROGRAMS * SEATS).map(|place| format!("m-{place:03}")).collect();
     let mut drivers = Vec::new();
@@ -35,15 +35,17 @@ pub(crate) async fn two_hundred_seats_outlive_a_restart(cast: Cast) {
     any_moment(&mut stage).await;
     let down = Instant::now();
     stage.server.kill().await;
-    sleep(stage.terms.ttl / 4).await;
+    sleep(stage.terms.ttl / 8).await;
     stage.server.restart().await;
     let up = Instant::now();
+    // A busy host may start the server so late that seats end by their deadline: `Stage::finish` judges those losses.
+    let is_short = up - down < stage.terms.ttl - stage.interval() * 2;
     for (driver, machines) in drivers.iter().zip(machines.chunks(SEATS)) {
         for machine in machines {
             driver.is_in(machine, "active", up + stage.interval(), LONG).await;
         }
         let lost = driver.transcript().told.iter().filter(|told| told.kind == "lost").count();
-        assert_eq!(lost, 0, "{}", driver.story());
+        assert!(lost == 0 || !is_short, "{lost} losses by an outage of {:?}: {}", up - down, driver.story());
     }
     // The broken streams of all seats at once wake no heartbeats.
     let after_outage = spread(&stage, &machines, down);
