@@ -1,13 +1,13 @@
 import type { Clock } from "./clock.js";
-import { NEVER, type Now, sleptSince } from "./core/clocks.js";
+import { type Micros, MILLISECOND, NEVER, type Now, SECOND, sleptSince } from "./core/clocks.js";
 import type { Plan } from "./core/door.js";
 import { Hold } from "./hold.js";
 import type { Platform } from "./platform.js";
 import type { Server } from "./server.js";
 import type { Tokens } from "./tokens.js";
 
-/** The longest pause between two readings of the clocks in milliseconds: timers of many hosts do not count sleep. */
-const LOOK_INTERVAL = 1_000;
+/** The longest pause between two readings of the clocks: timers of many hosts do not count sleep. */
+const LOOK_INTERVAL = SECOND;
 
 /** The seats of a client, with one timer. */
 export class Driver {
@@ -15,8 +15,9 @@ export class Driver {
   /** Seats may have event streams: a page in the back/forward cache may not, for an open connection would end it there. */
   mayStream: boolean;
   readonly #hasStreams: boolean;
-  #isStepping = false;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** The time at which the timer fires; `NEVER` without one. */
+  #firesAt = NEVER;
   #last: Now;
 
   constructor(
@@ -34,7 +35,7 @@ export class Driver {
   start(plan: Plan): Hold {
     const hold = new Hold(this, plan);
     this.seats.add(hold);
-    this.setTimer();
+    this.setTimer(Math.min(hold.tickBy, this.clock().boot + LOOK_INTERVAL));
     return hold;
   }
 
@@ -70,27 +71,21 @@ export class Driver {
     const now = this.clock();
     const slept = sleptSince(now, this.#last);
     this.#last = now;
-    for (const hold of this.seats) hold.tick(now.boot, slept);
-    this.setTimer();
+    let at = now.boot + LOOK_INTERVAL;
+    for (const hold of this.seats) {
+      hold.tick(now.boot, slept);
+      at = Math.min(at, hold.tickBy);
+    }
+    this.#firesAt = NEVER;
+    if (this.seats.size > 0) this.setTimer(at);
   };
 
-  /** Sets the timer for the seat that is due first, once the steps under way are over. */
-  setTimer(): void {
-    if (this.#isStepping) return;
-    this.#isStepping = true;
-    queueMicrotask(() => {
-      this.#isStepping = false;
-      this.#setTimer();
-    });
-  }
-
-  #setTimer(): void {
+  /** Sees to a tick at `at`. A timer that fires sooner stays: its tick looks at every seat. */
+  setTimer(at: Micros): void {
+    if (at >= this.#firesAt) return;
+    this.#firesAt = at;
     clearTimeout(this.#timer);
-    if (this.seats.size === 0) return;
-    let wakeAt = NEVER;
-    for (const hold of this.seats) wakeAt = Math.min(wakeAt, hold.wakeAt);
-    const remaining = Math.max(0, wakeAt - this.clock().boot) / 1_000;
-    this.#timer = setTimeout(this.tick, Math.min(Math.ceil(remaining), LOOK_INTERVAL));
+    this.#timer = setTimeout(this.tick, Math.ceil(Math.max(0, at - this.clock().boot) / MILLISECOND));
     // A held seat alone keeps no Node.js process alive; browsers have no such notion.
     (this.#timer as { unref?: () => void }).unref?.();
   }

@@ -129,6 +129,14 @@ export class Hold implements Seat, Host {
     return this.#machine.wakeAt;
   }
 
+  /**
+   * The latest time for that tick. The hundredth part of an interval lets the heartbeats of many seats share one tick; the
+   * machine takes a timer that is much later for a sleep of the host.
+   */
+  get tickBy(): Micros {
+    return this.wakeAt + Math.min((this.#machine.lease?.interval ?? 0) / 100, SECOND);
+  }
+
   /** Fires the timers that are due; after a sleep of the host, steps the machine anyhow. */
   tick(now: Micros, slept: boolean): void {
     if (slept || this.wakeAt <= now) this.step({ kind: "tick" });
@@ -143,7 +151,7 @@ export class Hold implements Seat, Host {
     const { lease, finish } = this.#machine;
     this.#grant = lease?.grant ?? this.#grant;
     this.#publish(this.#machine.state(this.#now), isTold, finish);
-    this.#driver.setTimer();
+    this.#driver.setTimer(this.tickBy);
   }
 
   /** Gives the seat of a page that goes away back: by a beacon with the release code, else by a release. */

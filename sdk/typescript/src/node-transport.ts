@@ -3,6 +3,7 @@
 
 import { Agent, type ClientRequest, type IncomingMessage, request as requestHttp, type RequestOptions } from "node:http";
 import { Agent as TlsAgent, request as requestHttps } from "node:https";
+import { urlToHttpOptions } from "node:url";
 
 import { whole } from "./core/json.js";
 import type { Call, Failure, Response } from "./core/request.js";
@@ -24,7 +25,10 @@ const HTTPS = { request: requestHttps, agent: new TlsAgent(POOL) };
 /** One server, reached from Node.js. */
 export class NodeTransport extends Transport {
   override readonly isSharing: boolean;
-  readonly #url: string;
+  /** The address as the options of a request: an address as a text would be parsed for each request. */
+  readonly #target: RequestOptions;
+  /** The path before `/api`, behind a proxy. */
+  readonly #prefix: string;
 
   /** Parses the address. Throws a `SeatkeeperError` with the code `misuse` if it is none. */
   constructor(url: string, send: typeof fetch | undefined) {
@@ -36,7 +40,10 @@ export class NodeTransport extends Transport {
     super(url, send);
     // A `fetch` of the program may have reasons of its own.
     this.isSharing = send !== undefined;
-    this.#url = url.replace(/\/+$/, "");
+    const target = new URL(url);
+    const { protocol: scheme, hostname, port } = urlToHttpOptions(target);
+    this.#target = { protocol: scheme, hostname, port };
+    this.#prefix = target.pathname.replace(/\/+$/, "");
   }
 
   override async send(call: Call, token: string | undefined, signal: AbortSignal): Promise<Response> {
@@ -72,15 +79,21 @@ export class NodeTransport extends Transport {
       ...(token !== undefined && { Authorization: `Bearer ${token}` }),
     };
     return new Promise((resolve, reject) => {
-      this.#request(path, { method, headers, signal }, (answer) => readWhole(answer).then(resolve, reject))
+      const request = this.#request(path, { method, headers }, (answer) => readWhole(answer).then(resolve, reject));
+      // The option `signal` costs more: Node.js would also watch for the end of the stream.
+      const abort = () => void request.destroy(signal.reason as Error);
+      signal.addEventListener("abort", abort);
+      request
         .on("error", reject)
+        .on("close", () => signal.removeEventListener("abort", abort))
         .end(text);
+      if (signal.aborted) abort();
     });
   }
 
   #request(path: string, options: RequestOptions, answered: (answer: IncomingMessage) => void): ClientRequest {
-    const { request, agent } = this.#url.startsWith("https:") ? HTTPS : HTTP;
-    return request(this.#url + path, { agent, ...options }, answered);
+    const { request, agent } = this.#target.protocol === "https:" ? HTTPS : HTTP;
+    return request({ agent, ...this.#target, path: this.#prefix + path, ...options }, answered);
   }
 
   protected override async read(answer: globalThis.Response): Promise<string> {

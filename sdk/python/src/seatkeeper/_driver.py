@@ -46,6 +46,10 @@ from .errors import Closed
 
 #: The longest pause between two readings of the clocks: timers of the host do not count sleep.
 LOOK_INTERVAL = SECOND
+#: A tick may be late by this part of the interval between heartbeats, so that many seats share one tick.
+SLACK_PART = 100
+#: The longest delay of a tick: a machine takes a timer that is much later for a sleep of the host.
+SLACK_MAX = SECOND
 #: The longest wait for a step of the thread, in seconds: a step takes less than a millisecond.
 STEP_TIMEOUT = 1.0
 #: The states of a seat in which its event stream is open.
@@ -101,7 +105,8 @@ class Driver:
         self._source = source
         self._seats: dict[int, Entry] = {}
         self._keys = itertools.count()
-        self._timers: list[tuple[int, int]] = []
+        #: The latest time of each tick, the time at which the tick is due, and the seat.
+        self._timers: list[tuple[int, int, int]] = []
         #: The timer of the seat that is due first, and its time.
         self._timer: Optional[asyncio.TimerHandle] = None
         self._fires_at = 0
@@ -223,8 +228,8 @@ class Driver:
         now = _clock.now()
         due: set[int] = set(self._seats) if now.slept_since(self._last) else set()
         self._last = now
-        while self._timers and self._timers[0][0] <= now.boot:
-            at, key = heapq.heappop(self._timers)
+        while self._timers and self._timers[0][1] <= now.boot:
+            _, at, key = heapq.heappop(self._timers)
             entry = self._seats.get(key)
             if entry is not None and entry.wake_at == at:
                 entry.wake_at = None
@@ -344,7 +349,8 @@ class Driver:
         self._follow(key, entry, state)
         wake_at = None if entry.finished else machine.wake_at()
         if wake_at is not None and wake_at != entry.wake_at:
-            heapq.heappush(self._timers, (wake_at, key))
+            slack = 0 if machine.lease is None else min(machine.lease.interval // SLACK_PART, SLACK_MAX)
+            heapq.heappush(self._timers, (wake_at + slack, wake_at, key))
         entry.wake_at = wake_at
 
     def _follow(self, key: int, entry: Entry, state: State) -> None:
