@@ -99,11 +99,11 @@ func TestASeatOutlivesItsTTLByHeartbeatsAndIsGivenBack(t *testing.T) {
 	t.Parallel()
 	s, told := newServer(t), newStates()
 	client := newClient(t, s)
-	seat := acquire(t, client, s.license("BEATS", 1, 2), seatkeeper.Machine("m"), seatkeeper.OnChange(told.add))
+	seat := acquire(t, client, s.license("BEATS", 1, 4), seatkeeper.Machine("m"), seatkeeper.OnChange(told.add))
 	if used, total := seat.Seats(); used != 1 || total != 1 {
 		t.Error(used, total)
 	}
-	for end := time.Now().Add(5 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(6 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if err := seat.Check(); err != nil {
 			t.Fatal(err)
 		}

@@ -190,11 +190,15 @@ func TestAKeyThatIsClosedBeforeTheSeatIsADenialAndNoOutage(t *testing.T) {
 	}
 }
 
-// newTestTokens returns license tokens of a server, and a function that moves their clock.
-func newTestTokens(t *testing.T, delay time.Duration) (*scripted, *licenseTokens, func(time.Duration)) {
+// newTestTokens returns license tokens of a server, and a function that moves their clock. The server gives the second token
+// once the channel is closed.
+func newTestTokens(t *testing.T, delay time.Duration, second <-chan struct{}) (*scripted, *licenseTokens, func(time.Duration)) {
 	t.Helper()
 	server := newScripted(t, func(_ arrived, earlier int) reply {
 		body := fmt.Sprintf(`{"token":"t%d","expires_in_seconds":%d}`, earlier+1, tokenLife/time.Second)
+		if earlier == 1 {
+			return reply{status: 200, body: body, delay: delay, after: second}
+		}
 		return reply{status: 200, body: body, delay: delay}
 	})
 	var mu sync.Mutex
@@ -222,7 +226,8 @@ func expectToken(t *testing.T, tokens *licenseTokens, want string) {
 }
 
 func TestATokenIsDueAtFourFifthsOfItsLifeAndReplacedInTheBackground(t *testing.T) {
-	server, tokens, move := newTestTokens(t, 100*time.Millisecond)
+	second := make(chan struct{})
+	server, tokens, move := newTestTokens(t, 0, second)
 	expectToken(t, tokens, "t1")
 	move(tokenLife*4/5 - time.Second)
 	expectToken(t, tokens, "t1")
@@ -231,9 +236,11 @@ func TestATokenIsDueAtFourFifthsOfItsLifeAndReplacedInTheBackground(t *testing.T
 		t.Error("before four fifths of the life:", asked)
 	}
 	move(time.Second)
+	// No request waits for the replacement.
 	for range 20 {
 		expectToken(t, tokens, "t1")
 	}
+	close(second)
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
 		if token, _ := tokens.current(context.Background(), "m"); token == "t2" {
 			break
@@ -258,7 +265,7 @@ func TestATokenIsDueAtFourFifthsOfItsLifeAndReplacedInTheBackground(t *testing.T
 }
 
 func TestAReplacementThatFailsKeepsTheTokenAndPauses(t *testing.T) {
-	_, tokens, move := newTestTokens(t, 0)
+	_, tokens, move := newTestTokens(t, 0, nil)
 	expectToken(t, tokens, "t1")
 	tokens.transport.servers = &servers{bases: []string{"http://127.0.0.1:1"}}
 	move(tokenLife * 4 / 5)
@@ -283,7 +290,7 @@ func TestAReplacementThatFailsKeepsTheTokenAndPauses(t *testing.T) {
 }
 
 func TestAnIssuerThatHangsIsGivenUp(t *testing.T) {
-	_, tokens, _ := newTestTokens(t, time.Hour)
+	_, tokens, _ := newTestTokens(t, time.Hour, nil)
 	tokens.timeout = 50 * time.Millisecond
 	began := time.Now()
 	var refused *refusedToken

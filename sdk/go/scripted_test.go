@@ -27,7 +27,9 @@ type reply struct {
 	body       string
 	retryAfter int
 	delay      time.Duration
-	requestID  string
+	// The server answers once the channel is closed; nil is no wait.
+	after     <-chan struct{}
+	requestID string
 }
 
 // scripted is a server whose answers a test computes. The server notes every request.
@@ -51,6 +53,13 @@ func newScripted(t *testing.T, script func(arrived, int) reply) *scripted {
 		case <-time.After(answer.delay):
 		case <-r.Context().Done():
 			return
+		}
+		if answer.after != nil {
+			select {
+			case <-answer.after:
+			case <-r.Context().Done():
+				return
+			}
 		}
 		if answer.retryAfter > 0 {
 			w.Header().Set("Retry-After", strconv.Itoa(answer.retryAfter))

@@ -326,6 +326,7 @@ class Failures(unittest.TestCase):
         with quick(), scripted(script, serve) as server:
             with Client(server.url, token_source=lambda: next(tokens)) as client:
                 acquire(client)
+                eventually(lambda: len(server.arrived(STREAM)) == 1, "the stream is refused")
                 time.sleep(0.5)
                 self.assertEqual([request.token for request in server.arrived(STREAM)], ["stale"])
                 client.wake()
@@ -366,9 +367,10 @@ class Failures(unittest.TestCase):
             while not wire.is_closed(0.1):
                 wire.event(": still here\n\n")
 
-        with quick(SILENCE_MAX=0.5), scripted(granting, alive) as server, Client(server.url, token="t") as client:
+        # A host that stops this process for two seconds would look like silence.
+        with quick(SILENCE_MAX=2), scripted(granting, alive) as server, Client(server.url, token="t") as client:
             acquire(client)
-            time.sleep(1.5)
+            time.sleep(3)
             self.assertEqual(len(server.arrived(STREAM)), 1)
 
     def test_silence_is_three_keep_alives_of_a_server(self) -> None:
