@@ -1,4 +1,4 @@
-/** A site of another origin than the server of the seats: its pages import the compiled package. */
+/** A site of another origin than the server of the seats: its pages import the package as it is built for pages. */
 
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -6,12 +6,12 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 
 /** The compiled test stands in `build/browser-test`. */
-const SOURCES = new URL("../src/", import.meta.url);
+const PACKAGE = new URL("../../dist/index.js", import.meta.url);
 const PAGE = `<!doctype html><meta charset="utf-8"><title>seats</title><script type="module">
 window.told = [];
 window.shown = [];
 addEventListener("pageshow", (event) => shown.push(event.persisted));
-window.seatkeeper = await import("/src/index.js");
+window.seatkeeper = await import("/seatkeeper.js");
 </script>`;
 
 export class Site {
@@ -20,9 +20,8 @@ export class Site {
   static async start(): Promise<Site> {
     const server = createServer((request, answer) => {
       const path = new URL(request.url ?? "/", "http://site").pathname;
-      const script = /^\/src\/((?:core\/)?[a-z-]+\.js)$/.exec(path)?.[1];
-      if (script !== undefined) {
-        answer.writeHead(200, { "Content-Type": "text/javascript" }).end(readFileSync(new URL(script, SOURCES)));
+      if (path === "/seatkeeper.js") {
+        answer.writeHead(200, { "Content-Type": "text/javascript" }).end(readFileSync(PACKAGE));
       } else if (path === "/" || path === "/other") {
         answer.writeHead(200, { "Content-Type": "text/html" }).end(path === "/" ? PAGE : "<!doctype html>another page");
       } else {

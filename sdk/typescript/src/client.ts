@@ -9,6 +9,7 @@ import {
   PATIENCE_SECONDS,
   type Plan,
 } from "./core/door.js";
+import { EventKind } from "./core/events.js";
 import type { State } from "./core/state.js";
 import { Driver } from "./driver.js";
 import { DeniedError, OfflineError, SeatkeeperError } from "./errors.js";
@@ -146,7 +147,7 @@ export class PlatformClient {
     if (this.#isClosed) throw closed();
     const hold = driver.start(plan);
     started?.(hold);
-    const state = await platform.wait(outcome(hold, signal));
+    const state = await outcome(hold, signal);
     if (state.kind === "released") throw signal?.aborted ? signal.reason : closed();
     if (state.kind === "refused") {
       void hold.release();
@@ -160,11 +161,10 @@ export class PlatformClient {
 
 /** Waits for the first state after `acquiring`; `signal` releases the seat meanwhile. */
 async function outcome(hold: Hold, signal: AbortSignal | undefined): Promise<State> {
-  const release = () => hold.step({ kind: "release" });
+  const release = () => hold.step({ kind: EventKind.Release });
   signal?.addEventListener("abort", release);
-  const state = await new Promise<State>((resolve) => {
-    hold.listen((state) => state.kind !== "acquiring" && resolve(state));
-  });
+  let { state } = hold;
+  for await (state of hold.states()) if (state.kind !== "acquiring") break;
   signal?.removeEventListener("abort", release);
   return state;
 }

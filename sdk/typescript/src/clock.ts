@@ -26,14 +26,14 @@ export const wall: Source = () => Date.now() * 1_000;
  */
 export function clockFrom(monotonic: Source, wall: Source, measure = (gap: Micros, _mono: Micros): Micros => gap): Clock {
   let slept: Micros = 0;
-  let [lastMono, lastWall] = [monotonic(), wall()];
+  let lead = wall() - monotonic();
   return () => {
-    const now = { mono: monotonic(), wall: wall() };
-    let gap = now.wall - lastWall - (now.mono - lastMono);
-    [lastMono, lastWall] = [now.mono, now.wall];
-    if (Math.abs(gap) > GAP_MIN) gap = measure(gap, now.mono);
+    const [exact, day] = [monotonic(), wall()];
+    let gap = day - exact - lead;
+    lead += gap;
+    if (Math.abs(gap) > GAP_MIN) gap = measure(gap, exact);
     if (gap > GAP_MIN) slept += gap;
-    const mono = Math.floor(now.mono);
-    return { mono, boot: mono + Math.floor(slept), wall: now.wall };
+    const mono = Math.floor(exact);
+    return { mono, boot: mono + Math.floor(slept), wall: day };
   };
 }

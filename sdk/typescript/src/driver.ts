@@ -1,6 +1,7 @@
 import type { Clock } from "./clock.js";
 import { type Micros, MILLISECOND, NEVER, type Now, SECOND, sleptSince } from "./core/clocks.js";
 import type { Plan } from "./core/door.js";
+import { EventKind } from "./core/events.js";
 import { Hold } from "./hold.js";
 import type { Platform } from "./platform.js";
 import type { Server } from "./server.js";
@@ -58,7 +59,7 @@ export class Driver {
   /** Makes every seat ask the server at once. */
   wake(): void {
     this.mayStream = this.#hasStreams;
-    for (const hold of this.seats) hold.step({ kind: "wake" });
+    for (const hold of this.seats) hold.step({ kind: EventKind.Wake });
   }
 
   /** Closes streams for a while: over HTTP/1.1 the streams of a browser's tabs may leave a request no connection. */

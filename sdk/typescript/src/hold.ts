@@ -1,7 +1,7 @@
 import type { Seats, Terms } from "./core/answer.js";
 import { type Micros, SECOND } from "./core/clocks.js";
 import type { Plan } from "./core/door.js";
-import type { Event, Finish, Host } from "./core/events.js";
+import { EventKind, type Event, type Finish, type Host } from "./core/events.js";
 import { Machine } from "./core/machine.js";
 import { eventsPath, releaseByCode, type Request } from "./core/request.js";
 import { type State, stateAt } from "./core/state.js";
@@ -109,7 +109,7 @@ export class Hold implements Seat, Host {
   }
 
   async release(): Promise<boolean> {
-    this.step({ kind: "release" });
+    this.step({ kind: EventKind.Release });
     return (await this.#driver.platform.wait(this.finished)) === "given-back";
   }
 
@@ -139,7 +139,7 @@ export class Hold implements Seat, Host {
 
   /** Fires the timers that are due; after a sleep of the host, steps the machine anyhow. */
   tick(now: Micros, slept: boolean): void {
-    if (slept || this.wakeAt <= now) this.step({ kind: "tick" });
+    if (slept || this.wakeAt <= now) this.step({ kind: EventKind.Tick });
     this.#stream?.tick();
   }
 
@@ -158,7 +158,7 @@ export class Hold implements Seat, Host {
   leave(): void {
     const { session = "", releaseCode } = this.#machine.lease?.grant ?? {};
     const call = releaseCode && releaseByCode(this.#plan.door, session, releaseCode);
-    if (!call || !this.#driver.server.beacon(call)) return this.step({ kind: "release" });
+    if (!call || !this.#driver.server.beacon(call)) return this.step({ kind: EventKind.Release });
     this.#flight?.abort();
     this.#publish({ kind: "released" }, true, "unconfirmed");
   }
@@ -182,7 +182,7 @@ export class Hold implements Seat, Host {
       clearTimeout(timer);
       if (this.#flight === flight) this.#flight = undefined;
       if (flight.signal.reason === TIMED_OUT) this.#driver.yieldConnections();
-      this.step({ kind: "over", request: request.id, outcome });
+      this.step({ kind: EventKind.Over, request: request.id, outcome });
     });
   }
 
@@ -193,7 +193,7 @@ export class Hold implements Seat, Host {
   refreshToken(): void {
     void this.#bearer.replace(this.#generation).then((isFresh) => {
       if (isFresh) this.#stream?.reconnect();
-      this.step({ kind: isFresh ? "token-ready" : "token-failed" });
+      this.step({ kind: isFresh ? EventKind.TokenReady : EventKind.TokenFailed });
     });
   }
 
@@ -257,7 +257,7 @@ export class Hold implements Seat, Host {
       now: () => this.#now,
       token: () => this.#bearer.current("GET"),
       open: (...request) => server.open(path, ...request),
-      ended: (reason, by) => this.step({ kind: "ended", session, reason, by }),
+      ended: (reason, by) => this.step({ kind: EventKind.Ended, session, reason, by }),
       // Timers of a hidden page are late by a minute; bytes are not.
       heard: () => this.wakeAt <= this.#now && tick(),
     });

@@ -28,22 +28,20 @@ export const page: Platform = {
 export function attachToPage(driver: Driver, host: Host): () => void {
   const { document } = host;
   const attached = new AbortController();
-  const { signal } = attached;
+  const on = (target: Pick<Host, "addEventListener"> | undefined, name: string, listen: (event: Event) => void) =>
+    target?.addEventListener(name, listen, { signal: attached.signal });
   const isHidden = () => document?.visibilityState === "hidden";
   const now = () => driver.clock().boot;
   let hiddenSince = isHidden() ? now() : NEVER;
   // A page in the back/forward cache may come back, and keeps its seat.
-  const hide = (event: Event) => ((event as PageTransitionEvent).persisted ? driver.suspend() : driver.leave());
-  const show = (event: Event) => (event as PageTransitionEvent).persisted && driver.wake();
-  const turn = () => {
+  on(host, "pagehide", (event) => ((event as PageTransitionEvent).persisted ? driver.suspend() : driver.leave()));
+  on(host, "pageshow", (event) => (event as PageTransitionEvent).persisted && driver.wake());
+  on(host, "online", () => driver.wake());
+  on(document, "visibilitychange", () => {
     const since = hiddenSince;
     hiddenSince = isHidden() ? now() : NEVER;
     if (now() - since >= HIDDEN_MIN) driver.wake();
     else driver.tick();
-  };
-  host.addEventListener("pagehide", hide, { signal });
-  host.addEventListener("pageshow", show, { signal });
-  host.addEventListener("online", () => driver.wake(), { signal });
-  document?.addEventListener("visibilitychange", turn, { signal });
+  });
   return () => attached.abort();
 }

@@ -51,13 +51,10 @@ export class TokenCache implements Tokens, Bearer {
   }
 
   async current(): Promise<string> {
-    this.#current ??= this.#fetch();
-    try {
-      return await this.#current;
-    } catch (error) {
+    return (this.#current ??= this.#fetch().catch((error: unknown) => {
       this.#current = undefined;
       throw error;
-    }
+    }));
   }
 
   /** Without a fresh token the old one stays. */
@@ -81,13 +78,13 @@ export class TokenCache implements Tokens, Bearer {
   }
 
   async #fetch(): Promise<string> {
-    let line: string;
+    let cause: unknown;
     try {
-      line = String(typeof this.#source === "string" ? this.#source : await this.#source()).trim();
+      const line = String(typeof this.#source === "string" ? this.#source : await this.#source()).trim();
+      if (isToken(line)) return line;
     } catch (error) {
-      throw new TransportError("no-token", error);
+      cause = error;
     }
-    if (!isToken(line)) throw new TransportError("no-token");
-    return line;
+    throw new TransportError("no-token", cause);
   }
 }

@@ -16,10 +16,8 @@ export class Transport implements Server {
   }
 
   async send({ method, path, body, isOpen }: Call, token: string | undefined, signal: AbortSignal): Promise<Response> {
-    const keepalive = isOpen || method === "DELETE";
-    const told = body && { body: JSON.stringify(body) };
-    const headers = told && { "Content-Type": "application/json" };
-    const answer = await this.#ask(path, token, { method, signal, keepalive, ...told }, headers);
+    const options = { method, signal, keepalive: isOpen || method === "DELETE", body: body ? JSON.stringify(body) : null };
+    const answer = await this.#ask(path, token, options, body && { "Content-Type": "application/json" });
     return {
       status: answer.status,
       retryAfter: whole(Number(answer.headers.get("Retry-After") ?? NaN)),

@@ -5,6 +5,7 @@ import { test } from "node:test";
 
 import { SECOND } from "../src/core/clocks.js";
 import { licenseDoor } from "../src/core/door.js";
+import { EventKind } from "../src/core/events.js";
 import { Machine } from "../src/core/machine.js";
 import type { Request, Response } from "../src/core/request.js";
 
@@ -19,7 +20,7 @@ function acquired(answer: Omit<Response, "body">, body: object): { kind: string;
   const plan = { door: licenseDoor("K", { machineId: "m" }), wait: 0, patience: 10 * SECOND };
   const machine = new Machine(plan, host, NOW);
   const outcome = { ...answer, body: JSON.stringify(body) };
-  machine.step({ kind: "over", request: sent[0]!.id, outcome }, NOW, 0.5);
+  machine.step({ kind: EventKind.Over, request: sent[0]!.id, outcome }, NOW, 0.5);
   return { kind: machine.state(0).kind, wakeAt: machine.wakeAt };
 }
 

@@ -124,10 +124,10 @@ test("a key that is closed before the seat is a denial, and no outage", async ()
 
 const LIFE = 1_000;
 
-/** License tokens under a clock of the test's own. */
-async function underClock(delay: number, timeout?: number) {
+/** License tokens under a clock of the test's own. The server gives the second token after `second`. */
+async function underClock(delay: number, timeout?: number, second: Promise<void> | number = delay) {
   const server = await scripted((_, earlier) => {
-    return { status: 200, body: { token: `t${earlier + 1}`, expires_in_seconds: LIFE }, delay };
+    return { status: 200, body: { token: `t${earlier + 1}`, expires_in_seconds: LIFE }, delay: earlier === 1 ? second : delay };
   });
   const clock = { seconds: 50 };
   const transport = new NodeTransport(server.url, fetch);
@@ -136,7 +136,9 @@ async function underClock(delay: number, timeout?: number) {
 }
 
 test("a token is due at four fifths of its life, and replaced in the background", async () => {
-  const { server, clock, tokens } = await underClock(50);
+  let give: () => void = () => undefined;
+  const second = new Promise<void>((resolve) => (give = resolve));
+  const { server, clock, tokens } = await underClock(0, undefined, second);
   assert.equal(await tokens.current("m"), "t1");
   clock.seconds += LIFE * 0.8 - 1;
   assert.equal(await tokens.current("m"), "t1");
@@ -144,6 +146,7 @@ test("a token is due at four fifths of its life, and replaced in the background"
   assert.equal(server.arrived().length, 1, "before four fifths of the life");
   clock.seconds += 1;
   for (let calls = 0; calls < 20; calls += 1) assert.equal(await tokens.current("m"), "t1", "no request waits");
+  give();
   while ((await tokens.current("m")) === "t1") await sleep(5);
   assert.equal(server.arrived().length, 2);
   clock.seconds += LIFE;

@@ -21,7 +21,7 @@ export interface Reply {
   readonly status: number;
   readonly body?: unknown;
   readonly retryAfter?: number;
-  readonly delay?: number;
+  readonly delay?: number | Promise<void>;
   readonly requestId?: string;
 }
 
@@ -77,7 +77,7 @@ export async function scripted(
       const { status, body = {}, retryAfter, delay = 0, requestId } = reply(request, earlier);
       const headers: Record<string, string> = retryAfter === undefined ? {} : { "Retry-After": `${retryAfter}` };
       if (requestId !== undefined) headers["X-Request-Id"] = requestId;
-      void sleep(delay, undefined, { ref: false }).then(() => {
+      void (typeof delay === "number" ? sleep(delay, undefined, { ref: false }) : delay).then(() => {
         answer.writeHead(status, headers).end(JSON.stringify(body));
       });
     });

@@ -172,7 +172,7 @@ test("a stream that is swallowed changes nothing", options, async () => {
   await using client = new Client(relay.url, { token: server.token() });
   const told: string[] = [];
   const onChange = (state: State) => told.push(state.kind);
-  const seat = await client.license(server.license("SWALLOWED", { ttl: 2 })).acquire({ machineId: "m", onChange });
+  const seat = await client.license(server.license("SWALLOWED", { ttl: 4 })).acquire({ machineId: "m", onChange });
   await sleep(5_000);
   assert.deepEqual([relay.streams, told], [1, ["active"]]);
   server.revoke(seat.sessionId);

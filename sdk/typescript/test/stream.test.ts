@@ -255,7 +255,8 @@ test("a request that times out gets the connections of a page's streams", async 
     let isClosed = false;
     void stream.closed.then(() => (isClosed = true));
     await until(() => server.arrived(BEAT).length === 2);
-    await sleep(200);
+    if (way === "fetch") await until(() => isClosed);
+    else await sleep(200);
     assert.equal(isClosed, way === "fetch", way);
     seat.check();
     assert.ok(!states.some((state) => state.kind === "lost"));

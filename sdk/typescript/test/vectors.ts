@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 
 import { MILLISECOND, type Micros, NEVER, type Now, SECOND } from "../src/core/clocks.js";
 import { type ClientProgram, deviceDoor, type DeviceType, type Door, licenseDoor, PATIENCE_SECONDS, type Plan } from "../src/core/door.js";
-import type { Event, Finish, Host } from "../src/core/events.js";
+import { EventKind, type Event, type Finish, type Host } from "../src/core/events.js";
 import { Machine } from "../src/core/machine.js";
 import { eventsPath, type Failure, type Request, type Response } from "../src/core/request.js";
 
@@ -65,6 +65,11 @@ interface Answer {
 const FOLDER = new URL("../../../vectors/", import.meta.url);
 const SESSION = "0198a0aa-0000-7000-8000-000000000001";
 const OTHER_SESSION = "0198a0aa-0000-7000-8000-000000000002";
+const CALLS: Readonly<Record<string, EventKind.Acquire | EventKind.Release | EventKind.Wake>> = {
+  acquire: EventKind.Acquire,
+  release: EventKind.Release,
+  wake: EventKind.Wake,
+};
 const UNITS: Record<string, number> = { ms: 0.001, s: 1, m: 60, h: 3_600, d: 86_400 };
 const FAILURES = ["refused", "reset-before-send", "reset-after-send", "timeout", "truncated", "garbage", "no-token"];
 /** More steps at one instant are a livelock. */
@@ -183,7 +188,7 @@ class Player {
         return this.#answer(argument as Answer);
       case "fail":
         assert.ok(FAILURES.includes(argument as string), `no failure: ${argument}`);
-        return this.#step({ kind: "over", request: this.#landed(), outcome: argument as Failure });
+        return this.#step({ kind: EventKind.Over, request: this.#landed(), outcome: argument as Failure });
       case "cancelled":
         assert.ok(this.#expected !== undefined, "no request is expected");
         return assert.equal(this.#cancelled.includes(this.#expected), argument);
@@ -191,18 +196,17 @@ class Player {
         return this.#advance(span(argument as string));
       case "sleep":
         this.#clocks.sleep(span(argument as string));
-        return this.#step({ kind: "tick" });
+        return this.#step({ kind: EventKind.Tick });
       case "freeze":
         this.#clocks.advance(span(argument as string));
-        return this.#step({ kind: "tick" });
+        return this.#step({ kind: EventKind.Tick });
       case "wall":
         return this.#wall(argument as string);
       case "event":
         return this.#event(argument as { session: string; reason: string; by?: string });
       case "call":
         if (argument === "activity") return this.#machine.activity(this.#clocks.boot);
-        assert.ok(argument === "release" || argument === "acquire" || argument === "wake", `no call: ${argument}`);
-        return this.#step({ kind: argument });
+        return this.#step({ kind: CALLS[argument as string] ?? assert.fail(`no call: ${argument}`) });
       case "token":
         return this.#token(argument as string);
       case "state":
@@ -270,25 +274,25 @@ class Player {
     only(answer, "status", "retry_after", "json", "text");
     const body = answer.json === undefined ? (answer.text ?? "") : withIds(JSON.stringify(answer.json));
     const response: Response = { status: answer.status, retryAfter: answer.retry_after, body };
-    this.#step({ kind: "over", request: this.#landed(), outcome: response });
+    this.#step({ kind: EventKind.Over, request: this.#landed(), outcome: response });
   }
 
   #wall(jump: string): void {
     const sign = jump.startsWith("-") ? -1 : 1;
     this.#clocks.wall = Math.max(0, this.#clocks.wall + sign * span(jump.replace(/^[+-]/, "")));
-    this.#step({ kind: "tick" });
+    this.#step({ kind: EventKind.Tick });
   }
 
   #event(told: { session: string; reason: string; by?: string }): void {
     only(told, "session", "reason", "by");
-    this.#step({ kind: "ended", session: withIds(told.session), reason: told.reason, by: told.by });
+    this.#step({ kind: EventKind.Ended, session: withIds(told.session), reason: told.reason, by: told.by });
   }
 
   #token(token: string): void {
     assert.ok(this.#refreshAsked, "no token was asked for");
     this.#refreshAsked = false;
     assert.ok(token === "fresh" || token === "none", `no token: ${token}`);
-    this.#step({ kind: token === "fresh" ? "token-ready" : "token-failed" });
+    this.#step({ kind: token === "fresh" ? EventKind.TokenReady : EventKind.TokenFailed });
   }
 
   #state(wanted: Json): void {
@@ -326,9 +330,9 @@ class Player {
       if (this.#flight !== undefined && timesOut === upcoming) {
         const { request } = this.#flight;
         this.#flight = undefined;
-        this.#step({ kind: "over", request, outcome: "timeout" });
+        this.#step({ kind: EventKind.Over, request, outcome: "timeout" });
       } else {
-        this.#step({ kind: "tick" });
+        this.#step({ kind: EventKind.Tick });
       }
     }
     this.#clocks.advance(end - this.#clocks.boot);
@@ -478,7 +482,7 @@ function fleetRequests(fleet: Fleet, number: number): Micros[] {
       return sent;
     }
     clocks.advance(Math.max(0, upcoming - clocks.boot));
-    let event: Event = { kind: "tick" };
+    let event: Event = { kind: EventKind.Tick };
     if (flight !== undefined && arrives === upcoming) {
       const { id, method } = flight.request;
       flight = undefined;
@@ -486,7 +490,7 @@ function fleetRequests(fleet: Fleet, number: number): Micros[] {
       event =
         upcoming >= from! && upcoming < to!
           ? outageOf(fleet.outage, id)
-          : { kind: "over", request: id, outcome: { status, body } };
+          : { kind: EventKind.Over, request: id, outcome: { status, body } };
     }
     machine.step(event, clocks.now(), random.draw());
   }
@@ -494,7 +498,7 @@ function fleetRequests(fleet: Fleet, number: number): Micros[] {
 }
 
 function outageOf(outage: string, request: number): Event {
-  if (outage === "refused") return { kind: "over", request, outcome: "refused" };
+  if (outage === "refused") return { kind: EventKind.Over, request, outcome: "refused" };
   assert.equal(outage, "503", "outage");
-  return { kind: "over", request, outcome: { status: 503, retryAfter: 1, body: "" } };
+  return { kind: EventKind.Over, request, outcome: { status: 503, retryAfter: 1, body: "" } };
 }

@@ -25,17 +25,26 @@ export interface Terms {
   readonly releaseCode?: string | undefined;
 }
 
+/** The kinds of answers: numbers, which a page loads in a byte each. */
+export const enum Kind {
+  Granted,
+  Transient,
+  Hopeless,
+  Unauthenticated,
+  Refused,
+}
+
 /** A request that is over. */
 export type Answer =
   /** The server granted, renewed or released a seat. */
-  | { readonly kind: "granted"; readonly terms: Terms; readonly sent: Micros }
+  | { readonly kind: Kind.Granted; readonly terms: Terms; readonly sent: Micros }
   | Setback;
 
 /** An outcome that grants or renews nothing. */
 export type Setback =
   /** The server, or a proxy before it, cannot answer now: try again. */
   | {
-      readonly kind: "transient";
+      readonly kind: Kind.Transient;
       readonly failure: Failure;
       /** The server may have carried the request out. */
       readonly isInDoubt: boolean;
@@ -46,11 +55,11 @@ export type Setback =
       readonly isForeign?: boolean;
     }
   /** The server cannot do this at all: the next try comes no sooner than the next heartbeat. */
-  | { readonly kind: "hopeless"; readonly problem: Problem }
+  | { readonly kind: Kind.Hopeless; readonly problem: Problem }
   /** The token is not accepted. */
-  | { readonly kind: "unauthenticated"; readonly problem: Problem }
+  | { readonly kind: Kind.Unauthenticated; readonly problem: Problem }
   /** The server refuses the request itself. */
-  | { readonly kind: "refused"; readonly problem: Problem };
+  | { readonly kind: Kind.Refused; readonly problem: Problem };
 
 /** The longest grace that a server may give: a week. */
 const GRACE_SECONDS_MAX = 604_800;
@@ -61,38 +70,35 @@ const SPAN_SECONDS_MAX = 315_360_000;
 const UNSEEN: readonly Failure[] = ["refused", "certificate", "reset-before-send", "no-token"];
 
 /** A page of a proxy, a redirect or an unknown success, which tells nothing about the seat. */
-export const FOREIGN: Setback = { kind: "transient", failure: "garbage", isInDoubt: true, retryAfter: 0, isForeign: true };
+export const FOREIGN: Setback = { kind: Kind.Transient, failure: "garbage", isInDoubt: true, retryAfter: 0, isForeign: true };
 
 /** Returns the outcome of a request without a response. */
 export function failed(failure: Failure): Setback {
-  return { kind: "transient", failure, isInDoubt: !UNSEEN.includes(failure), retryAfter: 0 };
+  return { kind: Kind.Transient, failure, isInDoubt: !UNSEEN.includes(failure), retryAfter: 0 };
 }
 
 /** Reads the answer to a request of `method` that was sent at `sent`. */
 export function readAnswer(response: Response, method: string, sent: Micros): Answer {
   const { status, body } = response;
-  if (method === "DELETE" && ((status >= 200 && status <= 299) || status === 404 || status === 410)) {
-    return { kind: "granted", terms: {}, sent };
-  }
-  if (status !== 200 && status !== 201 && status !== 204) return setback(response);
-  const terms = status === 204 ? {} : readTerms(parseObject(body));
-  return terms === undefined ? FOREIGN : { kind: "granted", terms, sent };
+  const isOver = method === "DELETE" && ((status >= 200 && status <= 299) || status === 404 || status === 410);
+  const isSilent = isOver || status === 204;
+  if (!isSilent && status !== 200 && status !== 201) return setback(response);
+  const terms = isSilent ? {} : readTerms(parseObject(body));
+  return terms ? { kind: Kind.Granted, terms, sent } : FOREIGN;
 }
 
 /** Reads the terms of a seat; `undefined` if a span of them is none. */
 function readTerms(members: Members | undefined): Terms | undefined {
-  if (members === undefined) return undefined;
+  if (!members) return undefined;
   let isWrong = false;
   const span = (name: string, secondsMax = SPAN_SECONDS_MAX): Micros | undefined => {
-    const told = members[name] ?? undefined;
-    const seconds = whole(told);
-    if (seconds !== undefined) return Math.min(seconds, secondsMax) * SECOND;
-    isWrong ||= told !== undefined;
-    return undefined;
+    const seconds = whole(members[name]);
+    isWrong ||= (members[name] ?? seconds) !== seconds;
+    return seconds && Math.min(seconds, secondsMax) * SECOND;
   };
   const used = whole(members["seatsUsed"] ?? members["devicesInUse"]) ?? 0;
   const total = whole(members["seatsTotal"] ?? members["deviceLimit"]);
-  const policy = members["reacquire"] ?? undefined;
+  const policy = members["reacquire"];
   const terms: Terms = {
     session: text(members["sessionId"]),
     licenseId: text(members["licenseId"]),
@@ -101,7 +107,7 @@ function readTerms(members: Members | undefined): Terms | undefined {
     interval: span("heartbeatIntervalSeconds"),
     grace: span("graceSeconds", GRACE_SECONDS_MAX),
     // A policy that this version does not know forbids to acquire again.
-    reacquires: policy === undefined ? undefined : policy === "expired_only",
+    reacquires: policy == null ? undefined : policy === "expired_only",
     releaseCode: text(members["releaseCode"]),
   };
   return isWrong ? undefined : terms;
@@ -110,15 +116,15 @@ function readTerms(members: Members | undefined): Terms | undefined {
 function setback(response: Response): Setback {
   const { status, retryAfter = 0 } = response;
   const problem = problemOf(response);
-  if (status === 401) return { kind: "unauthenticated", problem };
-  if (status === 501 || status === 505) return { kind: "hopeless", problem };
+  if (status === 401) return { kind: Kind.Unauthenticated, problem };
+  if (status === 501 || status === 505) return { kind: Kind.Hopeless, problem };
   if (status === 408 || status === 429 || (status >= 500 && status <= 599)) {
     const seconds = Math.max(Math.min(retryAfter, SPAN_SECONDS_MAX), problem.retryAfterSeconds ?? 0);
     // A rate limit rejects a request before any work.
-    return { kind: "transient", failure: "unavailable", isInDoubt: status !== 429, retryAfter: seconds * SECOND, problem };
+    return { kind: Kind.Transient, failure: "unavailable", isInDoubt: status !== 429, retryAfter: seconds * SECOND, problem };
   }
   const isProblem = status >= 400 && status <= 499 && ("type" in problem || problem.title !== "");
-  return isProblem ? { kind: "refused", problem } : FOREIGN;
+  return isProblem ? { kind: Kind.Refused, problem } : FOREIGN;
 }
 
 /** The reasons of a 410 without the member `reason`, by the kind of problem. */

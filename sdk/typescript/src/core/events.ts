@@ -1,27 +1,39 @@
 import type { Failure, Request, Response } from "./request.js";
 
+/** The kinds of events: numbers, which a page loads in a byte each. */
+export const enum EventKind {
+  Tick,
+  Wake,
+  Over,
+  TokenReady,
+  TokenFailed,
+  Release,
+  Acquire,
+  Ended,
+}
+
 /** An event that moves the machine. */
 export type Event =
   /** Time has passed; due at `Machine.wakeAt`, harmless at any time. */
-  | { readonly kind: "tick" }
+  | { readonly kind: EventKind.Tick }
   /** The host woke, or its network came back. */
-  | { readonly kind: "wake" }
+  | { readonly kind: EventKind.Wake }
   /** A request was answered, or got no response. */
-  | { readonly kind: "over"; readonly request: number; readonly outcome: Response | Failure }
+  | { readonly kind: EventKind.Over; readonly request: number; readonly outcome: Response | Failure }
   /** The token source gave a fresh token. */
-  | { readonly kind: "token-ready" }
+  | { readonly kind: EventKind.TokenReady }
   /** The token source has no fresh token. */
-  | { readonly kind: "token-failed" }
+  | { readonly kind: EventKind.TokenFailed }
   /** The event stream told the end of a session. */
   | SessionEnd
   /** The program gives the seat up. */
-  | { readonly kind: "release" }
+  | { readonly kind: EventKind.Release }
   /** The program asks for a seat again after a loss, a refusal or a release. */
-  | { readonly kind: "acquire" };
+  | { readonly kind: EventKind.Acquire };
 
 /** The end of a session, as an event stream tells it. */
 export interface SessionEnd {
-  readonly kind: "ended";
+  readonly kind: EventKind.Ended;
   readonly session: string;
   readonly reason: string;
   readonly by?: string | undefined;

@@ -1,7 +1,7 @@
-import { type Answer, FOREIGN, goneReason, type Setback, type Terms } from "./answer.js";
+import { type Answer, FOREIGN, goneReason, Kind, type Setback, type Terms } from "./answer.js";
 import { jittered, type Micros, NEVER, type Now, SECOND, sleptSince } from "./clocks.js";
 import type { Plan } from "./door.js";
-import type { Event, Finish, Host, SessionEnd } from "./events.js";
+import { EventKind, type Event, type Finish, type Host, type SessionEnd } from "./events.js";
 import { Exchange } from "./exchange.js";
 import { Lease } from "./lease.js";
 import type { Problem } from "./problem.js";
@@ -28,20 +28,21 @@ const RELEASE_TIMEOUT = SECOND;
 /** The DELETEs of a release; and its acquires, which learn the id of a session. */
 const RELEASE_TRIES_MAX = 2;
 
-/** A phase of the machine. */
-type Phase =
-  /** Asks until the server grants or refuses a seat, or the wait is over. */
-  | "acquiring"
-  /** The seat is held: heartbeats, and the report of an outage, until the deadline. */
-  | "holding"
-  /** The deadline passed, or the server ended the session: acquires again, or renews where the vendor forbids that. */
-  | "regaining"
-  /** A release waits for an acquire, of the program or of its own, to learn the id of a session. */
-  | "finding"
-  /** A release ends a known session. */
-  | "deleting"
+/** A phase of the machine: a number, which a page loads in a byte. The phases of a release come last. */
+const enum Phase {
   /** The seat is lost, refused or released; only the program begins again. */
-  | "ended";
+  Ended,
+  /** Asks until the server grants or refuses a seat, or the wait is over. */
+  Acquiring,
+  /** The seat is held: heartbeats, and the report of an outage, until the deadline. */
+  Holding,
+  /** The deadline passed, or the server ended the session: acquires again, or renews where the vendor forbids that. */
+  Regaining,
+  /** A release waits for an acquire, of the program or of its own, to learn the id of a session. */
+  Finding,
+  /** A release ends a known session. */
+  Deleting,
+}
 
 /**
  * The session of this holder that a release has to end; `undefined` if no session of this holder lives. After a lost reply to
@@ -55,12 +56,11 @@ type Orphan = Pick<Terms, "session" | "releaseCode"> | "unknown" | undefined;
  * The driver calls `step` for each event and at `wakeAt`. The machine sends its requests through the `Host`, at most one at any
  * time.
  */
-export class Machine {
+export class Machine extends Exchange {
   /** The result of a release that ended in the last step. */
   finish: Finish | undefined;
   readonly #plan: Plan;
-  readonly #exchange: Exchange;
-  #phase: Phase = "ended";
+  #phase: Phase = Phase.Ended;
   #state: State = { kind: "acquiring" };
   #told: State = this.#state;
   #last: Now;
@@ -98,22 +98,18 @@ export class Machine {
 
   /** Creates a machine and starts its acquire. */
   constructor(plan: Plan, host: Host, now: Now) {
+    super(host);
     this.#plan = plan;
     this.#last = now;
-    this.#exchange = new Exchange(host, {
-      call: () => this.#call(),
-      mayRefresh: () => this.#mayRefresh(),
-      answered: (answer) => this.#answered(answer),
-    });
-    this.#exchange.now = now.boot;
+    this.instant = now.boot;
     this.#acquire();
   }
 
   /** Takes one event at `now`; returns true if the state is another one. `jitter` is a new random number in 0.0..1.0. */
   step(event: Event, now: Now, jitter: number): boolean {
-    const woke = event.kind === "wake" || sleptSince(now, this.#last) || now.boot >= this.wakeAt + TIMER_LATE;
+    const woke = event.kind === EventKind.Wake || sleptSince(now, this.#last) || now.boot >= this.wakeAt + TIMER_LATE;
     this.#last = now;
-    this.#exchange.now = now.boot;
+    this.instant = now.boot;
     this.#jitter = jitter;
     this.finish = undefined;
     if (woke) this.#wake();
@@ -132,7 +128,7 @@ export class Machine {
 
   /** The time at which the machine wants a tick; `NEVER` if the machine waits for other events alone. */
   get wakeAt(): Micros {
-    return Math.min(this.#exchange.wakeAt, this.#tellAt, this.#turnAt);
+    return Math.min(this.askAt, this.#tellAt, this.#turnAt);
   }
 
   /** Returns the state at `now`. No answer is `active` after its deadline, also between two steps. */
@@ -147,52 +143,52 @@ export class Machine {
 
   #take(event: Event): void {
     switch (event.kind) {
-      case "wake":
+      case EventKind.Wake:
         return;
-      case "release":
+      case EventKind.Release:
         return this.#release();
-      case "acquire":
-        return this.#phase === "ended" ? this.#acquire() : undefined;
-      case "ended":
+      case EventKind.Acquire:
+        return this.#phase === Phase.Ended ? this.#acquire() : undefined;
+      case EventKind.Ended:
         return this.#hear(event);
     }
     const phase = this.#phase;
     // An answer may still renew a seat at its deadline, and ends the regaining of a seat.
-    const isFirst = phase === "regaining" || (phase === "holding" && event.kind === "over");
+    const isFirst = phase === Phase.Regaining || (phase === Phase.Holding && event.kind === EventKind.Over);
     if (!isFirst && this.#turn()) return;
-    this.#exchange.take(event);
+    this.take(event);
     if (phase === this.#phase && !this.#isReleasing) this.#turn();
   }
 
   /** Returns true at `point` and later. */
   #passed(point: Micros): boolean {
-    return this.#exchange.now >= point;
+    return this.instant >= point;
   }
 
   get #isReleasing(): boolean {
-    return this.#phase === "finding" || this.#phase === "deleting";
+    return this.#phase >= Phase.Finding;
   }
 
   /** The next request of a seat is a heartbeat: the seat is held, or the vendor forbids a second session. */
   get #renews(): boolean {
-    return this.#phase === "holding" || (this.#phase === "regaining" && !this.#lease!.reacquires);
+    return this.#phase === Phase.Holding || (this.#phase === Phase.Regaining && !this.#lease!.reacquires);
   }
 
   /** Ends the phase if its time is over. Returns false if not. */
   #turn(): boolean {
     if (!this.#passed(this.#turnAt)) return false;
     switch (this.#phase) {
-      case "holding":
-        this.#exchange.stop();
+      case Phase.Holding:
+        this.stop();
         this.#regain();
         this.#retry(0);
         break;
-      case "regaining":
+      case Phase.Regaining:
         this.#lose();
         break;
       default: {
-        const isLost = this.#phase === "finding" && this.#exchange.isInFlight;
-        this.#released("unconfirmed", isLost ? "unknown" : this.#orphan);
+        const isLost = this.#phase === Phase.Finding && this.isInFlight;
+        this.#released(isLost ? "unknown" : this.#orphan);
       }
     }
     return true;
@@ -200,95 +196,95 @@ export class Machine {
 
   /** Voids the request in flight after a sleep of the host, and asks the server before any other work. */
   #wake(): void {
-    if (this.#phase === "ended" || this.#isReleasing) return;
-    if (this.#exchange.stop() && !this.#renews) this.#orphan = "unknown";
-    if (this.#phase === "holding") {
-      this.#offlineSince ??= this.#exchange.now;
+    if (this.#phase === Phase.Ended || this.#isReleasing) return;
+    if (this.stop() && !this.#renews) this.#orphan = "unknown";
+    if (this.#phase === Phase.Holding) {
+      this.#offlineSince ??= this.instant;
       if (this.#passed(this.#turnAt)) this.#regain();
       else this.#showOutage();
     }
-    this.#exchange.start();
+    this.start();
   }
 
-  #call(): [Call, Micros] {
+  protected override call(): [Call, Micros] {
     const { door } = this.#plan;
     if (this.#isReleasing) this.#tries += 1;
-    if (this.#phase === "deleting") {
+    if (this.#phase === Phase.Deleting) {
       const { session, releaseCode } = this.#orphan as Terms;
       const call = this.#isByCode ? releaseByCode(door, session!, releaseCode!) : release(door, session!);
       return [call, RELEASE_TIMEOUT];
     }
-    const timeout = this.#phase === "finding" ? RELEASE_TIMEOUT : TIMEOUT;
+    const timeout = this.#phase === Phase.Finding ? RELEASE_TIMEOUT : TIMEOUT;
     if (!this.#renews) return [acquire(door, this.#lastSession), timeout];
     const offline = this.#secondsSince(this.#offlineSince) || undefined;
     const call = heartbeat(door, this.#lastSession!, this.#secondsSince(this.#activeAt), offline);
-    return [call, this.#phase === "holding" ? this.#lease!.timeout : timeout];
+    return [call, this.#phase === Phase.Holding ? this.#lease!.timeout : timeout];
   }
 
   #secondsSince(point: Micros | undefined): number | undefined {
     if (point === undefined) return undefined;
-    return Math.min(Math.floor((this.#exchange.now - point) / SECOND), AWAY_SECONDS_MAX);
+    return Math.min(Math.floor((this.instant - point) / SECOND), AWAY_SECONDS_MAX);
   }
 
-  #answered(answer: Answer): void {
-    if (this.#phase === "deleting") return this.#deleted(answer);
+  protected override answered(answer: Answer): void {
+    if (this.#phase === Phase.Deleting) return this.#deleted(answer);
     const renews = this.#renews;
-    if (answer.kind === "granted") {
+    if (answer.kind === Kind.Granted) {
       const { terms, sent } = answer;
       if (renews) return this.#renewed(terms, sent);
       if (terms.session !== undefined && terms.expiresIn !== undefined) return this.#granted(terms, sent);
       answer = FOREIGN;
     }
     if (!renews) this.#noteOrphan(answer);
-    if (this.#phase === "acquiring") this.#notAcquired(answer);
-    else if (this.#phase === "finding") this.#notFound(answer);
+    if (this.#phase === Phase.Acquiring) this.#notAcquired(answer);
+    else if (this.#phase === Phase.Finding) this.#notFound(answer);
     else this.#notRenewed(answer);
   }
 
   #isFull(setback: Setback): boolean {
-    return setback.kind === "refused" && setback.problem.code === this.#plan.door.full;
+    return setback.kind === Kind.Refused && setback.problem.code === this.#plan.door.full;
   }
 
   /** Notes the session that an acquire without a grant may have left. */
   #noteOrphan(setback: Setback): void {
-    if (setback.kind === "transient" && setback.isInDoubt) this.#orphan = "unknown";
+    if (setback.kind === Kind.Transient && setback.isInDoubt) this.#orphan = "unknown";
     // The server would have resumed a session of this holder.
     if (this.#isFull(setback)) this.#orphan = undefined;
   }
 
   #acquire(): void {
-    this.#phase = "acquiring";
+    this.#phase = Phase.Acquiring;
     this.#state = { kind: "acquiring" };
-    this.#began = this.#exchange.now;
+    this.#began = this.instant;
     this.#isLast = false;
-    this.#exchange.retry = new Retry();
-    this.#exchange.start();
+    this.retry = new Retry();
+    this.start();
   }
 
   #notAcquired(setback: Setback): void {
-    if (setback.kind === "transient") return this.#notAnswered(setback);
+    if (setback.kind === Kind.Transient) return this.#notAnswered(setback);
     const { problem } = setback;
-    if (setback.kind === "hopeless") return this.#end(unreachable("unavailable", problem.requestId));
+    if (setback.kind === Kind.Hopeless) return this.#end(unreachable("unavailable", problem.requestId));
     const over = this.#began + this.#plan.wait;
     if (!this.#isFull(setback) || this.#passed(over)) return this.#end(denied(problem));
     // Every seat is in use: asks again when the server says, and a last time when the wait is over.
-    this.#exchange.retry.succeed();
+    this.retry.failures = 0;
     const pause = Math.max(problem.retryAfterSeconds ?? PAUSE_SECONDS, 1) * SECOND;
-    this.#exchange.start(Math.min(this.#exchange.now + jittered(pause, 1, 1.25, this.#jitter), over));
+    this.start(Math.min(this.instant + jittered(pause, 1, 1.25, this.#jitter), over));
   }
 
-  #notAnswered({ failure, retryAfter, problem }: Setback & { kind: "transient" }): void {
-    const { now, retry } = this.#exchange;
+  #notAnswered({ failure, retryAfter, problem }: Setback & { kind: Kind.Transient }): void {
+    const { instant: now, retry } = this;
     const over = this.#began + Math.max(this.#plan.wait, this.#plan.patience);
     if (this.#isLast || this.#passed(over)) return this.#end(unreachable(failure, problem?.requestId));
     const at = retry.afterFailure(now, INTERVAL, retryAfter, this.#jitter);
     this.#isLast = at >= over;
     // Jitter keeps a fleet from a common last try.
-    this.#exchange.start(this.#isLast ? now + jittered(over - now, 0.75, 1, this.#jitter) : at);
+    this.start(this.#isLast ? now + jittered(over - now, 0.75, 1, this.#jitter) : at);
   }
 
   #granted(grant: Terms, sent: Micros): void {
-    if (this.#phase === "finding") return this.#pursue(grant);
+    if (this.#phase === Phase.Finding) return this.#pursue(grant);
     this.#lease = new Lease(grant, sent);
     this.#orphan = grant;
     this.#lastSession = grant.session;
@@ -302,15 +298,15 @@ export class Machine {
 
   #hold(due: Micros): void {
     const { until } = this.#lease!;
-    this.#phase = "holding";
+    this.#phase = Phase.Holding;
     this.#state = { kind: "active", until };
     this.#due = due;
     this.#turnAt = until;
     this.#tellAt = NEVER;
     this.#offlineSince = this.#toldEnd = undefined;
     this.#isRefused = false;
-    this.#exchange.retry.succeed();
-    this.#exchange.start(due);
+    this.retry.failures = 0;
+    this.start(due);
   }
 
   #tellOutage(): void {
@@ -326,28 +322,28 @@ export class Machine {
 
   /** Confirms an end from the event stream by a heartbeat: a stream may lag behind the session. */
   #hear(end: SessionEnd): void {
-    if (this.#phase !== "holding" || end.session !== this.#lastSession) return;
+    if (this.#phase !== Phase.Holding || end.session !== this.#lastSession) return;
     this.#toldEnd = end;
-    this.#exchange.start();
+    this.start();
   }
 
   /** Handles a heartbeat that renewed nothing, and an acquire that regained nothing. */
   #notRenewed(setback: Setback): void {
     const end = this.#toldEnd;
     switch (setback.kind) {
-      case "refused":
+      case Kind.Refused:
         return this.#rejected(setback.problem);
-      case "hopeless":
+      case Kind.Hopeless:
         if (this.#renews) this.#isRefused = false;
         return this.#retryHopeless();
-      case "unauthenticated":
+      case Kind.Unauthenticated:
         this.#isRefused = true;
         break;
     }
     this.#toldEnd = undefined;
     // No answer contradicts the stream.
     if (end !== undefined) this.#over(end.reason, undefined, end.by);
-    else this.#retry(setback.kind === "transient" ? setback.retryAfter : 0);
+    else this.#retry(setback.kind === Kind.Transient ? setback.retryAfter : 0);
   }
 
   #rejected(problem: Problem): void {
@@ -373,30 +369,30 @@ export class Machine {
     const { until, interval, reacquires } = this.#lease!;
     this.#orphan = undefined;
     if (!reacquires || (reason !== "expired" && reason !== "not_found")) return this.#end(lost(reason, requestId, by));
-    const { now } = this.#exchange;
+    const { instant: now } = this;
     this.#regain();
     this.#state = { kind: "reacquiring" };
     this.#turnAt = Math.max(until, now + interval);
     this.#reason = reason;
-    this.#exchange.start(reason === "expired" ? now + jittered(SPREAD, 0, 1, this.#jitter) : undefined);
+    this.start(reason === "expired" ? now + jittered(SPREAD, 0, 1, this.#jitter) : undefined);
   }
 
   #retry(retryAfter: Micros): void {
-    const { now, retry } = this.#exchange;
+    const { instant: now, retry } = this;
     this.#retryAt(retry.afterFailure(now, this.#lease!.interval, retryAfter, this.#jitter));
   }
 
   /** Tries again after an answer that a quick retry cannot change. */
   #retryHopeless(): void {
-    this.#retryAt(this.#lease!.nextBeat(this.#exchange.now, 0.9, this.#jitter));
+    this.#retryAt(this.#lease!.nextBeat(this.instant, 0.9, this.#jitter));
   }
 
   /** Handles a try without a decision. After a sleep past the deadline the first such try starts the grace or tells the loss. */
   #retryAt(at: Micros): void {
     const { until, interval, grace } = this.#lease!;
     const end = until + grace;
-    this.#exchange.start(at);
-    if (this.#phase === "holding") {
+    this.start(at);
+    if (this.#phase === Phase.Holding) {
       // The outage is told once the heartbeat is half an interval late.
       if (this.#offlineSince === undefined) this.#tellAt = this.#due + Math.floor(interval / 2);
     } else if (this.#state.kind === "offline" && !this.#isRefused && !this.#passed(end)) {
@@ -409,7 +405,7 @@ export class Machine {
 
   /** Starts to regain the seat after its deadline or the end of its session. */
   #regain(): void {
-    this.#phase = "regaining";
+    this.#phase = Phase.Regaining;
     this.#offlineSince ??= this.#due;
     this.#reason = "deadline";
     this.#toldEnd = undefined;
@@ -425,8 +421,8 @@ export class Machine {
   }
 
   #end(state: State): void {
-    this.#exchange.stop();
-    this.#phase = "ended";
+    this.stop();
+    this.#phase = Phase.Ended;
     this.#state = state;
     this.#lease = undefined;
     this.#turnAt = this.#tellAt = NEVER;
@@ -440,30 +436,29 @@ export class Machine {
    */
   #release(): void {
     if (this.#isReleasing) return;
-    const isAcquire = this.#exchange.isInFlight && !this.#renews;
+    const isAcquire = this.isInFlight && !this.#renews;
     this.#lease = undefined;
     this.#state = { kind: "released" };
     this.#tellAt = NEVER;
-    this.#turnAt = this.#exchange.now + RELEASE_BUDGET;
+    this.#turnAt = this.instant + RELEASE_BUDGET;
     this.#tries = 0;
     this.#isByCode = false;
-    this.#phase = "finding";
+    this.#phase = Phase.Finding;
     if (isAcquire) return;
-    this.#exchange.stop();
+    this.stop();
     this.#pursue(this.#orphan);
   }
 
   /** Deletes a known session, asks for the id of an unknown one, or finishes. */
   #pursue(orphan: Orphan): void {
     this.#orphan = orphan;
-    if (orphan === undefined) return this.#released("given-back", undefined);
-    if (orphan !== "unknown") {
-      this.#phase = "deleting";
+    const isUnknown = orphan === "unknown";
+    if (!orphan || (isUnknown && (!this.#mayFind || this.#tries >= RELEASE_TRIES_MAX))) return this.#released(orphan);
+    if (!isUnknown) {
+      this.#phase = Phase.Deleting;
       this.#tries = 0;
-    } else if (!this.#mayFind || this.#tries >= RELEASE_TRIES_MAX) {
-      return this.#released("unconfirmed", orphan);
     }
-    this.#exchange.start();
+    this.start();
   }
 
   /** False for a device: an admission may evict another device. */
@@ -473,38 +468,33 @@ export class Machine {
 
   #notFound(setback: Setback): void {
     // Another acquire would be answered like one that is not transient.
-    if (setback.kind !== "transient") this.#tries = RELEASE_TRIES_MAX;
+    if (setback.kind !== Kind.Transient) this.#tries = RELEASE_TRIES_MAX;
     this.#pursue(this.#orphan);
   }
 
   #deleted(answer: Answer): void {
-    const { releaseCode } = this.#orphan as Terms;
-    const isTransient = answer.kind === "transient";
-    const isRejected = answer.kind === "unauthenticated" || (isTransient && answer.failure === "no-token");
-    const mayRetry = answer.kind === "hopeless" || (isTransient && !answer.isForeign);
     // The server answers 204 to a wrong code as well.
-    if (this.#isByCode) return this.#released("unconfirmed", this.#orphan);
-    if (answer.kind === "granted") return this.#released("given-back", undefined);
-    if (isRejected && releaseCode !== undefined) this.#isByCode = true;
-    else if (!mayRetry || this.#tries >= RELEASE_TRIES_MAX) return this.#released("unconfirmed", this.#orphan);
-    this.#exchange.start();
+    if (!this.#isByCode) {
+      if (answer.kind === Kind.Granted) return this.#released(undefined);
+      const isTransient = answer.kind === Kind.Transient;
+      const isRejected = answer.kind === Kind.Unauthenticated || (isTransient && answer.failure === "no-token");
+      const mayRetry = answer.kind === Kind.Hopeless || (isTransient && !answer.isForeign);
+      this.#isByCode = isRejected && (this.#orphan as Terms).releaseCode !== undefined;
+      if (this.#isByCode || (mayRetry && this.#tries < RELEASE_TRIES_MAX)) return this.start();
+    }
+    this.#released(this.#orphan);
   }
 
-  #mayRefresh(): boolean {
-    switch (this.#phase) {
-      case "deleting":
-        return !this.#isByCode && this.#tries < RELEASE_TRIES_MAX;
-      case "finding":
-        return this.#orphan === "unknown" && this.#mayFind;
-      default:
-        return true;
-    }
+  protected override mayRefresh(): boolean {
+    const phase = this.#phase;
+    if (phase === Phase.Deleting) return !this.#isByCode && this.#tries < RELEASE_TRIES_MAX;
+    return phase !== Phase.Finding || (this.#orphan === "unknown" && this.#mayFind);
   }
 
   /** Ends a release; `orphan` is the session that may still live. */
-  #released(finish: Finish, orphan: Orphan): void {
+  #released(orphan: Orphan): void {
     this.#end({ kind: "released" });
     this.#orphan = orphan;
-    this.finish = finish;
+    this.finish = orphan ? "unconfirmed" : "given-back";
   }
 }

@@ -47,9 +47,9 @@ export type Failure =
  * device names it, and no longer names a session to replace, for the user's choice counts once.
  */
 export function acquire({ api, body }: Door, last: string | undefined): Call {
-  if (api === "licenses") return { method: "POST", path: "/api/v1/licenses/acquire", body };
-  const again = last && { session_id: last, replace_session_id: undefined };
-  return { method: "POST", path: "/api/v1/devices/sessions", body: { ...body, ...(again || {}) } };
+  const isDevice = api === "devices";
+  const again = isDevice && last !== undefined && { session_id: last, replace_session_id: undefined };
+  return { method: "POST", path: isDevice ? "/api/v1/devices/sessions" : "/api/v1/licenses/acquire", body: { ...body, ...again } };
 }
 
 /**
@@ -61,7 +61,7 @@ export function heartbeat(door: Door, session: string, idle: number | undefined,
   if (door.api === "devices") {
     return { method: "POST", path: sessionPath(door, "heartbeat"), body: { session_id: session, ...away } };
   }
-  const isSilent = idle === undefined && offline === undefined;
+  const isSilent = (idle ?? offline) === undefined;
   return { method: "PATCH", path: sessionPath(door, `${session}/heartbeat`), body: isSilent ? undefined : away };
 }
 

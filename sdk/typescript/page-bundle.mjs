@@ -1,0 +1,44 @@
+// Builds the package for pages: `dist/index.js`, one module whose internal names have one or two letters.
+//
+// The bundler of a page shortens the names of variables, and must keep those of properties. Here the internal ones are known.
+
+import { writeFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+
+import { build } from "esbuild";
+import { minify } from "terser";
+
+/**
+ * Properties and methods of the package's own. A name that is public, a member of an answer or a property of the platform must
+ * not stand here, for each of its uses gets another name. `page-names.mjs` finds public ones.
+ */
+export const INTERNAL = [
+  ...["afterFailure", "answered", "api", "askAt", "attach", "beacon", "bearer", "boot", "call", "cancel", "clock", "count"],
+  ...["current", "door", "expiresIn", "explain", "failures", "finish", "finished", "full", "generation", "grace", "grant"],
+  ...["heard", "holder", "instant", "interval", "isForeign", "isInDoubt", "isInFlight", "isOpen", "isSharing"],
+  ...["lastEventId", "lease", "leave", "listen", "mayRefresh", "mayStream", "mono", "nextBeat", "open", "outcome", "path"],
+  ...["platform", "program", "reacquires", "reconnect", "refreshToken", "releaseAll", "renew", "report", "request"],
+  ...["send", "sent", "server", "setTimer", "start", "step", "stop", "suspend", "take", "terms", "tick", "tickBy"],
+  ...["wakeAt", "wall", "yieldConnection", "yieldConnections"],
+];
+
+/** Calls inlined by a compiler are repeated text, which compresses worse than a name. */
+const COMPRESS = { ecma: 2022, inline: 0, module: true, passes: 3, reduce_funcs: false };
+
+/** Returns the code of the package for pages. */
+export async function pageBundle() {
+  const { outputFiles } = await build({
+    bundle: true,
+    entryPoints: ["src/index.ts"],
+    format: "esm",
+    mangleProps: new RegExp(`^(${INTERNAL.join("|")})$`),
+    minifySyntax: true,
+    platform: "browser",
+    target: "es2022",
+    write: false,
+  });
+  const { code } = await minify(outputFiles[0].text, { compress: COMPRESS, ecma: 2022, mangle: { module: true }, module: true });
+  return code;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await writeFile("dist/index.js", await pageBundle());
