@@ -88,13 +88,13 @@ test("a page is told of its revoked seat within a second", { timeout: 60_000 }, 
   t.diagnostic(await stage.browser.version());
   const page = await stage.hold(stage.server.license("REVOKED", { ttl: 600 }), "page");
   await sleep(500);
-  const began = Date.now();
   stage.server.revoke(await page.evaluate<string>("seat.sessionId"));
+  const revoked = Date.now();
   await page.until("seat.signal.aborted", 2_000);
   const told = await page.evaluate<Told[]>("told");
   assert.deepEqual([told.at(-1)?.kind, told.at(-1)?.reason], ["lost", "revoked"]);
-  const late = told.at(-1)!.at - began;
-  t.diagnostic(`told ${late} ms after the command began`);
+  const late = told.at(-1)!.at - revoked;
+  t.diagnostic(`told ${late} ms after the command`);
   assert.ok(late <= 1_000, `${late} ms`);
 });
 
@@ -152,15 +152,15 @@ test("a page in the back/forward cache keeps its seat, and comes back with it", 
   assert.equal(await page.evaluate("seat.sessionId"), session);
   // Its stream is back as well.
   await sleep(500);
-  const began = Date.now();
   stage.server.revoke(session);
+  const revoked = Date.now();
   await page.until("seat.signal.aborted", 2_000);
   const told = await page.evaluate<Told[]>("told");
   assert.deepEqual(
     told.map((state) => state.kind),
     ["active", "offline", "active", "lost"],
   );
-  assert.ok(told.at(-1)!.at - began <= 1_000);
+  assert.ok(told.at(-1)!.at - revoked <= 1_000);
 });
 
 test("a hidden tab whose timers are late by a minute keeps a seat of 90 s", { timeout: 400_000 }, async (t) => {

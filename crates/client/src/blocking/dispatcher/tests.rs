@@ -1,3 +1,5 @@
+//! The dispatcher with listeners that are slow, panic or end themselves.
+
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Instant;
 
