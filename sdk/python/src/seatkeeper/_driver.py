@@ -37,7 +37,7 @@ from ._core.state import State
 from ._core.tokens import Rejected, TokenKeeper
 from ._license_tokens import LicenseKey, LicenseTokens
 from ._servers import Servers
-from ._shared import Session, Shared
+from ._shared import Shared
 from ._streams import Credentials, EventStream
 from ._threads import post
 from ._tokens import Fetch, NoToken, TokenCache
@@ -112,7 +112,7 @@ class Driver:
         self._fires_at = 0
         #: One for each owner of a token with a seat.
         self._keepers: dict[str, TokenKeeper] = {}
-        self._last = _clock.now()
+        self._slept = _clock.now().slept
         self._closing: Optional[Callable[[], None]] = None
         # Tasks that no seat refers to; an event loop keeps weak references alone.
         self._work: set[asyncio.Task[None]] = set()
@@ -226,8 +226,8 @@ class Driver:
         """Fires the timers that are due; after a sleep of the host, steps every machine."""
         self._timer = None
         now = _clock.now()
-        due: set[int] = set(self._seats) if now.slept_since(self._last) else set()
-        self._last = now
+        due: set[int] = set(self._seats) if now.slept_since(self._slept) else set()
+        self._slept = now.slept
         while self._timers and self._timers[0][1] <= now.boot:
             _, at, key = heapq.heappop(self._timers)
             entry = self._seats.get(key)
@@ -342,8 +342,7 @@ class Driver:
         """Publishes the state of a seat, and sets its timer."""
         machine = entry.machine
         if machine.lease is not None:
-            lease = machine.lease
-            entry.shared.session = Session(lease.session, lease.license_id, lease.seats)
+            entry.shared.lease = machine.lease
         state = machine.state(_clock.boot())
         entry.shared.publish(state, told)
         self._follow(key, entry, state)

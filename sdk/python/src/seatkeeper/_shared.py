@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from typing import Callable, Optional
 
 from . import _clock
 from ._core.events import Finish
+from ._core.lease import Lease
 from ._core.state import State
 from ._state_dir import Slot
-
-
-@dataclass(frozen=True)
-class Session:
-    """The session of a seat."""
-
-    id: Optional[str] = None
-    license_id: Optional[str] = None
-    #: Seats in use and in total, at the time of the grant.
-    seats: Optional[tuple[int, int]] = None
 
 
 class Shared:
@@ -33,7 +23,7 @@ class Shared:
         "_state",
         "_waiting",
         "active_at",
-        "session",
+        "lease",
         "slot",
         "valid_until",
     )
@@ -43,7 +33,8 @@ class Shared:
         self.slot = slot
         #: The end of validity on the clock that counts sleep, in nanoseconds; 0 is invalid.
         self.valid_until = 0
-        self.session = Session()
+        #: The lease of the latest session. The program reads the members of the session alone, which never change.
+        self.lease: Optional[Lease] = None
         #: The last activity of the user on the clock that counts sleep; ``None`` before the first. Set by the program.
         self.active_at: Optional[int] = None
         self._state = State("acquiring")

@@ -71,17 +71,20 @@ class SeatView:
     @property
     def session_id(self) -> Optional[str]:
         """The id of the session, which changes when the seat is acquired again."""
-        return self._shared.session.id
+        lease = self._shared.lease
+        return None if lease is None else lease.session
 
     @property
     def license_id(self) -> Optional[str]:
         """The id of the license."""
-        return self._shared.session.license_id
+        lease = self._shared.lease
+        return None if lease is None else lease.license_id
 
     @property
     def seats(self) -> Optional[tuple[int, int]]:
         """The seats in use and in total, at the time of the grant."""
-        return self._shared.session.seats
+        lease = self._shared.lease
+        return None if lease is None else lease.seats
 
     @property
     def warning(self) -> Optional[str]:

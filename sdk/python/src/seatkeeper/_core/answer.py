@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import sys
 from dataclasses import dataclass, field
 from typing import Any, Optional, Union
 
@@ -83,9 +84,11 @@ def read_acquire(response: Response) -> Union[Grant, Setback]:
         return _GARBAGE
     used = _first(members, "seats_used", "devices_in_use")
     total = _first(members, "seats_total", "device_limit")
+    license_id = problems.text(members, "license_id")
     return Grant(
         session=session,
-        license_id=problems.text(members, "license_id"),
+        # The seats of one license share the text.
+        license_id=None if license_id is None else sys.intern(license_id),
         seats=None if used is None or total is None else (used, total),
         expires_in=expires_in,
         interval=_span(members, "heartbeat_interval_seconds"),

@@ -26,11 +26,14 @@ class Now:
     #: The wall clock since 1970, for logs alone.
     wall: int
 
-    def slept_since(self, earlier: Now) -> bool:
-        """Returns true if the host slept between ``earlier`` and this reading."""
-        boot = max(0, self.boot - earlier.boot)
-        mono = max(0, self.mono - earlier.mono)
-        return boot - mono > SLEEP_GAP
+    @property
+    def slept(self) -> int:
+        """The sleep of the host since the origin of ``mono``, plus a constant."""
+        return self.boot - self.mono
+
+    def slept_since(self, earlier: int) -> bool:
+        """Returns true if the host slept since a reading whose ``slept`` was ``earlier``."""
+        return self.slept - earlier > SLEEP_GAP
 
 
 def after(point: int, span: int) -> int:

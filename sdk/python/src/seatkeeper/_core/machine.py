@@ -24,12 +24,13 @@ class Machine:
     flight at any time.
     """
 
-    __slots__ = ("_active_at", "_first", "_last", "_latest", "_next_request", "_phase", "_plan", "_told")
+    __slots__ = ("_active_at", "_first", "_latest", "_next_request", "_phase", "_plan", "_slept", "_told")
 
     def __init__(self, plan: Plan, now: Now) -> None:
         """Starts the acquire; ``begin`` returns its actions."""
         self._plan = plan
-        self._last = now
+        #: Of the last step: a whole reading of the clocks is larger.
+        self._slept = now.slept
         #: The state after the last step.
         self._told = State("acquiring")
         self._next_request = 1
@@ -48,8 +49,8 @@ class Machine:
         """Takes one event, and returns the actions that follow. ``jitter`` is a new random number in 0.0..1.0."""
         wake_at = self.wake_at()
         late = wake_at is not None and now.boot >= after(wake_at, TIMER_LATE)
-        woke = event is Signal.WAKE or now.slept_since(self._last) or late
-        self._last = now
+        woke = event is Signal.WAKE or now.slept_since(self._slept) or late
+        self._slept = now.slept
         jitter = min(max(jitter, 0.0), 1.0)
         context = Context(self._plan, now, jitter, self._next_request, self._active_at, self._latest)
         if woke:
