@@ -1,5 +1,7 @@
 //! Many programs with many seats.
 
+use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use seatkeeper_sdk_conformance::driver::LONG;
@@ -48,10 +50,10 @@ pub(crate) async fn two_hundred_seats_outlive_a_restart(cast: Cast) {
         assert!(lost == 0 || !is_short, "{lost} losses by an outage of {:?}: {}", up - down, driver.story());
     }
     // The broken streams of all seats at once wake no heartbeats.
-    let after_outage = spread(&stage, &machines, down);
+    let after_outage = spread(&stage, &machines, down).await;
     assert!(after_outage >= stage.interval() / 2, "the first tries are spread over {after_outage:?} alone");
     // Retries have full jitter over a quarter of an interval.
-    let after_return = spread(&stage, &machines, up);
+    let after_return = spread(&stage, &machines, up).await;
     assert!(
         after_return >= stage.interval() / 8,
         "the tries after the return are spread over {after_return:?} alone"
@@ -66,17 +68,31 @@ pub(crate) async fn two_hundred_seats_outlive_a_restart(cast: Cast) {
     stage.finish().await;
 }
 
-/// Returns the time between the earliest and the latest of the first heartbeats of all machines at `since` or later.
-fn spread(stage: &Stage, machines: &[String], since: Instant) -> Duration {
-    let exchanges = stage.proxy.exchanges();
-    let first = |machine: &String| {
-        let is_first = |exchange: &&Exchange| {
-            exchange.kind == Kind::Heartbeat
-                && exchange.machine.as_deref() == Some(machine)
-                && exchange.begun >= since
-        };
-        exchanges.iter().find(is_first).expect("a heartbeat of each seat").begun
-    };
-    let first: Vec<_> = machines.iter().map(first).collect();
-    *first.iter().max().expect("seats") - *first.iter().min().expect("seats")
+/// Waits until each machine has sent a heartbeat at `since` or later, and returns the time between the earliest and the latest of
+/// the first ones. A seat may be active without a heartbeat since then.
+async fn spread(stage: &Stage, machines: &[String], since: Instant) -> Duration {
+    let end = Instant::now() + LONG;
+    loop {
+        let firsts = first_heartbeats(&stage.proxy.exchanges(), since);
+        if let (Some(first), Some(last)) = (firsts.values().min(), firsts.values().max())
+            && firsts.len() == machines.len()
+        {
+            return *last - *first;
+        }
+        assert!(Instant::now() < end, "{} of {} seats send heartbeats", firsts.len(), machines.len());
+        sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Returns the time of the first heartbeat of each machine at `since` or later.
+fn first_heartbeats(exchanges: &[Exchange], since: Instant) -> HashMap<Arc<str>, Instant> {
+    let mut firsts = HashMap::new();
+    for exchange in exchanges {
+        if let (Kind::Heartbeat, Some(machine)) = (exchange.kind, &exchange.machine)
+            && exchange.begun >= since
+        {
+            firsts.entry(machine.clone()).or_insert(exchange.begun);
+        }
+    }
+    firsts
 }
