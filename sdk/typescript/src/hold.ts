@@ -26,7 +26,8 @@ export class Hold implements Seat, Host {
   readonly #plan: Plan;
   readonly #bearer: Bearer;
   readonly #machine: Machine;
-  readonly #listeners = new Set<(state: State) => void>();
+  /** An empty list is smaller than an empty `Set`. */
+  #listeners: readonly ((state: State) => void)[] = [];
   #state: State = { kind: "acquiring" };
   /** The terms of the latest session. */
   #grant: Terms = {};
@@ -119,9 +120,9 @@ export class Hold implements Seat, Host {
 
   /** Tells `listener` the present state and every change at once; returns a function that ends this. */
   listen(listener: (state: State) => void): () => void {
-    this.#listeners.add(listener);
+    this.#listeners = [...this.#listeners, listener];
     listener(this.#state);
-    return () => this.#listeners.delete(listener);
+    return () => (this.#listeners = this.#listeners.filter((other) => other !== listener));
   }
 
   /** The time at which the machine wants a tick. */

@@ -17,6 +17,13 @@ const enum Token {
   Fresh,
 }
 
+/** A request in flight. */
+interface Flight {
+  readonly id: number;
+  readonly method: string;
+  readonly sent: Micros;
+}
+
 /** One request at a time: its timer, the request, at most one fresh token, its answer. */
 export abstract class Exchange {
   /** The time of the step under way. */
@@ -27,10 +34,8 @@ export abstract class Exchange {
   protected retry = new Retry();
   readonly #host: Host;
   #token = Token.First;
-  #inFlight: number | undefined;
+  #flight: Flight | undefined;
   #latest = 0;
-  #method = "";
-  #sent: Micros = 0;
 
   constructor(host: Host) {
     this.#host = host;
@@ -55,8 +60,8 @@ export abstract class Exchange {
   /** Cancels the present request; returns false if none is in flight. */
   protected stop(): boolean {
     const { isInFlight } = this;
-    if (isInFlight) this.#host.cancel(this.#inFlight!);
-    this.#inFlight = undefined;
+    if (isInFlight) this.#host.cancel(this.#flight!.id);
+    this.#flight = undefined;
     this.#token = Token.First;
     this.askAt = NEVER;
     return isInFlight;
@@ -64,7 +69,7 @@ export abstract class Exchange {
 
   /** True while a request is in flight. */
   protected get isInFlight(): boolean {
-    return this.#inFlight !== undefined;
+    return this.#flight !== undefined;
   }
 
   /** Takes an event; one that does not belong to the present request changes nothing. */
@@ -73,9 +78,10 @@ export abstract class Exchange {
     const isDue = kind === EventKind.Tick && this.instant >= this.askAt;
     if (kind === EventKind.Over) {
       const { request, outcome } = event;
-      if (request !== this.#inFlight) return;
-      this.#inFlight = undefined;
-      this.#over(typeof outcome === "string" ? failed(outcome) : readAnswer(outcome, this.#method, this.#sent));
+      const flight = this.#flight;
+      if (flight?.id !== request) return;
+      this.#flight = undefined;
+      this.#over(typeof outcome === "string" ? failed(outcome) : readAnswer(outcome, flight.method, flight.sent));
     } else if (this.#token !== Token.Awaited) {
       // A token may come late.
       if (isDue) this.#ask();
@@ -90,10 +96,10 @@ export abstract class Exchange {
   #ask(): void {
     const [call, timeout] = this.call();
     this.askAt = NEVER;
-    this.#sent = this.instant;
-    this.#method = call.method;
     this.retry.count(this.instant);
-    this.#host.send({ ...call, id: (this.#inFlight = this.#latest += 1), timeout });
+    const id = (this.#latest += 1);
+    this.#flight = { id, method: call.method, sent: this.instant };
+    this.#host.send({ ...call, id, timeout });
   }
 
   #over(answer: Answer): void {
