@@ -5,8 +5,8 @@ import { type Opened, type Server, TIMED_OUT, TransportError } from "./server.js
 /** Several servers: equal nodes, of which one is in use until it does not serve. */
 export class Servers implements Server {
   #inUse = 0;
-  /** Aborts when another node is put in use. */
-  #moved = new AbortController();
+  /** The streams of the node in use: a signal of them all would have a listener for each, of which Node.js warns. */
+  readonly #streams = new Set<AbortController>();
 
   /** Throws a `SeatkeeperError` with the code `misuse` without nodes. */
   constructor(private readonly nodes: readonly Server[]) {
@@ -48,10 +48,12 @@ export class Servers implements Server {
    */
   open(path: string, token: string, lastEventId: string | undefined, signal: AbortSignal): Promise<Opened> {
     const stream = new AbortController();
-    const end = () => stream.abort();
-    const moved = this.#moved.signal;
-    signal.addEventListener("abort", end, { signal: moved });
-    moved.addEventListener("abort", end, { signal });
+    this.#streams.add(stream);
+    const end = () => {
+      this.#streams.delete(stream);
+      stream.abort();
+    };
+    signal.addEventListener("abort", end);
     return this.#node.open(path, token, lastEventId, stream.signal);
   }
 
@@ -67,7 +69,7 @@ export class Servers implements Server {
   #leave(node: number): void {
     if (this.#inUse !== node || this.nodes.length === 1) return;
     this.#inUse = (node + 1) % this.nodes.length;
-    this.#moved.abort();
-    this.#moved = new AbortController();
+    for (const stream of this.#streams) stream.abort();
+    this.#streams.clear();
   }
 }

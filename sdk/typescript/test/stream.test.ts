@@ -160,6 +160,22 @@ test("a seat that the server ended has no stream while another is acquired", asy
   server.close();
 });
 
+test("the streams of many seats print no warning", async () => {
+  const warnings: string[] = [];
+  const warned = (warning: Error) => warnings.push(warning.message);
+  process.on("warning", warned);
+  const server = await scripted(usual, (stream) => stream.send(":\n\n"));
+  const client = new Client(server.url, { token: "t" });
+  await Promise.all([...Array(20).keys()].map((number) => client.license("K").acquire({ machineId: `m${number}` })));
+  await server.stream(19);
+  await client.close();
+  server.close();
+  // A warning is told in the next turn.
+  await sleep(0);
+  process.off("warning", warned);
+  assert.deepEqual(warnings, []);
+});
+
 test("a client without event streams opens none", async () => {
   const server = await scripted(usual, (stream) => stream.send(":\n\n"));
   const [client] = await seatOf(server.url, { eventStreams: false });
