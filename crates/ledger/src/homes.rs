@@ -1,14 +1,16 @@
 //! The anchor regions of tenants, and the home regions of subscribers. An anchor never changes. A home changes by a move
-//! alone (`moves.rs`), and every move raises the home's version.
+//! (`moves.rs`) or by the adoption of a lost region (`adoptions.rs`), and each raises the home's version.
 
+mod adoptions;
 mod moves;
 
-use seatkeeper_core::{Region, TenantId, UserId, named_enum};
+use seatkeeper_core::{Region, RegistryTime, TenantId, UserId, named_enum};
 
 use crate::database::{Row, Tx};
 use crate::row::{Fields, corrupt, stored_whole};
 use crate::{Error, Ledger, tenants, times};
-pub use moves::{Arrival, Departure};
+pub use adoptions::{Adoption, KnownHome};
+pub use moves::{Arrival, ArrivalKind, Departure};
 
 /// The home of a subscriber, as far as one region knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +21,8 @@ pub struct Home {
     pub version: u64,
     /// The state of the home in the region that knows the home.
     pub state: HomeState,
+    /// The time before which an adopted home admits nobody.
+    pub admits_from: Option<RegistryTime>,
 }
 
 named_enum! {
@@ -50,7 +54,7 @@ impl Home {
 
     /// Returns a home that has never moved.
     pub const fn first(region: Region) -> Self {
-        Self { region, version: Self::FIRST_VERSION, state: HomeState::Here }
+        Self { region, version: Self::FIRST_VERSION, state: HomeState::Here, admits_from: None }
     }
 
     /// Returns whether `region` may admit, if `region` knows this home.
@@ -61,7 +65,8 @@ impl Home {
     fn read(row: &Row) -> Result<Self, Error> {
         let fields = Fields(row);
         let (region, version) = (fields.value("region")?, fields.whole("version")?);
-        Ok(Self { region: region_from(region)?, version, state: fields.named("state")? })
+        let (region, state) = (region_from(region)?, fields.named("state")?);
+        Ok(Self { region, version, state, admits_from: fields.time_maybe("admits_from")? })
     }
 }
 

@@ -3,6 +3,7 @@
 //! Each change of a license raises its version by one, and appends a record to the entitlement stream of the
 //! license's pool in the same transaction. Licenses are never deleted.
 
+mod adopt;
 mod change;
 mod create;
 mod key;
@@ -12,6 +13,7 @@ mod state;
 mod update;
 mod write;
 
+pub(crate) use adopt::adopt;
 pub use change::LicenseChange;
 pub use create::NewLicense;
 pub use key::LicenseKey;

@@ -243,6 +243,8 @@ CREATE TABLE homes (
     state     TEXT        NOT NULL CHECK (state IN ('here', 'moving', 'moved')),
     since     TIMESTAMPTZ NOT NULL,
     seq       BIGINT      CHECK (seq >= 0),
+    -- An adopted home admits nobody before this time.
+    admits_from TIMESTAMPTZ,
     PRIMARY KEY (tenant_id, user_id),
     CHECK (state = 'here' OR seq IS NOT NULL)
 );
@@ -250,20 +252,37 @@ CREATE TABLE homes (
 CREATE INDEX homes_moving ON homes (tenant_id, user_id) WHERE state = 'moving';
 CREATE INDEX homes_moved ON homes (version) WHERE version > 1;
 
--- The moves of homes into this region and out of this region. `seq` is the number of the pool's last event in this
+-- The moves of homes into this region and out of this region. A home 'adopted' comes from a lost region. `seq` is the number of the pool's last event in this
 -- region at the move. `peer_seq` is the last number in the region that an arrived home left: the pool's audit trail
 -- continues from there.
 CREATE TABLE home_moves (
     tenant_id TEXT        COLLATE "C" NOT NULL,
     user_id   TEXT        COLLATE "C" NOT NULL,
     version   BIGINT      NOT NULL CHECK (version >= 2),
-    direction TEXT        NOT NULL CHECK (direction IN ('arrived', 'left')),
+    direction TEXT        NOT NULL CHECK (direction IN ('arrived', 'left', 'adopted')),
     peer      BIGINT      NOT NULL CHECK (peer BETWEEN 1 AND 255),
     seq       BIGINT      NOT NULL CHECK (seq >= 0),
     peer_seq  BIGINT      CHECK (peer_seq >= 0),
     at        TIMESTAMPTZ NOT NULL,
     PRIMARY KEY (tenant_id, user_id, version, direction),
-    CHECK ((direction = 'arrived') = (peer_seq IS NOT NULL))
+    CHECK ((direction = 'left') = (peer_seq IS NULL))
+);
+
+-- The region whose ledger this is: fixed by the first server with regions.
+CREATE TABLE own_region (
+    id     BIGINT NOT NULL PRIMARY KEY CHECK (id = 1),
+    region BIGINT NOT NULL CHECK (region BETWEEN 1 AND 255)
+);
+
+-- Regions that are lost for good, each with the region that takes over its pools. Written once: a lost region has one
+-- successor. The successor admits nobody to the lost region's pools before `admits_from`, and serves them all once the
+-- adoption is done.
+CREATE TABLE region_adoptions (
+    lost        BIGINT NOT NULL PRIMARY KEY CHECK (lost BETWEEN 1 AND 255),
+    successor   BIGINT NOT NULL CHECK (successor BETWEEN 1 AND 255 AND successor <> lost),
+    admits_from TIMESTAMPTZ NOT NULL,
+    is_done     BIGINT NOT NULL CHECK (is_done IN (0, 1)),
+    at          TIMESTAMPTZ NOT NULL
 );
 
 -- The answer to each write with an `Idempotency-Key`.

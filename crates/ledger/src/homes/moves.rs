@@ -11,7 +11,7 @@ use crate::audit::{self, Entry};
 use crate::database::{Row, Tx};
 use crate::row::{Fields, stored_whole};
 use crate::sessions::SessionRecord;
-use crate::{Error, Ledger, apply, buckets, chain};
+use crate::{Error, Ledger, apply, buckets, chain, times};
 
 /// A home on its way out of this region.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +43,20 @@ pub struct Arrival {
     pub peer_seq: u64,
     /// The sessions, each with the particulars of its admission.
     pub sessions: Vec<(Session, Particulars)>,
+    /// The way by which the home comes.
+    pub kind: ArrivalKind,
+    /// The time before which the home admits nobody.
+    pub admits_from: Option<RegistryTime>,
+}
+
+/// The way by which a home comes to a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ArrivalKind {
+    /// The old region hands the home over.
+    Moved,
+    /// The old region is lost, and its restored ledger has the home. Sessions on record here, and sessions beyond the
+    /// limit, are left out.
+    Adopted,
 }
 
 impl Departure {
@@ -155,15 +169,17 @@ impl Ledger {
         let epochs = buckets::hold(&mut tx, std::iter::once(pool.bucket())).await?;
         let clock = tx.now().await?;
         let placed = tx.query(include_str!("../../sql/place_home.sql")).bind(tenant).bind(user);
-        let placed = placed.bind(stored(own)).bind(version).bind(clock).execute().await?;
-        if placed > 0 {
+        let placed = placed.bind(stored(own)).bind(version).bind(clock);
+        let placed = placed.bind(arrival.admits_from.map(times::stored)).bind(arrival.lost().map(stored));
+        if placed.execute().await? > 0 {
             let seq = last_event(&mut tx, &pool).await?;
             let noted = tx.query(include_str!("../../sql/note_home_move.sql")).bind(tenant).bind(user);
-            let noted = noted.bind(version).bind("arrived").bind(stored(arrival.from)).bind(seq);
+            let noted = noted.bind(version).bind(arrival.direction()).bind(stored(arrival.from)).bind(seq);
             noted.bind(Some(stored_whole(arrival.peer_seq))).bind(clock).execute().await?;
             let epoch = epochs.get(&pool.bucket()).copied().unwrap_or_default();
-            let first = Admissions { pool: &pool, seq: seq.unsigned_abs(), epoch, terms, now };
-            admit(&mut tx, &first.events(&arrival.sessions)).await?;
+            let sessions = arrival.admissible(&mut tx, terms).await?;
+            let first = Admissions { pool: &pool, seq: seq.unsigned_abs(), live: 0, epoch, terms, now };
+            admit(&mut tx, &first.events(&sessions)).await?;
         }
         let home = read(&mut tx, &arrival.tenant, &arrival.user).await?;
         tx.commit().await?;
@@ -171,27 +187,58 @@ impl Ledger {
     }
 }
 
+impl Arrival {
+    fn direction(&self) -> &'static str {
+        match self.kind {
+            ArrivalKind::Moved => "arrived",
+            ArrivalKind::Adopted => "adopted",
+        }
+    }
+
+    /// Returns the lost region of an adopted home.
+    fn lost(&self) -> Option<Region> {
+        (self.kind == ArrivalKind::Adopted).then_some(self.from)
+    }
+
+    /// Returns the sessions that go on here.
+    async fn admissible(&self, tx: &mut Tx, terms: Terms) -> Result<Vec<(Session, Particulars)>, Error> {
+        if self.kind == ArrivalKind::Moved {
+            return Ok(self.sessions.clone());
+        }
+        let mut fresh = Vec::new();
+        for session in &self.sessions {
+            if !is_on_record(tx, &session.0).await? {
+                fresh.push(session.clone());
+            }
+        }
+        fresh.truncate(terms.limit.0 as usize);
+        Ok(fresh)
+    }
+}
+
 /// The common part of the admissions of arrived sessions.
-struct Admissions<'a> {
-    pool: &'a PoolId,
+pub(super) struct Admissions<'a> {
+    pub(super) pool: &'a PoolId,
     /// The number of the pool's last event.
-    seq: u64,
-    epoch: u64,
-    terms: Terms,
-    now: RegistryTime,
+    pub(super) seq: u64,
+    /// The number of the pool's live sessions.
+    pub(super) live: u32,
+    pub(super) epoch: u64,
+    pub(super) terms: Terms,
+    pub(super) now: RegistryTime,
 }
 
 impl Admissions<'_> {
-    fn events(&self, sessions: &[(Session, Particulars)]) -> Vec<Event> {
-        let event = |((session, particulars), live): (&(Session, Particulars), u32)| {
+    pub(super) fn events(&self, sessions: &[(Session, Particulars)]) -> Vec<Event> {
+        let event = |((session, particulars), count): (&(Session, Particulars), u32)| {
             let ttl = self.terms.ttl;
             let session = Session { started: self.now, last_heartbeat: self.now, ttl, ..session.clone() };
             Event {
                 pool: self.pool.clone(),
-                seq: self.seq + u64::from(live),
+                seq: self.seq + u64::from(count),
                 epoch: self.epoch,
                 at: self.now,
-                live,
+                live: self.live + count,
                 limit: Seats(self.terms.limit.0),
                 version: self.terms.version,
                 origin: Origin::SYSTEM,
@@ -207,7 +254,7 @@ impl Admissions<'_> {
 }
 
 /// Records the admissions of arrived sessions.
-async fn admit(tx: &mut Tx, events: &[Event]) -> Result<(), Error> {
+pub(super) async fn admit(tx: &mut Tx, events: &[Event]) -> Result<(), Error> {
     if events.is_empty() {
         return Ok(());
     }
@@ -222,10 +269,16 @@ async fn admit(tx: &mut Tx, events: &[Event]) -> Result<(), Error> {
 }
 
 /// Returns the number of a pool's last event.
-async fn last_event(tx: &mut Tx, pool: &PoolId) -> Result<i64, Error> {
+pub(super) async fn last_event(tx: &mut Tx, pool: &PoolId) -> Result<i64, Error> {
     Ok(tx.query(include_str!("../../sql/pool_seq.sql")).bind_pool(pool).scalar().await?)
 }
 
 fn subscriber_pool(tenant: &TenantId, user: &UserId) -> PoolId {
     PoolId::new(PoolKind::Subscriber, tenant.clone(), user.as_str())
+}
+
+/// Returns whether a session was ever admitted in this region.
+pub(super) async fn is_on_record(tx: &mut Tx, session: &Session) -> Result<bool, Error> {
+    let found = tx.query(include_str!("../../sql/find_session.sql")).bind(session.id.as_uuid());
+    Ok(found.fetch_optional().await?.is_some())
 }

@@ -27,6 +27,9 @@ pub struct HomeMove {
     pub seq: u64,
     /// The number of the pool's last event in the region that the home left; `None` in that region's own record.
     pub peer_seq: Option<u64>,
+    /// The recording region took the home over from the restored ledger of a lost region. The lost region may have moved
+    /// the home after the backup, so its records may be missing.
+    pub is_adopted: bool,
 }
 
 /// A violation found by joining the logs of several regions.
@@ -157,14 +160,19 @@ fn tenures_of((_, user): &Subscriber, arrived: &[(Region, &HomeMove)]) -> Result
             RegionBreach::Unjoined { user: user.clone(), version, from: arrival.peer, to: *region };
         let last = match tenures.last_mut() {
             Some(last) => last,
-            // A home begins with version 1, in the region that the first move left.
-            None if version == 2 => {
+            // A home begins with version 1, in the region that the first move left. An adopted home may lack records.
+            None if version == 2 || arrival.is_adopted => {
                 tenures.push(Tenure { region: arrival.peer, after: 0, through: None });
                 tenures.last_mut().ok_or(unjoined.clone())?
             }
             None => return Err(unjoined),
         };
         let before = last.region;
+        if before != arrival.peer && arrival.is_adopted {
+            // The record of the move into the lost region is lost as well.
+            tenures.push(Tenure { region: *region, after: arrival.seq, through: None });
+            continue;
+        }
         if before != arrival.peer {
             let is_same = arrived.iter().filter(|(_, other)| other.version == version).count() > 1;
             let (first, second) = (before, *region);
@@ -180,13 +188,13 @@ fn tenures_of((_, user): &Subscriber, arrived: &[(Region, &HomeMove)]) -> Result
     Ok(tenures)
 }
 
-/// Checks that the target of a departure has the arrival on record, and that both records fit.
+/// Checks that the target of a departure has the arrival on record, and that both records fit. A departure to a lost region
+/// arrives in the successor, or in a record that is lost: then the successor has adopted a later version.
 fn check_departure(
     from: Region,
     left: &HomeMove,
     regions: &[(Region, Vec<HomeMove>)],
 ) -> Result<(), RegionBreach> {
-    let target = regions.iter().find(|(region, _)| *region == left.peer);
     let fits = |arrival: &&HomeMove| {
         arrival.subscriber == left.subscriber
             && arrival.version == left.version
@@ -194,13 +202,16 @@ fn check_departure(
             // Denials may be on record after the handover, but no admission.
             && arrival.peer_seq.is_some_and(|seq| seq <= left.seq)
     };
-    match target.and_then(|(_, moves)| moves.iter().find(fits)) {
-        Some(_) => Ok(()),
-        None => {
-            let user = left.subscriber.1.clone();
-            Err(RegionBreach::Unjoined { user, version: left.version, from, to: left.peer })
-        }
+    let adopts = |adopted: &HomeMove| {
+        adopted.is_adopted && adopted.subscriber == left.subscriber && adopted.version > left.version
+    };
+    let mut arrivals = regions.iter().flat_map(|(region, moves)| moves.iter().map(move |moved| (*region, moved)));
+    let is_joined = arrivals.any(|(region, moved)| (region == left.peer && fits(&moved)) || adopts(moved));
+    if is_joined {
+        return Ok(());
     }
+    let user = left.subscriber.1.clone();
+    Err(RegionBreach::Unjoined { user, version: left.version, from, to: left.peer })
 }
 
 impl Ledger {
@@ -216,6 +227,7 @@ impl Ledger {
                 peer: Region::new(fields.number_maybe::<u8>("peer")?.unwrap_or_default()),
                 seq: fields.whole("seq")?,
                 peer_seq: fields.number_maybe("peer_seq")?,
+                is_adopted: fields.value::<&str>("direction")? == "adopted",
             })
         };
         rows.iter().map(moved).collect()

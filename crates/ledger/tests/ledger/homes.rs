@@ -4,7 +4,7 @@ use seatkeeper_core::{
     Change, Particulars, PoolId, PoolKind, Region, RegistryTime, Session, Span, TenantId, Terms, UserId,
 };
 use seatkeeper_ledger::Ledger;
-use seatkeeper_ledger::homes::{Arrival, Home, HomeState};
+use seatkeeper_ledger::homes::{Arrival, ArrivalKind, Home, HomeState};
 use seatkeeper_ledger::verify::Verdict;
 
 use crate::story::{Story, ledger, subscribed, tenant};
@@ -82,7 +82,16 @@ async fn terms(ledger: &Ledger) -> Terms {
 
 fn arrival(version: u64, sessions: Vec<(Session, Particulars)>) -> Arrival {
     let (tenant, user) = subscriber();
-    Arrival { tenant, user, version, from: TARGET, peer_seq: 7, sessions }
+    Arrival {
+        tenant,
+        user,
+        version,
+        from: TARGET,
+        peer_seq: 7,
+        sessions,
+        kind: ArrivalKind::Moved,
+        admits_from: None,
+    }
 }
 
 #[tokio::test]
@@ -93,7 +102,7 @@ async fn a_move_begins_once_and_ends_once() {
     assign(&ledger, 1).await;
     for _ in 0..2 {
         let begun = ledger.begin_home_move(&tenant, &user, OWN, TARGET).await.unwrap().unwrap();
-        assert_eq!(begun, Home { region: TARGET, version: 2, state: HomeState::Moving });
+        assert_eq!(begun, Home { region: TARGET, version: 2, state: HomeState::Moving, admits_from: None });
     }
     let [departure] = &ledger.homes_moving().await.unwrap()[..] else { panic!("one home moves") };
     // The word of another region ends no move.
@@ -103,7 +112,7 @@ async fn a_move_begins_once_and_ends_once() {
         ledger.end_home_move(departure).await.unwrap();
     }
     let moved = ledger.home(&tenant, &user).await.unwrap().unwrap();
-    assert_eq!(moved, Home { region: TARGET, version: 2, state: HomeState::Moved });
+    assert_eq!(moved, Home { region: TARGET, version: 2, state: HomeState::Moved, admits_from: None });
     assert!(!moved.admits(OWN) && !moved.admits(TARGET));
     assert_eq!(ledger.count_homes_moving().await.unwrap(), 0);
     assert!(ledger.has_home_moves().await.unwrap());
@@ -118,7 +127,7 @@ async fn a_home_arrives_once_with_its_sessions() {
     let terms = terms(&ledger).await;
     for (version, sessions) in [(2, vec![(*session, *particulars)]), (2, Vec::new()), (1, Vec::new())] {
         let taken = ledger.take_home(&arrival(version, sessions), OWN, terms, NOW).await.unwrap();
-        assert_eq!(taken, Some(Home { region: OWN, version: 2, state: HomeState::Here }));
+        assert_eq!(taken, Some(Home { region: OWN, version: 2, state: HomeState::Here, admits_from: None }));
     }
     let pool = PoolId::new(PoolKind::Subscriber, tenant.clone(), user.as_str());
     let head = ledger.pool_head(&pool).await.unwrap();

@@ -12,7 +12,11 @@ fn ann() -> Subscriber {
 }
 
 fn moved(version: u64, peer: Region, seq: u64, peer_seq: Option<u64>) -> HomeMove {
-    HomeMove { subscriber: ann(), version, peer, seq, peer_seq }
+    HomeMove { subscriber: ann(), version, peer, seq, peer_seq, is_adopted: false }
+}
+
+fn adopted(version: u64, peer: Region, peer_seq: u64) -> HomeMove {
+    HomeMove { is_adopted: true, ..moved(version, peer, 0, Some(peer_seq)) }
 }
 
 /// The home moves from A, after event 5, to B, and after event 4 of B to C.
@@ -66,4 +70,32 @@ fn records_that_do_not_join_are_found() {
     for regions in [lost, differs, begins_late] {
         assert!(matches!(HomeTrails::join(&regions), Err(RegionBreach::Unjoined { .. })), "{regions:?}");
     }
+}
+
+#[test]
+fn an_adopted_home_ends_the_tenure_of_the_lost_region() {
+    let regions = [(A, Vec::new()), (B, vec![adopted(2, A, 5)])];
+    let mut trails = HomeTrails::join(&regions).unwrap();
+    for (region, seq) in [(A, 5), (B, 1)] {
+        trails.admission(region, ann(), seq).unwrap();
+    }
+    assert!(trails.admission(A, ann(), 6).is_err());
+    assert!(trails.admission(C, ann(), 1).is_err());
+}
+
+/// The restored ledger is older than a move to C and the move back to the lost region A.
+#[test]
+fn moves_after_the_backup_join_through_the_adoption() {
+    let regions = [
+        (A, Vec::new()),
+        (B, vec![adopted(4, A, 5)]),
+        (C, vec![moved(2, A, 0, Some(7)), moved(3, A, 3, None)]),
+    ];
+    let mut trails = HomeTrails::join(&regions).unwrap();
+    for (region, seq) in [(A, 5), (C, 3), (B, 1)] {
+        trails.admission(region, ann(), seq).unwrap();
+    }
+    let mut without = regions;
+    without[1].1.clear();
+    assert!(matches!(HomeTrails::join(&without), Err(RegionBreach::Unjoined { version: 3, .. })));
 }

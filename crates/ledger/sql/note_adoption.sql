@@ -1,0 +1,4 @@
+-- Records the successor of a lost region, unless one is on record. $1 lost region, $2 successor, $3 time from which the
+-- successor admits, $4 time
+INSERT INTO region_adoptions (lost, successor, admits_from, is_done, at) VALUES ($1, $2, $3, 0, $4)
+ON CONFLICT (lost) DO NOTHING

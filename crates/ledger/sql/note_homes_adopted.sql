@@ -1,0 +1,18 @@
+-- Records the adoption of every home that is still in a lost region. $1 lost region, $2 time
+INSERT INTO home_moves (tenant_id, user_id, version, direction, peer, seq, peer_seq, at)
+SELECT
+    tenant_id, user_id, version + 1, 'adopted', $1,
+    COALESCE((
+        SELECT MAX(latest.seq) FROM (
+            SELECT a.seq FROM audit_log AS a
+            WHERE a.tenant_id = homes.tenant_id AND a.pool_kind = 'subscriber' AND a.pool_id = homes.user_id
+              AND a.stream = 'session'
+            UNION ALL
+            SELECT c.seq FROM audit_cuts AS c
+            WHERE c.tenant_id = homes.tenant_id AND c.pool_kind = 'subscriber' AND c.pool_id = homes.user_id
+        ) AS latest
+    ), 0),
+    0, $2
+FROM homes
+WHERE region = $1
+ON CONFLICT (tenant_id, user_id, version, direction) DO NOTHING

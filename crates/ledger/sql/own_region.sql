@@ -1,0 +1,2 @@
+-- Reads the region of this ledger.
+SELECT region FROM own_region

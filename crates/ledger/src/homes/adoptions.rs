@@ -1,0 +1,218 @@
+//! Adoptions of lost regions. A lost region has one successor, on record in every other region and in the restored ledger
+//! of the lost region. Every step may be repeated.
+
+use seatkeeper_core::{
+    Origin, Particulars, PoolId, Region, RegistryTime, Session, Span, TenantId, Terms, UserId,
+};
+
+use super::moves::{Admissions, admit, is_on_record, last_event};
+use super::{Home, HomeState, region_from, stored};
+use crate::database::Row;
+use crate::licenses::{License, adopt};
+use crate::row::{Fields, stored_whole};
+use crate::{Error, Ledger, Write, buckets, tenants, times};
+
+/// A region that is lost for good, and its successor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Adoption {
+    /// The lost region.
+    pub lost: Region,
+    /// The region that takes over the pools.
+    pub successor: Region,
+    /// The time before which the successor admits nobody to the pools.
+    pub admits_from: RegistryTime,
+    /// `true` once the successor has all that is on record of the lost region.
+    pub is_done: bool,
+}
+
+/// A subscriber with a home.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownHome {
+    /// The subscriber's tenant.
+    pub tenant: TenantId,
+    /// The subscriber.
+    pub user: UserId,
+    /// The home, as far as the region knows.
+    pub home: Home,
+}
+
+impl Adoption {
+    fn read(row: &Row) -> Result<Self, Error> {
+        let fields = Fields(row);
+        Ok(Self {
+            lost: region_from(fields.value("lost")?)?,
+            successor: region_from(fields.value("successor")?)?,
+            admits_from: fields.time("admits_from")?,
+            is_done: fields.whole("is_done")? > 0,
+        })
+    }
+}
+
+impl KnownHome {
+    fn read(row: &Row) -> Result<Self, Error> {
+        let fields = Fields(row);
+        Ok(Self {
+            tenant: TenantId::new(fields.value::<&str>("tenant_id")?),
+            user: UserId::new(fields.value::<&str>("user_id")?),
+            home: Home::read(row)?,
+        })
+    }
+}
+
+impl Ledger {
+    /// Returns the region of this ledger, and fixes `region` if no region is on record.
+    pub async fn fix_own_region(&self, region: Region) -> Result<Region, Error> {
+        let mut tx = self.write().await?;
+        tx.query(include_str!("../../sql/fix_own_region.sql")).bind(stored(region)).execute().await?;
+        let fixed = tx.query(include_str!("../../sql/own_region.sql")).scalar().await?;
+        tx.commit().await?;
+        region_from(fixed)
+    }
+
+    /// Returns the region of this ledger; `None` if no server with regions has used the ledger.
+    pub async fn own_region(&self) -> Result<Option<Region>, Error> {
+        let region = self.readers().query(include_str!("../../sql/own_region.sql"));
+        region.scalar_optional().await?.map(region_from).transpose()
+    }
+
+    /// Returns every lost region with its successor.
+    pub async fn adoptions(&self) -> Result<Vec<Adoption>, Error> {
+        let rows = self.readers().query(include_str!("../../sql/adoptions.sql")).fetch_all().await?;
+        rows.iter().map(Adoption::read).collect()
+    }
+
+    /// Records the successor of a lost region, and returns the adoption on record: a lost region keeps its first
+    /// successor. The successor admits after `silence`. The homes on their way from here to the lost region go to the
+    /// successor, unless the successor is `own`, the region of this ledger.
+    pub async fn note_adoption(
+        &self,
+        (lost, successor): (Region, Region),
+        silence: Span,
+        own: Region,
+    ) -> Result<Option<Adoption>, Error> {
+        let mut tx = self.write().await?;
+        let now = tx.now().await?;
+        let noted = tx.query(include_str!("../../sql/note_adoption.sql"));
+        let noted = noted.bind(stored(lost)).bind(stored(successor)).bind(times::later(now, silence));
+        let is_new = noted.bind(now).execute().await? > 0;
+        if is_new && successor != own {
+            let retargeted = tx.query(include_str!("../../sql/retarget_homes_moving.sql"));
+            retargeted.bind(stored(lost)).bind(stored(successor)).execute().await?;
+        }
+        let rows = tx.query(include_str!("../../sql/adoptions.sql")).fetch_all().await?;
+        tx.commit().await?;
+        let adoptions = rows.iter().map(Adoption::read).collect::<Result<Vec<_>, _>>()?;
+        Ok(adoptions.into_iter().find(|adoption| adoption.lost == lost))
+    }
+
+    /// Ends an adoption by `own`, the region of this ledger. Homes that are still in the lost region by this ledger come to
+    /// `own` without sessions: the restored ledger knows no home of these subscribers.
+    pub async fn end_adoption(&self, adoption: &Adoption, own: Region) -> Result<(), Error> {
+        let mut tx = self.write().await?;
+        let now = tx.now().await?;
+        let lost = stored(adoption.lost);
+        let noted = tx.query(include_str!("../../sql/note_homes_adopted.sql"));
+        noted.bind(lost).bind(now).execute().await?;
+        let adopted = tx.query(include_str!("../../sql/adopt_homes.sql")).bind(lost).bind(stored(own));
+        adopted.bind(now).bind(times::stored(adoption.admits_from)).execute().await?;
+        tx.query(include_str!("../../sql/end_adoption.sql")).bind(lost).execute().await?;
+        tx.commit().await
+    }
+
+    /// Returns at most `max` homes known here, after the subscriber `after`, in the order of tenants and users.
+    pub async fn homes_after(
+        &self,
+        (tenant, user): (&TenantId, &UserId),
+        max: u32,
+    ) -> Result<Vec<KnownHome>, Error> {
+        let page = self.readers().query(include_str!("../../sql/homes_after.sql"));
+        let rows = page.bind(tenant.as_str()).bind(user.as_str()).bind(i64::from(max)).fetch_all().await?;
+        rows.iter().map(KnownHome::read).collect()
+    }
+
+    /// Places in `own`, the region of this ledger, every subscriber with a live session or an active subscription here, and
+    /// without a home.
+    pub async fn claim_unassigned_homes(&self, own: Region) -> Result<(), Error> {
+        let mut tx = self.write().await?;
+        let now = tx.now().await?;
+        let claimed = tx.query(include_str!("../../sql/claim_unassigned_homes.sql"));
+        claimed.bind(stored(own)).bind(now).execute().await?;
+        tx.commit().await
+    }
+
+    /// Returns the longest TTL of a license, a plan or a live session with heartbeats; zero without any.
+    pub async fn longest_ttl(&self) -> Result<Span, Error> {
+        let longest = self.readers().query(include_str!("../../sql/longest_ttl.sql"));
+        Ok(Span::from_millis(longest.scalar::<i64>().await?.unsigned_abs()))
+    }
+
+    /// Returns the tenants with `anchor` on record, and every tenant without an anchor on record.
+    pub async fn tenants_of_anchor(&self, anchor: Region) -> Result<Vec<(TenantId, Option<Region>)>, Error> {
+        let rows = self.readers().query(include_str!("../../sql/anchored_tenants.sql"));
+        let tenant = |row: &Row| {
+            let fields = Fields(row);
+            let anchor = fields.number_maybe::<u8>("anchor_region")?.map(Region::new);
+            Ok((TenantId::new(fields.value::<&str>("id")?), anchor))
+        };
+        rows.bind(stored(anchor)).fetch_all().await?.iter().map(tenant).collect()
+    }
+
+    /// Takes over a license of a lost region with id and key, at version 1, unless the license is on record. Returns the
+    /// license on record.
+    pub async fn adopt_license(&self, license: License, at: RegistryTime) -> Result<License, Error> {
+        let mut tx = self.write().await?;
+        tenants::hold(&mut tx, &license.tenant, at).await?;
+        let write = Write { origin: &Origin::SYSTEM, at, idempotency: None };
+        let adopted = adopt(&mut tx, license, &write).await?;
+        tx.commit().await?;
+        Ok(adopted)
+    }
+
+    /// Admits the sessions of a pool that a lost region has left, in one transaction, by `terms` at `now`, the registry's
+    /// time. Every session that is on record here, live or over, is left out.
+    pub async fn adopt_sessions(
+        &self,
+        pool: &PoolId,
+        sessions: Vec<(Session, Particulars)>,
+        terms: Terms,
+        now: RegistryTime,
+    ) -> Result<(), Error> {
+        let mut tx = self.write().await?;
+        let epochs = buckets::hold(&mut tx, std::iter::once(pool.bucket())).await?;
+        let epoch = epochs.get(&pool.bucket()).copied().unwrap_or_default();
+        let seq = last_event(&mut tx, pool).await?.unsigned_abs();
+        let live = tx.query(include_str!("../../sql/live_sessions_of.sql")).bind_pool(pool).bind(i64::MAX);
+        let live = live.fetch_all().await?.len();
+        let mut fresh = Vec::new();
+        for session in sessions {
+            if !is_on_record(&mut tx, &session.0).await? {
+                fresh.push(session);
+            }
+        }
+        fresh.truncate((terms.limit.0 as usize).saturating_sub(live));
+        let live = u32::try_from(live).unwrap_or(u32::MAX);
+        let first = Admissions { pool, seq, live, epoch, terms, now };
+        admit(&mut tx, &first.events(&fresh)).await?;
+        tx.commit().await
+    }
+
+    /// Records the homes that another region tells a successor. Homes that are here, or of an older version, stay
+    /// unchanged. A home on its way out of the telling region is still in the telling region.
+    pub async fn learn_homes(&self, homes: &[KnownHome], teller: Region, own: Region) -> Result<(), Error> {
+        let mut tx = self.write().await?;
+        let now = tx.now().await?;
+        for KnownHome { tenant, user, home } in homes {
+            let (region, version) = match home.state {
+                HomeState::Moving => (teller, home.version.saturating_sub(1)),
+                HomeState::Here | HomeState::Moved => (home.region, home.version),
+            };
+            if region == own || version < Home::FIRST_VERSION {
+                continue;
+            }
+            let learned = tx.query(include_str!("../../sql/learn_home.sql"));
+            let learned = learned.bind(tenant.as_str()).bind(user.as_str()).bind(stored(region));
+            learned.bind(stored_whole(version)).bind(now).bind(stored(own)).execute().await?;
+        }
+        tx.commit().await
+    }
+}
