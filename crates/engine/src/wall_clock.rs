@@ -14,6 +14,6 @@ pub fn now() -> DateTime<Utc> {
 
 /// Returns the wall clock as a time of the registry: for the start of the registry's clock, and while no
 /// registry tells the time.
-pub(crate) fn registry_now() -> RegistryTime {
+pub fn registry_now() -> RegistryTime {
     RegistryTime::from_millis(u64::try_from(now().timestamp_millis()).unwrap_or_default())
 }

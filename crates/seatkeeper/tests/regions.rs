@@ -10,6 +10,8 @@
 
 mod harness;
 
+#[path = "regions/adoption.rs"]
+mod adoption;
 #[path = "regions/agreement.rs"]
 mod agreement;
 #[path = "regions/cuts.rs"]

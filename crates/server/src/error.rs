@@ -111,6 +111,12 @@ pub(crate) enum Error {
     WrongRegion { home: Home },
     #[error("the home of subscriber {user} of tenant {tenant} is on its way to another region")]
     HomeMoving { tenant: TenantId, user: UserId },
+    #[error("region {lost} is lost, and this region is taking over its pools")]
+    RegionAdopting { lost: Region },
+    #[error("the pool is adopted from a lost region, and admits nobody yet")]
+    AdoptedSilent { wait_seconds: u64 },
+    #[error("the region cannot be adopted: {0}")]
+    RegionNotAdoptable(String),
     #[error("the home cannot move: {0}")]
     HomeNotMovable(String),
     #[error("the request carries no token of a peer region that this region accepts")]

@@ -5,6 +5,7 @@
 //! (decisions) with the ledger (the record). `http` holds the parts that handlers of all APIs share.
 
 mod admin;
+mod adopt;
 mod app;
 pub mod auth;
 mod bearer;
@@ -40,6 +41,7 @@ mod start;
 mod times;
 mod usage;
 
+pub use adopt::{AdoptError, Adopted, adopt};
 pub use bearer::TokenFileError;
 pub use edge::CertificateError;
 pub use files::FileFault;

@@ -86,6 +86,8 @@ problems! {
     REGION_TOKEN_REFUSED = "region-token-refused", 421, "The token of the region is refused";
     REGION_SETTINGS_DIFFER = "region-settings-differ", 503, "The regions' settings differ";
     REGION_UNAVAILABLE = "region-unavailable", 503, "Another region cannot answer now";
+    REGION_ADOPTING = "region-adopting", 503, "A lost region's pools are being taken over";
+    REGION_NOT_ADOPTABLE = "region-not-adoptable", 409, "The region cannot be adopted";
     HOME_MOVING = "home-moving", 503, "The subscriber's home is moving";
     HOME_NOT_MOVABLE = "home-not-movable", 409, "The subscriber's home cannot move now";
     REGION_UNKNOWN = "region-unknown", 503, "The home region is not in the settings";
@@ -228,6 +230,16 @@ impl From<Error> for Problem {
                 .with("version", home.version),
             Error::HomeMoving { .. } => Self::new(&HOME_MOVING, "Nothing is lost: ask for the same again.")
                 .retry_after(UNAVAILABLE_RETRY_AFTER_SECONDS),
+            Error::RegionAdopting { .. } => {
+                Self::new(&REGION_ADOPTING, "The records of the pool are still being taken over.")
+                    .retry_after(UNAVAILABLE_RETRY_AFTER_SECONDS)
+            }
+            Error::AdoptedSilent { wait_seconds } => Self::new(
+                &REGION_ADOPTING,
+                "Sessions that are not on record may live for a while: live sessions go on, and new sessions begin later.",
+            )
+            .retry_after(wait_seconds),
+            Error::RegionNotAdoptable(detail) => Self::new(&REGION_NOT_ADOPTABLE, detail),
             Error::HomeNotMovable(detail) => Self::new(&HOME_NOT_MOVABLE, detail),
             Error::RegionTokenRefused(_) => Self::new(
                 &REGION_TOKEN_REFUSED,

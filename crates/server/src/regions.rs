@@ -1,8 +1,9 @@
 //! Home regions: a single region, the home, admits for a pool. `docs/regions.md` has the protocol and its invariants.
 //!
-//! `homes` caches homes, `peers` sends requests to peer regions, `peer_token` authenticates peers, and `heartbeat_batches`
+//! `homes` caches homes, `adoptions` knows the successors of lost regions, `peers` sends requests to peer regions, `peer_token` authenticates peers, and `heartbeat_batches`
 //! queues heartbeats for peers.
 
+mod adoptions;
 mod heartbeat_batches;
 mod homes;
 mod keys;
@@ -16,7 +17,7 @@ use reqwest::{Method, Response};
 use seatkeeper_core::{Region, SessionId, TenantId, UserId};
 use seatkeeper_engine::WorkerSet;
 use seatkeeper_ledger::Ledger;
-use seatkeeper_ledger::homes::{Home, HomeState};
+use seatkeeper_ledger::homes::{Adoption, Home, HomeState};
 use serde::{Deserialize, Serialize};
 
 use crate::auth::KeyError;
@@ -27,8 +28,9 @@ pub(crate) use heartbeat_batches::{
     BATCH_BYTES_MAX, BEATS_MAX, HEARTBEATS_PATH, Heartbeat, HeartbeatBatches, Outcome, Renewal, Renewals,
     Step, TokenDigest, Waiting, body_of, settle, without_abandoned,
 };
+use adoptions::Adoptions;
 use homes::Homes;
-use keys::RegionKeys;
+use keys::{KeyFiles, RegionKeys};
 use peer_token::PeerTokens;
 pub(crate) use peer_token::{Client, Forwarder, REGION_TOKEN};
 use peers::Peers;
@@ -42,6 +44,7 @@ pub(crate) struct Regions {
     own: Region,
     names: Vec<(Region, String)>,
     homes: Homes,
+    adoptions: Adoptions,
     peers: Peers,
     tokens: PeerTokens,
     /// `None` if every heartbeat is forwarded by itself.
@@ -74,18 +77,35 @@ impl Regions {
         if settings.number == 0 {
             return Ok(None);
         }
-        let (keys, files) = RegionKeys::from_settings(settings)?;
+        let (regions, files) = Self::with_key_files(settings, leeway, ledger)?;
         keys::keep_up(files, upkeep);
-        Ok(Some(Self {
-            own: Region::new(settings.number),
-            names: std::iter::once((Region::new(settings.number), settings.name.clone()))
+        Ok(Some(regions))
+    }
+
+    /// Returns the regions of the settings. The keys are never read again.
+    pub(crate) fn new(settings: &RegionSettings, leeway: Duration, ledger: &Ledger) -> Result<Self, KeyError> {
+        Self::with_key_files(settings, leeway, ledger).map(|(regions, _)| regions)
+    }
+
+    fn with_key_files(
+        settings: &RegionSettings,
+        leeway: Duration,
+        ledger: &Ledger,
+    ) -> Result<(Self, KeyFiles), KeyError> {
+        let (keys, files) = RegionKeys::from_settings(settings)?;
+        let own = Region::new(settings.number);
+        let regions = Self {
+            own,
+            names: std::iter::once((own, settings.name.clone()))
                 .chain(settings.peers.iter().map(|peer| (Region::new(peer.number), peer.name.clone())))
                 .collect(),
             homes: Homes::new(settings, ledger.clone()),
+            adoptions: Adoptions::new(ledger.clone()),
             peers: Peers::new(settings)?,
-            tokens: PeerTokens::new(Region::new(settings.number), keys, leeway),
+            tokens: PeerTokens::new(own, keys, leeway),
             heartbeats: HeartbeatBatches::from_settings(settings),
-        }))
+        };
+        Ok((regions, files))
     }
 
     /// Returns this region.
@@ -93,10 +113,51 @@ impl Regions {
         self.own
     }
 
-    /// Returns the anchor of a tenant: the anchor on record. Returns `Err(RegionSettingsDiffer)` if the settings name
-    /// another anchor.
-    pub(crate) async fn anchor_of(&self, tenant: &TenantId) -> Result<Region, Error> {
-        self.homes.anchor_of(tenant).await
+    /// Returns the home of a tenant's licenses: the anchor on record, or the successor of a lost anchor. Returns
+    /// `Err(RegionSettingsDiffer)` if the settings name another anchor.
+    pub(crate) async fn anchor_of(&self, tenant: &TenantId) -> Result<Home, Error> {
+        let anchor = self.homes.anchor_of(tenant).await?;
+        self.check_adopted(anchor)?;
+        let own = self.adoptions.last_for(anchor).filter(|adoption| adoption.successor == self.own);
+        let admits_from = own.map(|adoption| adoption.admits_from);
+        Ok(Home { admits_from, ..Home::first(self.present(anchor)) })
+    }
+
+    /// Returns the region that serves the pools of `region`: the region itself, or the successor of a lost region.
+    pub(crate) fn present(&self, region: Region) -> Region {
+        self.adoptions.last_for(region).map_or(region, |adoption| adoption.successor)
+    }
+
+    /// Returns the adoption of a lost region.
+    pub(crate) fn adoption_of(&self, lost: Region) -> Option<Adoption> {
+        self.adoptions.of_lost(lost)
+    }
+
+    /// Returns the adoptions by this region that admit nobody yet, or that are not done.
+    pub(crate) fn adoptions_by_own(&self) -> Vec<Adoption> {
+        self.adoptions.known().iter().filter(|adoption| adoption.successor == self.own).copied().collect()
+    }
+
+    /// Reads the adoptions on record, unless the last read is younger than a second.
+    pub(crate) async fn look_for_adoptions(&self) {
+        self.adoptions.look().await;
+    }
+
+    /// Reads the adoptions on record now, and drops every cached home.
+    pub(crate) async fn refresh_adoptions(&self) -> Result<(), Error> {
+        self.adoptions.refresh().await.map_err(Error::Ledger)?;
+        self.homes.clear();
+        Ok(())
+    }
+
+    /// Returns `Err(RegionAdopting)` if this region takes over the pools of `region`, and has not all of them yet.
+    pub(crate) fn check_adopted(&self, region: Region) -> Result<(), Error> {
+        match self.adoptions.last_for(region) {
+            Some(adoption) if adoption.successor == self.own && !adoption.is_done => {
+                Err(Error::RegionAdopting { lost: region })
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Returns the region with this number or name, this region included.
@@ -112,16 +173,33 @@ impl Regions {
         &self.names
     }
 
-    /// Returns the anchor of a tenant by the settings, without a record.
-    pub(crate) fn named_anchor(&self, tenant: &TenantId) -> Region {
+    /// Returns the anchor of a tenant by the settings, without a record, or the successor of a lost anchor.
+    pub(crate) fn named_anchor(&self, tenant: &TenantId) -> Result<Region, Error> {
+        let anchor = self.homes.named_anchor(tenant);
+        self.check_adopted(anchor)?;
+        Ok(self.present(anchor))
+    }
+
+    /// Returns the anchor of a tenant by the settings alone.
+    pub(crate) fn named_anchor_of(&self, tenant: &TenantId) -> Region {
         self.homes.named_anchor(tenant)
     }
 
     /// Returns the home of a session, by the region in the id. `None` for the id of an unknown region. A session from
-    /// before the deployment had regions is at home in the anchor.
+    /// before the deployment had regions is at home in the anchor. A session of a lost region is at home in the successor.
     pub(crate) fn home_of_session(&self, id: SessionId) -> Option<Region> {
-        let region = if id.region() == Region::default() { self.homes.common_anchor() } else { id.region() };
+        let region = self.present(self.origin_of(id));
         (region == self.own || self.peers.has(region)).then_some(region)
+    }
+
+    /// Returns `Err(RegionAdopting)` for a session of a lost region whose pools are not all here yet.
+    pub(crate) fn check_session(&self, id: SessionId) -> Result<(), Error> {
+        self.check_adopted(self.origin_of(id))
+    }
+
+    /// Returns the region in which a session began.
+    fn origin_of(&self, id: SessionId) -> Region {
+        if id.region() == Region::default() { self.homes.common_anchor() } else { id.region() }
     }
 
     /// Returns the home of a device's session, by the session's id and by the home of the subscriber who asks. A home
@@ -133,13 +211,15 @@ impl Regions {
         id: SessionId,
     ) -> Result<Option<Home>, Error> {
         let Some(by_id) = self.home_of_session(id) else { return Ok(None) };
-        if !self.homes.has_moves().await {
+        if !self.homes.has_moves().await && self.origin_of(id) == by_id {
             return Ok(Some(Home::first(by_id)));
         }
         // If the ledger is unreachable, the id decides: the pool stays closed in any other region than the home.
         let home = self.homes.known(tenant, user).await.unwrap_or_default();
-        let moved = home.filter(|home| home.version > Home::FIRST_VERSION);
-        moved.map_or(Ok(Home::first(by_id)), |home| settled(tenant, user, home)).map(Some)
+        match home.filter(|home| home.version > Home::FIRST_VERSION || self.present(home.region) != home.region) {
+            Some(home) => self.settled(tenant, user, home).map(Some),
+            None => self.check_session(id).map(|()| Some(Home::first(by_id))),
+        }
     }
 
     /// Returns the home of a subscriber. A subscriber without a home gets this region, if the anchor agrees.
@@ -147,8 +227,10 @@ impl Regions {
         // The anchor is checked before the cache, so a region whose anchor contradicts the record admits nobody.
         let anchor = self.homes.anchor_of(tenant).await?;
         if let Some(home) = self.homes.known(tenant, user).await? {
-            return settled(tenant, user, home);
+            return self.settled(tenant, user, home);
         }
+        self.check_adopted(anchor)?;
+        let anchor = self.present(anchor);
         if anchor == self.own {
             return self.homes.assign(tenant, user, self.own, self.own).await;
         }
@@ -175,7 +257,7 @@ impl Regions {
             false => self.homes.learn(tenant, user, told, self.own).await?,
         };
         let home = home.filter(|home| home.region != self.own || home.version >= told.1);
-        settled(tenant, user, home.ok_or_else(|| moving(tenant, user))?)
+        self.settled(tenant, user, home.ok_or_else(|| moving(tenant, user))?)
     }
 
     /// Drops the cached home of a subscriber, so that the next look reads the record.
@@ -193,7 +275,7 @@ impl Regions {
     ) -> Result<(), Error> {
         self.homes.invalidate(tenant, user);
         let known = self.homes.known(tenant, user).await?;
-        let anchor = self.homes.anchor_of(tenant).await?;
+        let anchor = self.anchor_of(tenant).await?.region;
         let is_there = match known {
             Some(home) if home.region == from => true,
             Some(home) if home.region == self.own => false,
@@ -221,14 +303,14 @@ impl Regions {
     ) -> Result<Home, Error> {
         self.check_anchor(tenant).await?;
         match self.homes.known(tenant, user).await? {
-            Some(home) => settled(tenant, user, home),
+            Some(home) => self.settled(tenant, user, home),
             None => self.homes.assign(tenant, user, asker, self.own).await,
         }
     }
 
     /// Returns `Err(RegionSettingsDiffer)` unless this region is the anchor of the tenant.
     pub(crate) async fn check_anchor(&self, tenant: &TenantId) -> Result<(), Error> {
-        let anchor = self.homes.anchor_of(tenant).await?;
+        let anchor = self.anchor_of(tenant).await?.region;
         if anchor == self.own {
             return Ok(());
         }
@@ -268,9 +350,18 @@ impl Regions {
 
     /// Returns whether a peer is ready to answer.
     pub(crate) async fn is_reachable(&self, peer: Region) -> bool {
+        self.answers_well(peer, "/readyz").await
+    }
+
+    /// Returns whether a process of a peer answers, ready or not.
+    pub(crate) async fn is_alive(&self, peer: Region) -> bool {
+        self.answers_well(peer, "/healthz").await
+    }
+
+    async fn answers_well(&self, peer: Region, path: &str) -> bool {
         let sent = Sent {
             method: Method::GET,
-            path: "/readyz",
+            path,
             headers: HeaderMap::new(),
             body: Default::default(),
         };
@@ -303,21 +394,37 @@ impl Regions {
         path: &str,
         question: &impl Serialize,
     ) -> Result<(u16, Vec<u8>), Error> {
+        self.ask_at_length(peer, path, question, outbound::ANSWER_BYTES_MAX).await
+    }
+
+    /// Sends a question of this region itself to a peer, and returns the status and up to `bytes_max` bytes of the answer.
+    pub(crate) async fn ask_at_length(
+        &self,
+        peer: Region,
+        path: &str,
+        question: &impl Serialize,
+        bytes_max: usize,
+    ) -> Result<(u16, Vec<u8>), Error> {
         let body = serde_json::to_vec(question).map_err(|error| Error::Unwritable(Box::new(error)))?;
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         let sent = Sent { method: Method::POST, path, headers, body: body.into() };
-        let answer = self.send(peer, Client::default(), sent).await?;
-        let status = answer.status().as_u16();
-        Ok((status, outbound::beginning(answer).await))
+        let WholeAnswer { status, body } = self.send_whole(peer, sent, bytes_max).await?;
+        Ok((status, body))
     }
-}
 
-/// Returns a home that is not on its way to another region.
-fn settled(tenant: &TenantId, user: &UserId, home: Home) -> Result<Home, Error> {
-    match home.state {
-        HomeState::Here | HomeState::Moved => Ok(home),
-        HomeState::Moving => Err(moving(tenant, user)),
+    /// Returns a home that is not on its way to another region. The home of a lost region is in the successor, once the
+    /// successor has the home on record.
+    fn settled(&self, tenant: &TenantId, user: &UserId, home: Home) -> Result<Home, Error> {
+        let region = self.present(home.region);
+        match home.state {
+            HomeState::Moving => Err(moving(tenant, user)),
+            HomeState::Here | HomeState::Moved if region == self.own && region != home.region => {
+                self.homes.invalidate(tenant, user);
+                Err(Error::RegionAdopting { lost: home.region })
+            }
+            HomeState::Here | HomeState::Moved => Ok(Home { region, ..home }),
+        }
     }
 }
 

@@ -1,8 +1,10 @@
 //! Moves of subscribers' homes between regions. `docs/regions.md` has the protocol.
 //!
 //! `departures` runs in the region that a home leaves, `arrivals` in the region that takes over, `subscription` takes the
-//! subscriber's plan along, `handover` is the message between the two, and `job` carries on moves that were cut off.
+//! subscriber's plan along, `adoption` takes over the pools of a lost region, `handover` is the message between the two, and `job` carries on moves that were cut off.
 
+mod adoption;
+mod adoption_messages;
 mod arrivals;
 mod departures;
 mod handover;
@@ -17,8 +19,15 @@ use seatkeeper_ledger::Ledger;
 
 use crate::entitlements::Entitlements;
 use crate::regions::Regions;
+pub(crate) use adoption_messages::{
+    ADOPTIONS_PATH, AdoptedLicense, AdoptedSessions, BeginAdoption, BegunAdoption, HomesPage, HomesQuestion,
+    KnownHomes, LicenseState, MESSAGE_BYTES_MAX, adoption_path,
+};
 pub(crate) use departures::Moved;
-pub(crate) use handover::{ANCHOR_PATH, ARRIVALS_PATH, AnchorUpdate, Handover, READINESS_PATH};
+pub(crate) use handover::{
+    ANCHOR_PATH, ARRIVALS_PATH, AnchorUpdate, Handover, READINESS_PATH, Subscribed,
+};
+pub(crate) use subscription::active_subscription;
 pub(crate) use job::MoveJob;
 
 /// Moves homes out of this region and into this region.
@@ -29,6 +38,8 @@ pub(crate) struct Mover {
     pub(crate) entitlements: Arc<Entitlements>,
     /// The TTL of plans without a TTL.
     pub(crate) ttl_default: Span,
+    /// The TTL of licenses without a TTL.
+    pub(crate) license_ttl_default: Span,
 }
 
 /// Returns the pool of a subscriber.

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use seatkeeper_core::{RegistryTime, Span};
+use seatkeeper_core::{Region, RegistryTime, Span};
 use seatkeeper_engine::{Endings, Inputs, RunningEngine, WorkerSet};
 use seatkeeper_ledger::Ledger;
 use seatkeeper_redis::Servers;
@@ -56,6 +56,20 @@ pub enum StartError {
     /// A key file of the section `[region]` cannot be used.
     #[error("the keys of [region] cannot be used")]
     Region(#[source] KeyError),
+    /// The ledger belongs to another region than the settings name.
+    #[error("the ledger is region {recorded}'s, and the settings name region {named}: give each region its own ledger")]
+    OtherRegion {
+        /// The region on record.
+        recorded: Region,
+        /// The region of the settings.
+        named: Region,
+    },
+    /// Another region has adopted this region.
+    #[error("region {successor} has adopted this region, and has its pools: this ledger serves no more")]
+    Adopted {
+        /// The region with the pools.
+        successor: Region,
+    },
     /// No client can be made for the sink of usage.
     #[error("usage cannot be brought to the sink")]
     Sink(#[from] SinkError),
@@ -121,6 +135,7 @@ async fn start_by<C: TimeSource>(
 ) -> Result<Running, StartError> {
     settings.check()?;
     let ledger = Ledger::open(seatkeeper_ledger::Settings::new(settings.ledger.location()?)).await?;
+    check_region(&settings, &ledger).await?;
     let verifier = Verifier::new(&settings)?;
     let listeners = Listeners::bind(&settings)?;
     let metrics = Metrics::default();
@@ -142,6 +157,9 @@ async fn start_by<C: TimeSource>(
     let regions =
         Regions::from_settings(&settings.region, leeway, &ledger, workers).map_err(StartError::Region)?;
     let regions = regions.map(Arc::new);
+    if let Some(regions) = &regions {
+        regions.look_for_adoptions().await;
+    }
     let mover = mover(&settings, regions.as_ref(), &running, &ledger, &entitlements);
     if let Some(mover) = &mover {
         jobs.start(MoveJob(Arc::clone(mover)), workers, running.started_at()).await?;
@@ -171,6 +189,20 @@ async fn start_by<C: TimeSource>(
     Ok(serve(app, running, listeners, edges))
 }
 
+/// Checks that the ledger is this region's, and that no other region has adopted this region.
+async fn check_region(settings: &Settings, ledger: &Ledger) -> Result<(), StartError> {
+    let named = Region::new(settings.region.number);
+    if named == Region::default() {
+        return Ok(());
+    }
+    let recorded = ledger.fix_own_region(named).await?;
+    if recorded != named {
+        return Err(StartError::OtherRegion { recorded, named });
+    }
+    let adoption = ledger.adoptions().await?.into_iter().find(|adoption| adoption.lost == named);
+    adoption.map_or(Ok(()), |adoption| Err(StartError::Adopted { successor: adoption.successor }))
+}
+
 /// Returns the mover of homes, for a server with regions.
 fn mover(
     settings: &Settings,
@@ -185,6 +217,7 @@ fn mover(
         ledger: ledger.clone(),
         entitlements: Arc::clone(entitlements),
         ttl_default: Span::from_secs(settings.devices.ttl_seconds),
+        license_ttl_default: Span::from_secs(settings.licenses.ttl_seconds),
     }))
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::process::ExitCode;
 
-use seatkeeper_server::StartError;
+use seatkeeper_server::{AdoptError, StartError};
 use seatkeeper_server::auth::MintError;
 
 use super::demo::DemoError;
@@ -56,6 +56,9 @@ pub(crate) enum Error {
     /// The demo broke off.
     #[error(transparent)]
     Demo(#[from] DemoError),
+    /// A lost region was not adopted.
+    #[error(transparent)]
+    Adopt(#[from] AdoptError),
     /// No token can be signed.
     #[error("no token could be signed; a first `seatkeeper serve` makes the key in its data directory")]
     Mint(#[from] MintError),
@@ -108,6 +111,7 @@ impl Error {
             | Self::Registry(_)
             | Self::Load(_)
             | Self::Demo(_)
+            | Self::Adopt(_)
             | Self::Mint(_)
             | Self::Toml(_)
             | Self::Output(_) => EXIT_FAILED,

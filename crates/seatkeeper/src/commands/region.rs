@@ -1,15 +1,16 @@
-//! `seatkeeper region …`: shows regions and moves homes through the admin API.
+//! `seatkeeper region …`: shows regions and moves homes through the admin API, and adopts lost regions.
 
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use seatkeeper_server::Adopted;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::Error;
 use crate::admin::{self, HOME_MOVES, REGIONS};
-use crate::args::ServerArgs;
-use crate::output;
+use crate::args::{LedgerArgs, ServerArgs};
+use crate::{output, settings};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RegionCommand {
@@ -17,6 +18,21 @@ pub(crate) enum RegionCommand {
     List(ListArgs),
     /// Move the home of a subscriber, with its live sessions, to another region
     Move(MoveArgs),
+    /// Adopt a region that is lost for good: bring its pools, from its restored ledger, to another region
+    Adopt(AdoptArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AdoptArgs {
+    /// The lost region: its name or number
+    #[arg(value_name = "NAME")]
+    lost: String,
+    /// The region that takes over: the name or the number of a peer
+    #[arg(long, value_name = "NAME")]
+    into: String,
+    /// The settings file of the lost region, and its restored ledger
+    #[command(flatten)]
+    ledger: LedgerArgs,
 }
 
 #[derive(Debug, Args)]
@@ -44,6 +60,7 @@ struct Region {
     name: String,
     own: bool,
     reachable: bool,
+    adopted_by: Option<u8>,
     homes: u64,
     homes_moving: u64,
 }
@@ -67,6 +84,7 @@ pub(crate) async fn run(command: RegionCommand) -> Result<ExitCode, Error> {
     match command {
         RegionCommand::List(args) => list(&args).await?,
         RegionCommand::Move(args) => relocate(&args).await?,
+        RegionCommand::Adopt(args) => adopt(&args).await?,
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -79,13 +97,14 @@ async fn list(args: &ListArgs) -> Result<(), Error> {
     }
     let Regions { items } = api.read(REGIONS, answer)?;
     let row = |region: Region| {
-        let state = match (region.own, region.reachable) {
-            (true, _) => "this region",
-            (false, true) => "reachable",
-            (false, false) => "unreachable",
+        let state = match (region.own, region.adopted_by) {
+            (true, _) => "this region".to_owned(),
+            (false, Some(successor)) => format!("lost, adopted by {successor}"),
+            (false, None) if region.reachable => "reachable".to_owned(),
+            (false, None) => "unreachable".to_owned(),
         };
         let Region { region: number, name, homes, homes_moving, .. } = region;
-        [number.to_string(), name, state.to_owned(), homes.to_string(), homes_moving.to_string()]
+        [number.to_string(), name, state, homes.to_string(), homes_moving.to_string()]
     };
     let header = ["REGION", "NAME", "STATE", "HOMES", "MOVING THERE"];
     Ok(output::table(header, items.into_iter().map(row))?)
@@ -100,4 +119,17 @@ async fn relocate(args: &MoveArgs) -> Result<(), Error> {
     let Home { user, region, version, moving } = api.read(HOME_MOVES, answer)?;
     let state = if moving { "is on its way to" } else { "is in" };
     Ok(output::line(format_args!("The home of {user} {state} region {region}, version {version}."))?)
+}
+
+async fn adopt(args: &AdoptArgs) -> Result<(), Error> {
+    let settings = settings::load(&args.ledger.sources())?;
+    let adopted = seatkeeper_server::adopt(&settings, &args.lost, &args.into).await?;
+    let Some(Adopted { subscribers, licenses, sessions }) = adopted else {
+        return Ok(output::line(format_args!("Region {} is adopted by {} already.", args.lost, args.into))?);
+    };
+    Ok(output::line(format_args!(
+        "Region {} is adopted by {}: {subscribers} subscribers and {licenses} licenses with {sessions} live sessions.\n\
+         New sessions begin there after the longest TTL on record.",
+        args.lost, args.into
+    ))?)
 }

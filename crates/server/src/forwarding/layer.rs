@@ -19,10 +19,11 @@ use super::newer;
 use crate::app::App;
 use crate::auth::{Caller, bearer_of, tenant_from_text};
 use crate::error::Error;
-use crate::http::{Meta, name_field, read_body};
+use crate::http::{Meta, name_field, read_body, wait_seconds};
 use crate::metrics::ForwardOutcome;
 use crate::outbound;
 use crate::problem::LeftHome;
+use crate::relocation::ADOPTIONS_PATH;
 use crate::regions::{Client, Forwarder, REGION_TOKEN, Regions, Sent};
 
 /// The tenant of a request that names none.
@@ -133,12 +134,14 @@ struct Layer<'a> {
 
 impl Layer<'_> {
     async fn routed(&self, mut request: Request) -> Result<Routed, Error> {
+        self.regions.look_for_adoptions().await;
         let forwarder = self.accept(&mut request)?;
         let route = request.extensions().get::<MatchedPath>();
         let Some(locator) = route.and_then(|route| Locator::for_route(request.method(), route.as_str()))
         else {
             return Ok(Routed::Here(request));
         };
+        let admits = route.is_some_and(|route| locator::admits(request.method(), route.as_str()));
         let (parts, body) = request.into_parts();
         let mut incoming = Incoming { parts, body: Reading::Unread(body), subscriber: None };
         let mut home = self.home_for(locator, &mut incoming).await?;
@@ -152,7 +155,12 @@ impl Layer<'_> {
         }
         for _ in 0..HOPS_MAX {
             match home.filter(|home| home.region != self.regions.own()) {
-                None => return Ok(Routed::Here(incoming.into_request())),
+                None => {
+                    if admits {
+                        self.check_silence(home).await?;
+                    }
+                    return Ok(Routed::Here(incoming.into_request()));
+                }
                 // A forwarded request is never forwarded again, so no loop can form.
                 Some(home) if forwarder.is_some() => return Err(Error::WrongRegion { home }),
                 Some(asked) => match self.renew_or_forward(&mut incoming, asked.region).await? {
@@ -164,6 +172,16 @@ impl Layer<'_> {
             }
         }
         Err(newer::moves_too_often(&incoming.subscriber))
+    }
+
+    /// Returns `Err(AdoptedSilent)` if the home is adopted from a lost region, and sessions that are not on record may live.
+    async fn check_silence(&self, home: Option<Home>) -> Result<(), Error> {
+        let Some(admits_from) = home.and_then(|home| home.admits_from) else { return Ok(()) };
+        let now = self.app.engine.now().await?;
+        if now >= admits_from {
+            return Ok(());
+        }
+        Err(Error::AdoptedSilent { wait_seconds: wait_seconds(Some(admits_from.since(now))) })
     }
 
     /// Checks the token of a forwarded request, and takes over the client's address and the id of the request.
@@ -178,6 +196,11 @@ impl Layer<'_> {
             );
             Error::RegionTokenRefused(Some(error))
         })?;
+        // The keys of a lost region count for its adoption alone.
+        let is_lost = self.regions.adoption_of(forwarder.region).is_some();
+        if is_lost && !request.uri().path().starts_with(ADOPTIONS_PATH) {
+            return Err(Error::RegionTokenRefused(None));
+        }
         if let Some(meta) = request.extensions_mut().get_mut::<Meta>() {
             meta.ip = forwarder.client.address;
             if let Some(id) = &forwarder.client.request_id {
@@ -195,9 +218,9 @@ impl Layer<'_> {
         // A caller without a valid token causes no request to another region, unless the API needs no token.
         let caller = async || self.app.verifier.caller(bearer_of(&parts.headers)?).await.map_err(Error::from);
         match locator {
-            Locator::BodyTenant => Ok(Some(Home::first(self.anchor_of_named(&body)))),
+            Locator::BodyTenant => self.anchor_of_named(&body).map(Home::first).map(Some),
             Locator::ReleasedSession => {
-                Ok(self.home_of_session(locator::body_field(&body, "session_id")).map(Home::first))
+                Ok(self.home_of_session(locator::body_field(&body, "session_id"))?.map(Home::first))
             }
             Locator::Subscriber => {
                 let caller = caller().await?;
@@ -205,7 +228,7 @@ impl Layer<'_> {
             }
             Locator::BodySubscriber => self.home_of_named(&*caller().await?, &body, subscriber).await,
             Locator::Tenant => {
-                self.regions.anchor_of(&caller().await?.tenant).await.map(Home::first).map(Some)
+                self.regions.anchor_of(&caller().await?.tenant).await.map(Some)
             }
             Locator::BodyTenantObject => {
                 self.anchor_of_object(&*caller().await?, locator::body_field(&body, "tenantObjectId")).await
@@ -239,6 +262,9 @@ impl Layer<'_> {
         let made_in = self.regions.home_of_session(id);
         let path = parts.uri.path();
         let is_fixed = !path.starts_with(DEVICES) || path.starts_with(GROUPS);
+        if is_fixed {
+            self.regions.check_session(id)?;
+        }
         if is_fixed && made_in.is_none_or(|region| region == self.regions.own()) {
             return Ok(made_in.map(Home::first));
         }
@@ -262,7 +288,7 @@ impl Layer<'_> {
     }
 
     /// Returns the anchor of the tenant whom a caller without a token names. No record is made of the tenant.
-    fn anchor_of_named(&self, body: &[u8]) -> Region {
+    fn anchor_of_named(&self, body: &[u8]) -> Result<Region, Error> {
         let tenant = locator::body_field::<String>(body, "tenant");
         self.regions.named_anchor(&tenant_from_text(tenant.as_deref().unwrap_or(TENANT_DEFAULT)))
     }
@@ -291,12 +317,14 @@ impl Layer<'_> {
         if tenant != caller.tenant && !caller.scopes.service {
             return Ok(None);
         }
-        self.regions.anchor_of(&tenant).await.map(Home::first).map(Some)
+        self.regions.anchor_of(&tenant).await.map(Some)
     }
 
     /// Returns the home of a session. `None` for an id that no region has made.
-    fn home_of_session(&self, id: Option<Uuid>) -> Option<Region> {
-        self.regions.home_of_session(SessionId::try_from(id?).ok()?)
+    fn home_of_session(&self, id: Option<Uuid>) -> Result<Option<Region>, Error> {
+        let Some(id) = id.and_then(|id| SessionId::try_from(id).ok()) else { return Ok(None) };
+        self.regions.check_session(id)?;
+        Ok(self.regions.home_of_session(id))
     }
 
     /// Sends a plain heartbeat with a batch, if the settings say so, and forwards any other request.

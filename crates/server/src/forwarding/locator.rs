@@ -64,6 +64,13 @@ impl Locator {
     }
 }
 
+/// Returns whether a route admits sessions. The holder of a capacity has the only seat of the pool, so a second session of
+/// the holder takes no seat of another.
+pub(super) fn admits(method: &Method, route: &str) -> bool {
+    method == Method::POST
+        && matches!(route, "/api/v1/devices/sessions" | "/api/v1/devices/groups" | "/api/v1/licenses/acquire")
+}
+
 /// Returns the locator of a route of devices. A subscriber's pool follows from the token, so any further route is located
 /// by the token.
 fn for_devices(path: &str) -> Locator {

@@ -117,6 +117,11 @@ impl Homes {
         self.known.remove(&(tenant.clone(), user.clone()));
     }
 
+    /// Drops every cached home.
+    pub(super) fn clear(&self) {
+        self.known.clear();
+    }
+
     /// Drops the cached home of a subscriber whose home has moved.
     pub(super) fn forget(&self, tenant: &TenantId, user: &UserId) {
         self.invalidate(tenant, user);

@@ -1,7 +1,7 @@
 //! The target of a move: takes over a home with its live sessions.
 
 use seatkeeper_core::{Origin, Region, RegistryTime, TenantId, Terms, UserId};
-use seatkeeper_ledger::homes::{Arrival, Home};
+use seatkeeper_ledger::homes::{Arrival, ArrivalKind, Home};
 
 use super::handover::{AnchorUpdate, Handover};
 use super::{Mover, pool_of};
@@ -39,12 +39,25 @@ impl Mover {
         let known = self.ledger.home(&tenant, &user).await.map_err(Error::Ledger)?;
         let is_new = known.is_none_or(|home| home.version < handover.version);
         if is_new {
+            // The lost region may have taken over the same home, so its restored ledger counts first.
+            for adoption in self.regions.adoptions_by_own() {
+                self.regions.check_adopted(adoption.lost)?;
+            }
             self.regions.check_departure(&tenant, &user, from).await?;
             let (terms, now) = self.terms_for(&tenant, &user, &handover).await?;
             self.check_is_new(&tenant, &user, &handover).await?;
             let Handover { version, seq, sessions, .. } = handover;
             let (tenant, user) = (tenant.clone(), user.clone());
-            let arrival = Arrival { tenant, user, version, from, peer_seq: seq, sessions };
+            let arrival = Arrival {
+                tenant,
+                user,
+                version,
+                from,
+                peer_seq: seq,
+                sessions,
+                kind: ArrivalKind::Moved,
+                admits_from: self.silence(now),
+            };
             self.ledger.take_home(&arrival, own, terms, now).await.map_err(Error::Ledger)?;
         }
         self.regions.forget(&tenant, &user);
@@ -55,6 +68,13 @@ impl Mover {
             self.engine.revise(&pool, terms, &Origin::SYSTEM).await?;
         }
         Ok(home)
+    }
+
+    /// Returns the time before which an arriving home admits nobody: the home may have been on its way to a lost region that
+    /// took over, and admitted sessions that are not on record.
+    fn silence(&self, now: RegistryTime) -> Option<RegistryTime> {
+        let adoptions = self.regions.adoptions_by_own();
+        adoptions.iter().map(|adoption| adoption.admits_from).filter(|from| *from > now).max()
     }
 
     /// Puts a home that has moved on record in the anchor.

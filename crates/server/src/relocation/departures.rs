@@ -41,12 +41,15 @@ impl Mover {
         to: Region,
     ) -> Result<Moved, Error> {
         let home = self.regions.home_of(tenant, user).await?;
-        let own = self.regions.own();
+        let (own, now) = (self.regions.own(), self.engine.now().await?);
         if home.region == to {
             return Ok(Moved { home, is_done: true });
         }
         if !home.admits(own) {
             return Err(Error::WrongRegion { home });
+        }
+        if home.admits_from.is_some_and(|from| from > now) {
+            return Err(not_movable("The home is adopted from a lost region, and admits nobody yet."));
         }
         self.prepare(tenant, user, home, to).await?;
         // The questions to other regions took a while, in which a group may have begun.
@@ -183,7 +186,7 @@ impl Mover {
 
     /// Tells the anchor of a new home, unless this region or the target is the anchor.
     async fn tell_anchor(&self, tenant: &TenantId, user: &UserId, home: Home) -> Result<(), Error> {
-        let anchor = self.regions.anchor_of(tenant).await?;
+        let anchor = self.regions.anchor_of(tenant).await?.region;
         if anchor == self.regions.own() || anchor == home.region {
             return Ok(());
         }

@@ -1,7 +1,7 @@
 //! The subscription that a home takes along.
 
 use seatkeeper_core::{Origin, RegistryTime, TenantId, UserId};
-use seatkeeper_ledger::Write;
+use seatkeeper_ledger::{Ledger, Write};
 use seatkeeper_ledger::subscriptions::{
     NewSubscription, Subscription, SubscriptionChange, SubscriptionFilter, SubscriptionStatus,
 };
@@ -19,13 +19,7 @@ impl Mover {
         user: &UserId,
         now: RegistryTime,
     ) -> Result<Option<Subscription>, Error> {
-        let filter = SubscriptionFilter {
-            user: Some(user.clone()),
-            status: Some(SubscriptionStatus::Active),
-            ..SubscriptionFilter::default()
-        };
-        let page = self.ledger.list_subscriptions(tenant, &filter, now, None, 1).await;
-        Ok(page.map_err(Error::Ledger)?.items.into_iter().next())
+        active_subscription(&self.ledger, tenant, user, now).await.map_err(Error::Ledger)
     }
 
     /// Gives the subscriber the subscription of the other region. Repeating the call changes nothing.
@@ -70,8 +64,24 @@ impl Mover {
     }
 }
 
+/// Returns the active subscription of a subscriber in a ledger.
+pub(crate) async fn active_subscription(
+    ledger: &Ledger,
+    tenant: &TenantId,
+    user: &UserId,
+    now: RegistryTime,
+) -> Result<Option<Subscription>, seatkeeper_ledger::Error> {
+    let filter = SubscriptionFilter {
+        user: Some(user.clone()),
+        status: Some(SubscriptionStatus::Active),
+        ..SubscriptionFilter::default()
+    };
+    let page = ledger.list_subscriptions(tenant, &filter, now, None, 1).await?;
+    Ok(page.items.into_iter().next())
+}
+
 impl Subscribed {
-    pub(super) fn from_subscription(subscription: &Subscription) -> Self {
+    pub(crate) fn from_subscription(subscription: &Subscription) -> Self {
         let Subscription { plan, starts_at, ends_at, .. } = subscription;
         Self { plan: plan.clone(), starts_at: *starts_at, ends_at: *ends_at }
     }

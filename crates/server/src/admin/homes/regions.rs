@@ -25,6 +25,8 @@ pub(crate) struct RegionAnswer {
     own: bool,
     /// `true` if the region is ready to answer this region.
     reachable: bool,
+    /// The region that has adopted the region, if the region is lost.
+    adopted_by: Option<u8>,
     /// The homes of subscribers in the region, as far as the answering region knows.
     homes: u64,
     /// The homes on their way from the answering region to the region.
@@ -41,12 +43,14 @@ pub(crate) async fn list(State(app): State<App>, _: Admin) -> Result<Json<Region
     let counts = app.ledger.homes_by_region().await.map_err(Error::Ledger)?;
     let answers = regions.names().iter().map(async |(region, name)| {
         let own = *region == regions.own();
+        let adoption = regions.adoption_of(*region);
         let counted = counts.iter().find(|counted| counted.region == *region);
         RegionAnswer {
             region: region.number(),
             name: name.clone(),
             own,
-            reachable: own || regions.is_reachable(*region).await,
+            reachable: own || (adoption.is_none() && regions.is_reachable(*region).await),
+            adopted_by: adoption.map(|adoption| adoption.successor.number()),
             homes: counted.map_or(0, |counted| counted.homes),
             homes_moving: counted.map_or(0, |counted| counted.moving),
         }

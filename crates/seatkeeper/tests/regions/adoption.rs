@@ -1,0 +1,215 @@
+//! A region that is lost for good: another region adopts its pools from a restored ledger.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use reqwest::Method;
+use seatkeeper_ledger::Ledger;
+use seatkeeper_server::{AdoptError, StartError, adopt, start, wall_clock};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::harness::Answer;
+use crate::world::{AP, EU, NAMES, US, World, region_of, screen};
+
+const DEVICES: &str = "/api/v1/devices/sessions";
+
+const BEAT: &str = "/api/v1/devices/sessions/heartbeat";
+
+/// The TTL of every session, so that the silence after an adoption ends within the test.
+const TTL_SECONDS: u64 = 8;
+
+const DEADLINE: Duration = Duration::from_secs(60);
+
+async fn world() -> World {
+    let world = World::start_with([false; 3], |settings| {
+        settings.devices.ttl_seconds = TTL_SECONDS;
+        settings.licenses.ttl_seconds = TTL_SECONDS;
+    })
+    .await;
+    world.create_plan().await;
+    world
+}
+
+fn copy_dir(from: &Path, to: &Path) {
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+    }
+}
+
+async fn play(world: &World, region: usize, user: &str, device: &str) -> Answer {
+    world.client(region, user).post(DEVICES, screen(device)).await
+}
+
+async fn acquire(world: &World, region: usize, license: &Value, machine: &str) -> Answer {
+    let ask = json!({ "license_key": license, "machine_id": machine });
+    world.client(region, "ann").post("/api/v1/licenses/acquire", ask).await
+}
+
+/// Sends a heartbeat of a license's session.
+async fn keep(world: &World, region: usize, session: &Value) -> u16 {
+    let path = format!("/api/v1/licenses/sessions/{}/heartbeat", session.as_str().unwrap());
+    world.client(region, "ann").send(Method::PATCH, &path, None).await.status
+}
+
+/// Stops a region for a moment, and copies its ledger to `NAME-restored`.
+async fn back_up(world: &mut World, region: usize) {
+    world.stop_region(region).await;
+    let data = world.settings[region].ledger.data_dir.clone();
+    copy_dir(&data, &restored(&data));
+    world.start_region(region).await;
+}
+
+fn restored(data: &Path) -> std::path::PathBuf {
+    data.with_file_name(format!("{}-restored", data.file_name().unwrap().to_str().unwrap()))
+}
+
+/// Stops a region for good, and makes the backup its ledger.
+async fn lose(world: &mut World, region: usize) {
+    world.stop_region(region).await;
+    let data = restored(&world.settings[region].ledger.data_dir);
+    world.settings[region].ledger.data_dir = data;
+}
+
+/// Returns the time before which the successor admits nobody.
+async fn admits_from_millis(world: &World, region: usize) -> u64 {
+    let ledger = Ledger::open_read_only(world.ledger(region)).await.unwrap();
+    let adoption = ledger.adoptions().await.unwrap()[0];
+    ledger.close().await;
+    adoption.admits_from.as_millis()
+}
+
+fn now_millis() -> u64 {
+    u64::try_from(wall_clock::now().timestamp_millis()).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_region_is_adopted_with_its_subscribers_and_licenses() {
+    let mut world = world().await;
+    world.subscribe(EU, "ann").await;
+    let held = play(&world, EU, "ann", "tv").await.expect(201)["session_id"].clone();
+    let moved = play(&world, EU, "dora", "tv").await.expect(201)["session_id"].clone();
+    play(&world, US, "carl", "tv").await.expect(201);
+    let license = world.license(US, 2).await;
+    let seat = acquire(&world, AP, &license, "m1").await.expect(201)["session_id"].clone();
+    back_up(&mut world, EU).await;
+    // None of these is in the backup.
+    let late = play(&world, AP, "ann", "phone").await.expect(201)["session_id"].clone();
+    play(&world, EU, "fred", "tv").await.expect(201);
+    play(&world, AP, "fred", "phone").await.expect(201);
+    acquire(&world, EU, &license, "m2").await.expect(201);
+    let relocation = json!({ "user": "dora", "to": "ap" });
+    world.admin(EU).post("/api/v1/admin/homes/moves", relocation).await.expect(200);
+    assert_eq!((region_of(&held), region_of(&seat)), (1, 1));
+
+    lose(&mut world, EU).await;
+    let adopted = adopt(&world.settings[EU], "eu", "us").await.unwrap().expect("a first adoption");
+    assert_eq!((adopted.licenses, adopted.sessions), (1, 3), "{adopted:?}");
+    let admits_from = admits_from_millis(&world, US).await;
+    // A repetition changes nothing.
+    assert_eq!(adopt(&world.settings[EU], "eu", "us").await.unwrap(), None);
+
+    // The sessions on record go on by their old ids, in every region. A session that the backup lacks is over.
+    for region in [US, AP] {
+        let beat = async |user: &str, id: &Value| {
+            world.client(region, user).post(BEAT, json!({ "session_id": id })).await.status
+        };
+        assert_eq!(beat("ann", &held).await, 204, "{}", NAMES[region]);
+        assert_eq!(beat("ann", &late).await, 404, "{}", NAMES[region]);
+        assert_eq!(beat("dora", &moved).await, 204, "{}", NAMES[region]);
+        assert_eq!(keep(&world, region, &seat).await, 200, "{}", NAMES[region]);
+    }
+    let listed = world.client(AP, "ann").get(DEVICES).await.expect(200);
+    assert_eq!(listed["items"].as_array().unwrap().len(), 1, "{listed}");
+    let regions = world.admin(AP).get("/api/v1/admin/regions").await.expect(200);
+    let eu = regions["items"].as_array().unwrap().iter().find(|region| region["name"] == "eu").unwrap();
+    assert_eq!((&eu["adopted_by"], &eu["reachable"]), (&json!(2), &json!(false)));
+
+    // Nobody is admitted to an adopted pool before the sessions that the backup lacks are over.
+    let began = Instant::now();
+    loop {
+        for region in [US, AP] {
+            for (pool, answer) in [
+                ("ann", play(&world, region, "ann", "tablet").await),
+                ("license", acquire(&world, region, &license, "m3").await),
+                ("fred", play(&world, region, "fred", "tablet").await),
+            ] {
+                match answer.status {
+                    503 => assert_eq!(answer.body["type"], "/problems/region-adopting", "{pool}"),
+                    200 | 201 => assert!(now_millis() >= admits_from, "{pool}: admitted too early"),
+                    status => panic!("{pool}: {status} {:#}", answer.body),
+                }
+            }
+        }
+        assert_eq!(world.client(AP, "ann").post(BEAT, json!({ "session_id": held })).await.status, 204);
+        assert_eq!(keep(&world, AP, &seat).await, 200);
+        // A home that was never in the lost region, or has left it, is not silent.
+        play(&world, AP, "carl", "tv").await.expect(201);
+        play(&world, US, "dora", "tv").await.expect(201);
+        if now_millis() > admits_from + 500 {
+            break;
+        }
+        assert!(began.elapsed() < DEADLINE, "the silence does not end");
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+    // From now on the sessions on record count, and the limits hold.
+    play(&world, AP, "ann", "tablet").await.expect(201);
+    play(&world, US, "ann", "watch").await.expect(403);
+    acquire(&world, US, &license, "m3").await.expect(200);
+    acquire(&world, AP, &license, "m4").await.expect(403);
+    // The successor is the anchor of new subscribers and licenses.
+    let eve = play(&world, AP, "eve", "tv").await.expect(201)["session_id"].clone();
+    assert_eq!(region_of(&eve), 3);
+    play(&world, US, "eve", "tv").await.expect(201);
+    let other = world.license(AP, 1).await;
+    let other = acquire(&world, US, &other, "m1").await.expect(201);
+    assert_eq!(region_of(&other["session_id"]), 2);
+
+    // The lost region is out: its tokens are refused, and no server starts on the restored ledger.
+    for region in [US, AP] {
+        let token = world.region_token(EU, region, "192.0.2.1");
+        let refused = world.send_with(region, "ann", &token, Method::GET, DEVICES, json!({})).await;
+        assert_eq!(refused.expect(421)["type"], "/problems/region-token-refused");
+    }
+    let started = start(world.settings[EU].clone(), CancellationToken::new()).await;
+    assert!(matches!(started.err(), Some(StartError::Adopted { successor }) if successor.number() == 2));
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_adoption_with_a_contradiction_is_refused() {
+    let mut world = world().await;
+    play(&world, EU, "ann", "tv").await.expect(201);
+    back_up(&mut world, EU).await;
+    let mut settings = world.settings[EU].clone();
+    settings.ledger.data_dir = restored(&settings.ledger.data_dir);
+    let refused = adopt(&settings, "eu", "us").await.unwrap_err();
+    assert!(matches!(&refused, AdoptError::Refused { detail, .. } if detail.contains("still answers")), "{refused}");
+    // Nothing has changed: the region goes on.
+    play(&world, AP, "ann", "tv").await.expect(201);
+
+    lose(&mut world, EU).await;
+    for (lost, into, wanted) in [
+        ("us", "ap", "give the settings file of the lost region us"),
+        ("eu", "eu", "a region cannot adopt itself"),
+        ("eu", "mars", "region mars is not among the peers"),
+    ] {
+        let refused = adopt(&world.settings[EU], lost, into).await.unwrap_err().to_string();
+        assert!(refused.contains(wanted), "{refused}");
+    }
+    world.stop_region(AP).await;
+    let refused = adopt(&world.settings[EU], "eu", "us").await.unwrap_err();
+    assert!(matches!(&refused, AdoptError::Unavailable { region, .. } if region == "ap"), "{refused}");
+    let mut foreign = world.settings[EU].clone();
+    foreign.ledger = world.settings[AP].ledger.clone();
+    let refused = adopt(&foreign, "eu", "us").await.unwrap_err().to_string();
+    assert!(refused.contains("the ledger is region 3's"), "{refused}");
+    world.start_region(AP).await;
+
+    adopt(&world.settings[EU], "eu", "us").await.unwrap();
+    let refused = adopt(&world.settings[EU], "eu", "ap").await.unwrap_err();
+    assert!(matches!(refused, AdoptError::Adopted(into) if into.number() == 2), "{refused}");
+    world.close().await;
+}

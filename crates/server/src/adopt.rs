@@ -1,0 +1,367 @@
+//! The adoption of a lost region, as the command `region adopt` carries it out: brings the records of the restored ledger to
+//! the successor, by the token of the lost region. `docs/regions.md` has the protocol.
+//!
+//! Every step may be repeated, so a run that was cut off is resumed by a further run.
+
+use std::time::Duration;
+
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use seatkeeper_core::{Particulars, PoolId, PoolKind, Region, Session, Span, TenantId, UserId};
+use seatkeeper_engine::wall_clock;
+use seatkeeper_ledger::homes::{Departure, HomeState, KnownHome};
+use seatkeeper_ledger::licenses::{License, LicenseId};
+use seatkeeper_ledger::{Error as LedgerError, Ledger};
+use serde::{Deserialize, Serialize};
+
+use crate::auth::KeyError;
+use crate::error::Error as RequestError;
+use crate::regions::Regions;
+use crate::relocation::{
+    AdoptedLicense, AdoptedSessions, BeginAdoption, BegunAdoption, Handover, HomesPage, HomesQuestion, KnownHomes,
+    LicenseState, MESSAGE_BYTES_MAX, Subscribed, active_subscription, adoption_path,
+};
+use crate::settings::{InvalidSetting, Settings};
+
+/// Subscribers handed over at the same time.
+const AT_ONCE_MAX: usize = 8;
+
+/// Homes and licenses read from the restored ledger at once.
+const PAGE: u32 = 200;
+
+/// Sessions of a license in one message.
+const SESSIONS_MAX: usize = 200;
+
+/// The most live sessions that are read of a subscriber.
+const SCREENS_MAX: usize = 1_000;
+
+/// The reason why a lost region was not adopted.
+#[derive(Debug, thiserror::Error)]
+pub enum AdoptError {
+    /// The settings have no region.
+    #[error("the settings have no section [region]: give the settings file of the lost region")]
+    NoRegion,
+    /// The settings are another region's.
+    #[error("the settings are of region {own}: give the settings file of the lost region {named}")]
+    OtherSettings {
+        /// The region of the settings.
+        own: String,
+        /// The region of the command line.
+        named: String,
+    },
+    /// The successor is no peer.
+    #[error("region {0} is not among the peers of the lost region")]
+    UnknownSuccessor(String),
+    /// The successor is the lost region.
+    #[error("a region cannot adopt itself")]
+    Itself,
+    /// The ledger is another region's.
+    #[error("the ledger is region {recorded}'s: give the restored ledger of region {lost}")]
+    OtherLedger {
+        /// The region of the ledger.
+        recorded: Region,
+        /// The lost region.
+        lost: Region,
+    },
+    /// No server with regions has used the ledger.
+    #[error("the ledger is of no region: give the restored ledger of the lost region")]
+    LedgerOfNone,
+    /// Another region has adopted the lost region.
+    #[error("region {0} has adopted the lost region")]
+    Adopted(Region),
+    /// A region refused a step.
+    #[error("region {region} refuses the adoption: {detail}")]
+    Refused {
+        /// The region.
+        region: String,
+        /// The region's own words.
+        detail: String,
+    },
+    /// A region did not answer.
+    #[error("region {region} does not answer ({reason}): run the same command again")]
+    Unavailable {
+        /// The region.
+        region: String,
+        /// The reason.
+        reason: String,
+    },
+    /// A setting is invalid.
+    #[error("a setting does not fit")]
+    Settings(#[from] InvalidSetting),
+    /// The keys of the section `[region]` cannot be used.
+    #[error("the keys of [region] cannot be used")]
+    Key(#[from] KeyError),
+    /// The restored ledger has no answer.
+    #[error("the restored ledger has no answer")]
+    Ledger(#[from] LedgerError),
+}
+
+/// The counts of an adoption.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Adopted {
+    /// Subscribers at home in the lost region, by the restored ledger.
+    pub subscribers: u64,
+    /// Licenses of tenants whose anchor the lost region was.
+    pub licenses: u64,
+    /// Live sessions on record.
+    pub sessions: u64,
+}
+
+/// The problem in a refusal.
+#[derive(Deserialize)]
+struct Refusal {
+    detail: String,
+}
+
+/// An adoption under way.
+struct Courier<'a> {
+    settings: &'a Settings,
+    regions: Regions,
+    ledger: Ledger,
+    lost: Region,
+    into: Region,
+}
+
+/// Adopts the region of `settings`, named `lost`, into its peer `into`, from the restored ledger of the settings. May be
+/// repeated. Returns `None` if the adoption was done before.
+pub async fn adopt(settings: &Settings, lost: &str, into: &str) -> Result<Option<Adopted>, AdoptError> {
+    let section = &settings.region;
+    if section.number == 0 {
+        return Err(AdoptError::NoRegion);
+    }
+    if lost != section.name && lost != section.number.to_string() {
+        return Err(AdoptError::OtherSettings { own: section.name.clone(), named: lost.to_owned() });
+    }
+    let location = settings.ledger.location()?;
+    let ledger = Ledger::open(seatkeeper_ledger::Settings::new(location)).await?;
+    let regions =
+        Regions::new(section, Duration::from_secs(settings.auth.leeway_seconds), &ledger)?;
+    let into = regions.named(into).ok_or_else(|| AdoptError::UnknownSuccessor(into.to_owned()))?;
+    let courier = Courier { settings, lost: regions.own(), into, regions, ledger };
+    let adopted = courier.run().await;
+    courier.ledger.close().await;
+    adopted
+}
+
+impl Courier<'_> {
+    async fn run(&self) -> Result<Option<Adopted>, AdoptError> {
+        self.check().await?;
+        if self.begin().await?.is_done {
+            return Ok(None);
+        }
+        self.gather_homes().await?;
+        let mut adopted = Adopted::default();
+        self.hand_over_subscribers(&mut adopted).await?;
+        // Licenses come last: their sessions get a full TTL, and are served after the end alone.
+        self.hand_over_licenses(&mut adopted).await?;
+        self.tell(self.into, adoption_path::END, &()).await?;
+        Ok(Some(adopted))
+    }
+
+    /// Checks the restored ledger, and asks every region whether the adoption may begin. Nothing has changed after an `Err`.
+    async fn check(&self) -> Result<(), AdoptError> {
+        if self.into == self.lost {
+            return Err(AdoptError::Itself);
+        }
+        match self.ledger.own_region().await? {
+            None => return Err(AdoptError::LedgerOfNone),
+            Some(recorded) if recorded != self.lost => {
+                return Err(AdoptError::OtherLedger { recorded, lost: self.lost });
+            }
+            Some(_) => {}
+        }
+        let adoption = self.ledger.adoptions().await?.into_iter().find(|known| known.lost == self.lost);
+        if let Some(other) = adoption.filter(|adoption| adoption.successor != self.into) {
+            return Err(AdoptError::Adopted(other.successor));
+        }
+        for peer in self.peers() {
+            self.tell(peer, adoption_path::BEGIN, &self.beginning(true).await?).await?;
+        }
+        Ok(())
+    }
+
+    /// Records the successor: first in the successor, then in the restored ledger, so that no server starts on the ledger,
+    /// and last in the other regions.
+    async fn begin(&self) -> Result<BegunAdoption, AdoptError> {
+        let beginning = self.beginning(false).await?;
+        let begun = self.tell(self.into, adoption_path::BEGIN, &beginning).await?;
+        let now = wall_clock::registry_now();
+        let noted = self.ledger.note_adoption((self.lost, self.into), now, self.lost).await?;
+        if let Some(other) = noted.filter(|noted| noted.successor != self.into) {
+            return Err(AdoptError::Adopted(other.successor));
+        }
+        for peer in self.peers().filter(|peer| *peer != self.into) {
+            self.tell(peer, adoption_path::BEGIN, &beginning).await?;
+        }
+        self.understood(self.into, &begun)
+    }
+
+    async fn beginning(&self, only_check: bool) -> Result<BeginAdoption, AdoptError> {
+        let defaults = [self.settings.devices.ttl_seconds, self.settings.licenses.ttl_seconds];
+        let defaults = defaults.map(Span::from_secs);
+        let longest = defaults.into_iter().fold(self.ledger.longest_ttl().await?, Span::max);
+        Ok(BeginAdoption {
+            successor: self.into.number(),
+            ttl_milliseconds: longest.as_millis(),
+            only_check,
+        })
+    }
+
+    /// Tells the successor the homes that the other regions know. A home may have moved since the backup, and the successor
+    /// assigns homes from now on if the lost region was an anchor.
+    async fn gather_homes(&self) -> Result<(), AdoptError> {
+        for peer in self.peers().filter(|peer| *peer != self.into) {
+            let mut question = HomesQuestion { after_tenant: String::new(), after_user: String::new() };
+            loop {
+                let answer = self.tell(peer, adoption_path::HOMES, &question).await?;
+                let HomesPage { homes } = self.understood(peer, &answer)?;
+                let Some((tenant, user)) = homes.last().map(|home| home.subscriber()) else { break };
+                question = HomesQuestion { after_tenant: tenant.to_owned(), after_user: user.to_owned() };
+                let told = KnownHomes { teller: peer.number(), homes };
+                self.tell(self.into, adoption_path::LEARN, &told).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn hand_over_subscribers(&self, adopted: &mut Adopted) -> Result<(), AdoptError> {
+        self.ledger.claim_unassigned_homes(self.lost).await?;
+        let mut after = (TenantId::new(""), UserId::new(""));
+        loop {
+            let page = self.ledger.homes_after((&after.0, &after.1), PAGE).await?;
+            let Some(last) = page.last() else { return Ok(()) };
+            after = (last.tenant.clone(), last.user.clone());
+            let own = page.iter().filter(|known| match known.home.state {
+                HomeState::Here => known.home.region == self.lost,
+                HomeState::Moving => true,
+                HomeState::Moved => false,
+            });
+            let handed = stream::iter(own).map(|known| self.hand_over(known)).buffer_unordered(AT_ONCE_MAX);
+            let sessions: Vec<u64> = handed.try_collect().await?;
+            adopted.subscribers += sessions.len() as u64;
+            adopted.sessions += sessions.iter().sum::<u64>();
+        }
+    }
+
+    /// Hands a subscriber over, and returns the number of live sessions.
+    async fn hand_over(&self, known: &KnownHome) -> Result<u64, AdoptError> {
+        let KnownHome { tenant, user, home } = known;
+        let pool = PoolId::new(PoolKind::Subscriber, tenant.clone(), user.as_str());
+        let mut records = self.ledger.live_sessions_of(&pool, SCREENS_MAX).await?;
+        // The target of a move did not take over, or the successor knows better.
+        let departure: Option<Departure> = self.ledger.home_moving(tenant, user).await?;
+        let version = if let Some(departure) = &departure {
+            records.extend(self.ledger.departed_sessions(departure).await?);
+            home.version
+        } else {
+            home.version.saturating_add(1)
+        };
+        records.sort_by_key(|record| std::cmp::Reverse(record.session.last_heartbeat));
+        let sessions: Vec<(Session, Particulars)> =
+            records.into_iter().map(|record| (record.session, record.particulars)).collect();
+        let count = sessions.len() as u64;
+        let now = wall_clock::registry_now();
+        let subscription = active_subscription(&self.ledger, tenant, user, now).await?;
+        let handover = Handover {
+            tenant: tenant.as_str().to_owned(),
+            user: user.as_str().to_owned(),
+            version,
+            seq: self.ledger.pool_seq(&pool).await?,
+            limit: 0,
+            sessions,
+            subscription: subscription.as_ref().map(Subscribed::from_subscription),
+        };
+        self.tell(self.into, adoption_path::SUBSCRIBERS, &handover).await?;
+        Ok(count)
+    }
+
+    async fn hand_over_licenses(&self, adopted: &mut Adopted) -> Result<(), AdoptError> {
+        for tenant in self.anchored_tenants().await? {
+            let mut after: Option<LicenseId> = None;
+            loop {
+                let page = self.ledger.list_licenses(&tenant, None, after, PAGE).await?;
+                for license in &page.items {
+                    adopted.sessions += self.hand_over_license(license).await?;
+                }
+                adopted.licenses += page.items.len() as u64;
+                after = page.next;
+                if after.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the tenants whose licenses are in the lost region.
+    async fn anchored_tenants(&self) -> Result<Vec<TenantId>, AdoptError> {
+        let adoptions = self.ledger.adoptions().await?;
+        let earlier = adoptions.iter().filter(|earlier| earlier.successor == self.lost).map(|earlier| earlier.lost);
+        let mut tenants = Vec::new();
+        for anchor in std::iter::once(self.lost).chain(earlier) {
+            for (tenant, recorded) in self.ledger.tenants_of_anchor(anchor).await? {
+                if recorded.is_some() || self.regions.named_anchor_of(&tenant) == anchor {
+                    tenants.push(tenant);
+                }
+            }
+        }
+        Ok(tenants)
+    }
+
+    /// Hands a license over, and returns the number of live sessions.
+    async fn hand_over_license(&self, license: &License) -> Result<u64, AdoptError> {
+        let adopted = AdoptedLicense { license: LicenseState::from(license) };
+        self.tell(self.into, adoption_path::LICENSES, &adopted).await?;
+        let mut records = self.ledger.live_sessions_of(&license.pool(), usize::MAX >> 1).await?;
+        if records.is_empty() {
+            return Ok(0);
+        }
+        records.sort_by_key(|record| std::cmp::Reverse(record.session.last_heartbeat));
+        let chunks = records.chunks(SESSIONS_MAX);
+        let last = chunks.len() - 1;
+        for (number, chunk) in chunks.enumerate() {
+            let sessions = AdoptedSessions {
+                tenant: license.tenant.as_str().to_owned(),
+                license_id: license.id.0,
+                sessions: chunk.iter().map(|record| (record.session.clone(), record.particulars.clone())).collect(),
+                is_last: number == last,
+            };
+            self.tell(self.into, adoption_path::SESSIONS, &sessions).await?;
+        }
+        Ok(records.len() as u64)
+    }
+
+    /// Returns the other regions.
+    fn peers(&self) -> impl Iterator<Item = Region> + '_ {
+        self.regions.names().iter().map(|(region, _)| *region).filter(|region| *region != self.lost)
+    }
+
+    /// Sends a step to a region, and returns the body of the answer.
+    async fn tell(&self, peer: Region, path: &str, step: &impl Serialize) -> Result<Vec<u8>, AdoptError> {
+        let region = self.name_of(peer);
+        let answer = self.regions.ask_at_length(peer, path, step, MESSAGE_BYTES_MAX).await;
+        let (status, body) = answer.map_err(|error: RequestError| AdoptError::Unavailable {
+            region: region.clone(),
+            reason: error.with_causes(),
+        })?;
+        match status {
+            200..=299 => Ok(body),
+            _ => {
+                let refusal: Option<Refusal> = serde_json::from_slice(&body).ok();
+                let detail = refusal.map_or_else(|| format!("the answer was {status}"), |refusal| refusal.detail);
+                Err(AdoptError::Refused { region, detail })
+            }
+        }
+    }
+
+    fn understood<T: serde::de::DeserializeOwned>(&self, peer: Region, answer: &[u8]) -> Result<T, AdoptError> {
+        serde_json::from_slice(answer).map_err(|error| AdoptError::Unavailable {
+            region: self.name_of(peer),
+            reason: format!("the answer does not parse: {error}"),
+        })
+    }
+
+    fn name_of(&self, region: Region) -> String {
+        let name = self.regions.names().iter().find(|(known, _)| *known == region);
+        name.map_or_else(|| region.to_string(), |(_, name)| name.clone())
+    }
+}

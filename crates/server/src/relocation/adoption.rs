@@ -1,0 +1,190 @@
+//! The successor of a lost region: takes over the pools by the records of the lost region's restored ledger. The other
+//! regions record the successor alone. Every step may be repeated.
+
+use seatkeeper_core::{Origin, Region, Span, TenantId, UserId};
+use seatkeeper_ledger::Error as LedgerError;
+use seatkeeper_ledger::homes::{Adoption, Arrival, ArrivalKind, Home, KnownHome};
+use seatkeeper_ledger::licenses::LicenseId;
+
+use super::adoption_messages::{
+    AdoptedLicense, AdoptedSessions, BeginAdoption, BegunAdoption, HomesPage, HomesQuestion, KnownHomes,
+    ToldHome,
+};
+use super::handover::Handover;
+use super::{Mover, pool_of};
+use crate::entitlements::Changed;
+use crate::error::Error;
+
+/// The most homes of a page: their longest names fit in a message.
+const HOMES_MAX: u32 = 500;
+
+/// The silence beyond the longest TTL: the clocks of the lost region and of this region may differ.
+const CLOCK_MARGIN: Span = Span::from_secs(5);
+
+impl Mover {
+    /// Records the successor of region `lost`, unless only a check is asked for. Returns `Err(RegionNotAdoptable)` if the
+    /// lost region answers, or has another successor.
+    pub(crate) async fn begin_adoption(
+        &self,
+        lost: Region,
+        ask: &BeginAdoption,
+    ) -> Result<BegunAdoption, Error> {
+        let (own, successor) = (self.regions.own(), Region::new(ask.successor));
+        if successor == lost || !self.regions.names().iter().any(|(region, _)| *region == successor) {
+            return Err(not_adoptable("The successor must be another region of the settings."));
+        }
+        if let Some(known) = self.regions.adoption_of(lost) {
+            return check_successor(&known, successor);
+        }
+        if self.regions.is_alive(lost).await {
+            return Err(not_adoptable("The region still answers: stop all its servers first."));
+        }
+        if ask.only_check {
+            return Ok(BegunAdoption { is_done: false });
+        }
+        let now = self.engine.now().await?;
+        let ttl = self.longest_ttl(Span::from_millis(ask.ttl_milliseconds)).await?;
+        let admits_from = now + ttl + CLOCK_MARGIN;
+        let noted = self.ledger.note_adoption((lost, successor), admits_from, own).await;
+        self.regions.refresh_adoptions().await?;
+        match noted.map_err(Error::Ledger)? {
+            Some(noted) => check_successor(&noted, successor),
+            None => Err(not_adoptable("The adoption is not on record.")),
+        }
+    }
+
+    /// Returns a page of the homes known here. The successor of `lost` must be on record, so that no home comes to `lost`
+    /// after the page.
+    pub(crate) async fn homes_page(&self, lost: Region, ask: HomesQuestion) -> Result<HomesPage, Error> {
+        if self.regions.adoption_of(lost).is_none() {
+            return Err(not_adoptable("The adoption has not begun in this region."));
+        }
+        let after = (TenantId::new(ask.after_tenant), UserId::new(ask.after_user));
+        let homes = self.ledger.homes_after((&after.0, &after.1), HOMES_MAX).await.map_err(Error::Ledger)?;
+        Ok(HomesPage { homes: homes.iter().map(ToldHome::from).collect() })
+    }
+
+    /// Records the homes that another region knows.
+    pub(crate) async fn learn_homes(&self, lost: Region, told: KnownHomes) -> Result<(), Error> {
+        self.adopting(lost).await?;
+        let homes: Vec<_> = told.homes.into_iter().map(KnownHome::from).collect();
+        let (teller, own) = (Region::new(told.teller), self.regions.own());
+        self.ledger.learn_homes(&homes, teller, own).await.map_err(Error::Ledger)
+    }
+
+    /// Takes over a subscriber, unless the home is here already, or has moved to another region since the backup.
+    pub(crate) async fn adopt_home(&self, lost: Region, handover: Handover) -> Result<(), Error> {
+        let adoption = self.adopting(lost).await?;
+        let (tenant, user) = handover.subscriber();
+        let known = self.ledger.home(&tenant, &user).await.map_err(Error::Ledger)?;
+        let Some(version) = self.version_after(known, handover.version) else { return Ok(()) };
+        let pool = pool_of(&tenant, &user);
+        if self.engine.view(&pool, 0).await?.is_some() {
+            return Err(not_adoptable("A home left the successor a moment ago: try again in a minute."));
+        }
+        let now = self.engine.time_for(&pool).await?;
+        let Handover { seq, sessions, subscription, .. } = handover;
+        self.take_subscription(&tenant, &user, subscription, now).await?;
+        let terms = self.entitled(&tenant, &user).await?.terms;
+        let has_sessions = !sessions.is_empty();
+        let arrival = Arrival {
+            tenant: tenant.clone(),
+            user: user.clone(),
+            version,
+            from: lost,
+            peer_seq: seq,
+            sessions,
+            kind: ArrivalKind::Adopted,
+            admits_from: Some(adoption.admits_from),
+        };
+        self.ledger.take_home(&arrival, self.regions.own(), terms, now).await.map_err(Error::Ledger)?;
+        self.regions.forget(&tenant, &user);
+        if has_sessions {
+            // Opens the pool, so that a heartbeat of a session that goes on finds the session.
+            self.engine.revise(&pool, terms, &Origin::SYSTEM).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes over a license, unless the license is here already.
+    pub(crate) async fn adopt_license(&self, lost: Region, adopted: AdoptedLicense) -> Result<(), Error> {
+        self.adopting(lost).await?;
+        let now = self.engine.now().await?;
+        let license = self.ledger.adopt_license(adopted.license.into_license(now), now).await;
+        let license = license.map_err(|error| match error {
+            LedgerError::DuplicateKey => not_adoptable("The successor has another license with the same key."),
+            error => Error::Ledger(error),
+        })?;
+        self.entitlements.changed(Changed::License(license.tenant, license.id)).await;
+        Ok(())
+    }
+
+    /// Takes over sessions of a license.
+    pub(crate) async fn adopt_sessions(&self, lost: Region, adopted: AdoptedSessions) -> Result<(), Error> {
+        self.adopting(lost).await?;
+        let (tenant, id) = (TenantId::new(adopted.tenant), LicenseId(adopted.license_id));
+        let license = self.ledger.license(&tenant, id).await.map_err(Error::Ledger)?;
+        let license = license.ok_or(Error::LicenseNotFound)?;
+        let (pool, terms) = (license.pool(), license.terms(self.license_ttl_default));
+        let now = self.engine.time_for(&pool).await?;
+        let is_open = self.engine.view(&pool, 0).await?.is_some();
+        if !is_open {
+            self.ledger.adopt_sessions(&pool, adopted.sessions, terms, now).await.map_err(Error::Ledger)?;
+        }
+        if adopted.is_last {
+            self.engine.revise(&pool, terms, &Origin::SYSTEM).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends the adoption: from now on this region serves every pool of the lost region.
+    pub(crate) async fn end_adoption(&self, lost: Region) -> Result<(), Error> {
+        let adoption = self.adopting(lost).await?;
+        self.ledger.end_adoption(&adoption, self.regions.own()).await.map_err(Error::Ledger)?;
+        self.regions.refresh_adoptions().await?;
+        tracing::warn!(
+            region = lost.number(),
+            "a lost region is adopted: this region serves its pools, and admits new sessions there after the longest TTL"
+        );
+        Ok(())
+    }
+
+    /// Returns the adoption of a lost region by this region, while the adoption is under way.
+    async fn adopting(&self, lost: Region) -> Result<Adoption, Error> {
+        if self.regions.adoption_of(lost).is_none() {
+            // Another node may have recorded the begin.
+            self.regions.refresh_adoptions().await?;
+        }
+        match self.regions.adoption_of(lost).filter(|adoption| adoption.successor == self.regions.own()) {
+            Some(adoption) if !adoption.is_done => Ok(adoption),
+            Some(_) => Err(not_adoptable("The adoption is done.")),
+            None => Err(not_adoptable("The adoption has not begun in this region.")),
+        }
+    }
+
+    /// Returns the version of an adopted home; `None` if the home is here, or in a third region by a later move.
+    fn version_after(&self, known: Option<Home>, version: u64) -> Option<u64> {
+        let Some(known) = known else { return Some(version) };
+        let is_in_third = self.regions.present(known.region) != self.regions.own();
+        if known.region == self.regions.own() || (is_in_third && known.version >= version) {
+            return None;
+        }
+        Some(version.max(known.version.saturating_add(1)))
+    }
+
+    async fn longest_ttl(&self, told: Span) -> Result<Span, Error> {
+        let own = self.ledger.longest_ttl().await.map_err(Error::Ledger)?;
+        Ok(told.max(own).max(self.ttl_default).max(self.license_ttl_default))
+    }
+}
+
+fn check_successor(known: &Adoption, wanted: Region) -> Result<BegunAdoption, Error> {
+    if known.successor == wanted {
+        return Ok(BegunAdoption { is_done: known.is_done });
+    }
+    Err(Error::RegionNotAdoptable(format!("Region {} has adopted the region.", known.successor)))
+}
+
+fn not_adoptable(detail: &str) -> Error {
+    Error::RegionNotAdoptable(detail.to_owned())
+}
