@@ -1,5 +1,5 @@
-//! The failover protocol of `docs/failover.md` as four models, and the homes of `docs/regions.md` as a fifth and a
-//! sixth, with the promises of each model. A checker
+//! The failover protocol of `docs/failover.md` as four models, and the homes of `docs/regions.md` as three
+//! more, with the promises of each model. A checker
 //! walks through every order of the steps of a model. A test can switch off a rule, and the checker then
 //! finds a path to a broken promise.
 //!
@@ -14,6 +14,7 @@
 //! - [`ForgetfulLedger`]: a lagging PostgreSQL standby becomes the primary.
 //! - [`Homes`]: three regions, and the assignment of a subscriber's home.
 //! - [`HomeMoves`]: three regions, and the moves of a subscriber's home.
+//! - [`RegionAdoption`]: three regions, one of which is lost and adopted from a backup.
 //!
 //! A new rule of the protocol gets a field in the rules of its model, and a test without the rule.
 
@@ -30,6 +31,7 @@ mod node;
 mod place;
 mod rebuild;
 mod rebuilder;
+mod region_adoption;
 mod safeguards;
 mod step;
 mod world;
@@ -44,6 +46,9 @@ pub use forgetful_ledger::{
 pub use home_moves::{ARRIVES, HomeMoves, MoveRules, MoveStep, MovingRegions, ONE_ADMITS, RETURNS};
 pub use homes::{ANCHOR_ADMITS, HomeRules, HomeStep, Homes, ONE_HOME, OTHER_ADMITS, Regions};
 pub use place::Backend;
+pub use region_adoption::{
+    AdoptingRegions, AdoptionRules, AdoptionStep, MOVED_STAYS, ONE_HOLDS, RegionAdoption, SUCCESSOR_ADMITS,
+};
 pub use safeguards::Safeguards;
 pub use step::{Call, Step};
 pub use world::World;

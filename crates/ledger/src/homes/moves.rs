@@ -142,7 +142,8 @@ impl Ledger {
         let mut tx = self.write().await?;
         let now = tx.now().await?;
         let ended = tx.query(include_str!("../../sql/end_home_move.sql"));
-        let ended = ended.bind(tenant).bind(user).bind(version).bind(now).execute().await?;
+        let ended = ended.bind(tenant).bind(user).bind(version).bind(now);
+        let ended = ended.bind(stored(departure.home.region)).execute().await?;
         if ended > 0 {
             let seq = last_event(&mut tx, &departure.pool()).await?;
             let noted = tx.query(include_str!("../../sql/note_home_move.sql")).bind(tenant).bind(user);

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use seatkeeper_testbed::port;
 use serde_json::json;
 
-use crate::harness::{BIN, Client, Server, run, run_with};
+use crate::harness::{BIN, Client, Server, command, run, run_with};
 use crate::world::{AP, EU, NAMES, US, region_of, screen, write_key_pair};
 
 /// The deadline of a move that a killed region holds up: a start, and a run of the job `moves`.
@@ -21,15 +22,21 @@ struct Processes {
     dir: PathBuf,
     ports: Vec<u16>,
     servers: BTreeMap<usize, Server>,
+    /// Further settings of every region.
+    more: &'static str,
 }
 
 impl Processes {
     fn start(dir: &Path) -> Self {
+        Self::start_with(dir, "")
+    }
+
+    fn start_with(dir: &Path, more: &'static str) -> Self {
         for file in ["tokens", "licenses"].into_iter().chain(NAMES) {
             write_key_pair(dir, file);
         }
         let ports = NAMES.map(|_| port::free()).to_vec();
-        let mut processes = Self { dir: dir.to_owned(), ports, servers: BTreeMap::new() };
+        let mut processes = Self { dir: dir.to_owned(), ports, servers: BTreeMap::new(), more };
         for region in [EU, US, AP] {
             processes.write_settings(region);
             processes.start_region(region);
@@ -57,6 +64,7 @@ impl Processes {
                 file(&format!("{}.pub.pem", NAMES[peer])),
             ));
         }
+        text.push_str(self.more);
         std::fs::write(self.settings(region), text).unwrap();
     }
 
@@ -102,12 +110,22 @@ impl Processes {
         Client::new(&self.servers[&region].url, output.stdout.trim().to_owned())
     }
 
-    /// Stops all regions, and proves their audit logs together.
+    /// Returns the command that adopts the killed region `eu` into `us`.
+    fn adoption(&self) -> Command {
+        let mut command = command(&[]);
+        command.args(["region", "adopt", "eu", "--into", "us", "--config"]).arg(self.settings(EU));
+        command.arg("--data-dir").arg(self.data(EU)).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Stops all running regions, and proves the audit logs of all regions together.
     fn close(mut self) {
         let mut ledgers = Vec::new();
         for region in [EU, US, AP] {
-            let (status, log) = self.servers.remove(&region).expect("a running region").stop();
-            assert!(status.success(), "{log}");
+            if let Some(server) = self.servers.remove(&region) {
+                let (status, log) = server.stop();
+                assert!(status.success(), "{log}");
+            }
             ledgers.push(format!("{}={}", region + 1, self.data(region).display()));
         }
         let args = ["audit", "verify", "--regions"].into_iter().chain(ledgers.iter().map(String::as_str));
@@ -168,5 +186,63 @@ async fn a_region_killed_in_the_middle_of_a_move_ends_no_session_and_admits_no_s
         assert_eq!(next["evicted_session_ids"], json!([held["session_id"]]), "round {round}");
         assert!(matches!(region_of(&next["session_id"]), 2 | 3));
     }
+    regions.close();
+}
+
+/// The subscribers at home in the region that is lost.
+const LOST_USERS: usize = 24;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_adoption_is_resumed_after_a_kill_of_the_successor_or_of_the_command() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut regions = Processes::start_with(dir.path(), "[devices]\nttl_seconds = 30\n");
+    let mut held = Vec::new();
+    for number in 0..LOST_USERS {
+        let user = format!("user-{number}");
+        let answer = regions.client(EU, &user).post("/api/v1/devices/sessions", screen("tv")).await;
+        held.push((user, answer.expect(201)["session_id"].clone()));
+    }
+    let admin = regions.admin(EU);
+    for (user, _) in &held {
+        recorded(&admin, user).await;
+    }
+    let refused = regions.adoption().output().unwrap();
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && told.contains("another process uses the data directory"), "{told}");
+    regions.kill(EU);
+    for round in 0..12_u64 {
+        let mut adoption = regions.adoption().spawn().unwrap();
+        tokio::time::sleep(Duration::from_millis(15 + 12 * round)).await;
+        if round % 2 == 0 {
+            regions.kill(US);
+            drop(adoption.wait_with_output().unwrap());
+            regions.start_region(US);
+        } else {
+            adoption.kill().unwrap();
+            adoption.wait().unwrap();
+        }
+    }
+    let adopted = regions.adoption().output().unwrap();
+    let told = String::from_utf8_lossy(&adopted.stdout).into_owned();
+    assert!(adopted.status.success(), "{told}{}", String::from_utf8_lossy(&adopted.stderr));
+    assert!(told.starts_with("Region eu is adopted by us"), "{told}");
+    for (user, session) in &held {
+        for region in [US, AP] {
+            let beat = json!({ "session_id": session });
+            let answer = regions.client(region, user).post("/api/v1/devices/sessions/heartbeat", beat).await;
+            answer.expect(204);
+        }
+        let silent = regions.client(AP, user).post("/api/v1/devices/sessions", screen("phone")).await;
+        assert_eq!(silent.expect(503)["type"], "/problems/region-adopting");
+    }
+    let listed = run(&["region", "list", "--server", &regions.servers[&AP].url, "--config"]
+        .into_iter()
+        .chain([regions.settings(AP).to_str().unwrap()])
+        .collect::<Vec<_>>());
+    assert!(listed.stdout.contains("lost, adopted by 2"), "{}{}", listed.stdout, listed.stderr);
+    // No server starts on the ledger of the lost region.
+    let started = run_with(&[], &["serve", "--config", regions.settings(EU).to_str().unwrap(), "--listen", "127.0.0.1:0",
+        "--data-dir", regions.data(EU).to_str().unwrap()]);
+    assert!(!started.status.success() && started.stderr.contains("has adopted this region"), "{}", started.stderr);
     regions.close();
 }
