@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use seatkeeper_core::{Bucket, Change, Event, SessionId};
+use seatkeeper_core::{Bucket, Change, Event, SessionId, UserId};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -29,6 +29,8 @@ struct Waiting {
     /// Wakes the listeners when the session may have ended.
     rumour: watch::Sender<()>,
     count: usize,
+    /// The listeners of each user with a share.
+    by_user: HashMap<UserId, usize>,
 }
 
 /// The most listeners for a session. A single client must not use up the limit for the whole node.
@@ -39,24 +41,39 @@ const LISTENERS_PER_SESSION_MAX: usize = 16;
 pub struct Listener {
     endings: Arc<Endings>,
     id: SessionId,
+    /// The user whose share the listener takes.
+    user: Option<UserId>,
     ended: watch::Receiver<()>,
     rumoured: watch::Receiver<()>,
 }
 
 impl Endings {
     /// Starts to listen for the end of a session. Returns `None` if `max` listeners exist already, or
-    /// [`LISTENERS_PER_SESSION_MAX`] for this session.
-    pub(crate) fn listen(self: &Arc<Self>, id: SessionId, max: usize) -> Option<Listener> {
+    /// [`LISTENERS_PER_SESSION_MAX`] for this session, or `share` for a user with a share of the session's listeners.
+    pub(crate) fn listen(
+        self: &Arc<Self>,
+        id: SessionId,
+        user: Option<(&UserId, usize)>,
+        max: usize,
+    ) -> Option<Listener> {
         let mut listeners = self.0.lock();
-        let of_session = listeners.by_session.get(&id).map_or(0, |waiting| waiting.count);
-        if listeners.count >= max || of_session >= LISTENERS_PER_SESSION_MAX {
+        let waiting = listeners.by_session.get(&id);
+        let of_session = waiting.map_or(0, |waiting| waiting.count);
+        let has_share = user.is_none_or(|(user, share)| {
+            waiting.and_then(|waiting| waiting.by_user.get(user)).is_none_or(|count| *count < share)
+        });
+        if listeners.count >= max || of_session >= LISTENERS_PER_SESSION_MAX || !has_share {
             return None;
         }
         listeners.count += 1;
         let waiting = listeners.by_session.entry(id).or_default();
         waiting.count += 1;
+        let user = user.map(|(user, _)| user.clone());
+        if let Some(user) = &user {
+            *waiting.by_user.entry(user.clone()).or_default() += 1;
+        }
         let (ended, rumoured) = (waiting.bell.subscribe(), waiting.rumour.subscribe());
-        Some(Listener { endings: Arc::clone(self), id, ended, rumoured })
+        Some(Listener { endings: Arc::clone(self), id, user, ended, rumoured })
     }
 
     /// Wakes the listeners of each session with an end in `events`. The ledger has committed `events`.
@@ -105,6 +122,14 @@ impl Drop for Listener {
         listeners.count -= 1;
         if let Entry::Occupied(mut waiting) = listeners.by_session.entry(self.id) {
             waiting.get_mut().count -= 1;
+            if let Some(user) = &self.user
+                && let Entry::Occupied(mut of_user) = waiting.get_mut().by_user.entry(user.clone())
+            {
+                *of_user.get_mut() -= 1;
+                if *of_user.get() == 0 {
+                    of_user.remove();
+                }
+            }
             if waiting.get().count == 0 {
                 waiting.remove();
             }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use seatkeeper_core::{
     Bucket, Change, EndReason, Event, Origin, PoolId, PoolKind, Region, RegistryTime, Seats, SessionId, Tier,
+    UserId,
 };
 
 use super::{Endings, LISTENERS_PER_SESSION_MAX};
@@ -45,7 +46,7 @@ fn hears(listener: &mut super::Listener) -> bool {
 #[tokio::test]
 async fn all_who_listen_for_a_session_hear_of_its_end_and_nobody_else() {
     let endings = Arc::new(Endings::default());
-    let listen = |number| endings.listen(id(number), 9).unwrap();
+    let listen = |number| endings.listen(id(number), None, 9).unwrap();
     let (mut one, mut two, mut other) = (listen(1), listen(1), listen(2));
     endings.tell(&[end_of(id(1)), end_of(id(3))]);
     assert!(hears(&mut one));
@@ -56,7 +57,7 @@ async fn all_who_listen_for_a_session_hear_of_its_end_and_nobody_else() {
 #[tokio::test]
 async fn who_listens_in_a_bucket_hears_of_a_rumour_there_once_and_not_too_soon() {
     let endings = Arc::new(Endings::default());
-    let mut listener = endings.listen(id(1), 9).unwrap();
+    let mut listener = endings.listen(id(1), None, 9).unwrap();
     let paced = || tokio::time::Instant::now() + Duration::from_millis(20);
     let long = Duration::from_millis(100);
     endings.tell_of_buckets(&HashSet::from([Bucket::new(1).unwrap()]));
@@ -70,24 +71,37 @@ async fn who_listens_in_a_bucket_hears_of_a_rumour_there_once_and_not_too_soon()
 #[test]
 fn there_are_only_so_many_listeners_and_none_is_left_behind() {
     let endings = Arc::new(Endings::default());
-    let first = endings.listen(id(1), 2).unwrap();
-    let again = endings.listen(id(1), 2).unwrap();
-    assert!(endings.listen(id(1), 2).is_none());
+    let first = endings.listen(id(1), None, 2).unwrap();
+    let again = endings.listen(id(1), None, 2).unwrap();
+    assert!(endings.listen(id(1), None, 2).is_none());
     drop(first);
-    let other = endings.listen(id(2), 2).unwrap();
+    let other = endings.listen(id(2), None, 2).unwrap();
     assert_eq!(endings.0.lock().by_session.len(), 2);
     drop((again, other));
     assert!(endings.0.lock().by_session.is_empty());
-    assert!(endings.listen(id(2), 1).is_some());
+    assert!(endings.listen(id(2), None, 1).is_some());
 }
 
 #[test]
 fn one_session_has_only_so_many_listeners() {
     let endings = Arc::new(Endings::default());
     let mut held: Vec<_> =
-        (0..LISTENERS_PER_SESSION_MAX).map(|_| endings.listen(id(1), 99).unwrap()).collect();
-    assert!(endings.listen(id(1), 99).is_none());
-    assert!(endings.listen(id(2), 99).is_some());
+        (0..LISTENERS_PER_SESSION_MAX).map(|_| endings.listen(id(1), None, 99).unwrap()).collect();
+    assert!(endings.listen(id(1), None, 99).is_none());
+    assert!(endings.listen(id(2), None, 99).is_some());
     held.pop();
-    assert!(endings.listen(id(1), 99).is_some());
+    assert!(endings.listen(id(1), None, 99).is_some());
+}
+
+#[test]
+fn a_user_takes_no_more_than_a_share_of_the_listeners_of_a_session() {
+    let endings = Arc::new(Endings::default());
+    let (ann, guest) = (UserId::new("ann"), UserId::new("guest"));
+    let first = endings.listen(id(1), Some((&guest, 2)), 99).unwrap();
+    let _second = endings.listen(id(1), Some((&guest, 2)), 99).unwrap();
+    assert!(endings.listen(id(1), Some((&guest, 2)), 99).is_none());
+    assert!(endings.listen(id(1), Some((&ann, 2)), 99).is_some());
+    assert!(endings.listen(id(2), Some((&guest, 2)), 99).is_some());
+    drop(first);
+    assert!(endings.listen(id(1), Some((&guest, 2)), 99).is_some());
 }

@@ -10,9 +10,10 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::device::JoiningDevice;
+use super::entrance::{Entrance, enter};
 use super::group_plan::{GroupPlan, groups_off};
 use super::join_code::{self, JOIN_CODE_SECONDS};
-use super::members::{Join, Joined, Member, add_member};
+use super::members::{Join, Joined, Member, add_member, live_members};
 use super::screen::{own, screen_holder};
 use crate::app::App;
 use crate::auth::Caller;
@@ -66,9 +67,9 @@ pub(super) struct CreatedGroup {
     responses(
         Problems, BodyProblems,
         (status = 201, body = CreatedGroup, description = "The device is the host of the group"),
-        (status = 403, body = Problem, description = "groups-off, group-full, devices-full"),
+        (status = 403, body = Problem, description = "groups-off, group-full, group-content, devices-full"),
         (status = 404, body = Problem, description = "session-not-found"),
-        (status = 429, body = Problem, description = "too-many-requests")
+        (status = 429, body = Problem, description = "too-many-requests, group-joined-too-often")
     )
 )]
 pub(super) async fn create(request: DeviceRequest, body: Unread) -> Result<Response, Error> {
@@ -76,7 +77,7 @@ pub(super) async fn create(request: DeviceRequest, body: Unread) -> Result<Respo
 }
 
 async fn create_group(request: &DeviceRequest, body: Unread) -> Result<Response, Error> {
-    let DeviceRequest { app, who, .. } = request;
+    let DeviceRequest { app, who, meta, .. } = request;
     let ask: CreateGroup = body.read(app).await?;
     let Some(plan) = GroupPlan::find(app, &who.tenant, &who.user).await? else {
         return Ok(groups_off().into_response());
@@ -89,6 +90,16 @@ async fn create_group(request: &DeviceRequest, body: Unread) -> Result<Response,
         return Ok(Problem::new(&problem::DEVICES_FULL, detail).into_response());
     };
     let content = ask.content_id.as_deref();
+    // The first device is the host, and a retry finds the device's membership. Any further device joins, by the checks of a
+    // join.
+    let members = live_members(app, &who.tenant, group).await?;
+    let is_member = members.iter().any(|live| live.session.holder == device.holder);
+    if !members.is_empty() && !is_member {
+        match enter(app, who, group, content, &meta.standing).await? {
+            Entrance::Open(_) => {}
+            Entrance::Closed(problem) => return Ok(problem.into_response()),
+        }
+    }
     let join = Join { who, group, plan: &plan, device: &device, content, origin: &origin };
     Ok(match add_member(app, join).await? {
         Joined::Refused(problem) => problem.into_response(),

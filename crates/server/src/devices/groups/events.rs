@@ -59,6 +59,14 @@ pub(super) async fn events(
     Ok(response_of(GroupWatch::begin(app, who, group).await?.into_events()))
 }
 
+/// Returns the most streams of the caller: two for each of its members in the group, because a client may open a stream
+/// before the server has noticed the loss of the earlier stream. One guest leaves streams for all others.
+async fn share_of(app: &App, who: &Who, group: SessionId) -> Result<usize, Error> {
+    let members = seen_by(app, who, group).await?.members;
+    let own = members.iter().filter(|live| live.session.users.contains(&who.user)).count();
+    Ok(2 * own.max(1))
+}
+
 /// A watched group. The watch looks at the present members after every wake-up, so wake-ups may be late or spurious.
 struct GroupWatch {
     app: App,
@@ -76,7 +84,8 @@ struct GroupWatch {
 impl GroupWatch {
     /// Begins to watch. From here on no change is missed.
     async fn begin(app: App, who: Who, group: SessionId) -> Result<Self, Error> {
-        let screen_ends = app.engine.listen(group, app.settings.server.event_streams_max);
+        let (share, max) = (share_of(&app, &who, group).await?, app.settings.server.event_streams_max);
+        let screen_ends = app.engine.listen_as(group, &who.user, share, max);
         let screen_ends = screen_ends.ok_or(Error::TooManyStreams)?;
         let announced = app.entitlements.subscribers.listen_to_group(who.tenant.clone(), group);
         let until = Instant::now() + who.lasts().min(LASTS_MAX);
@@ -139,7 +148,7 @@ impl GroupWatch {
         let (now, is_seen) = self.members().await?;
         // The screen is read last: a caller without a screen or a member may have lost both to the end of the group.
         let screen = any(&self.who.tenant, PoolKind::Subscriber);
-        if self.app.engine.live(self.group, &screen).await?.is_none() {
+        if self.app.engine.live_anywhere(self.group, &screen).await?.is_none() {
             let reason = self.reason(PoolKind::Subscriber, self.group).await;
             self.is_over = true;
             return self.tell(&GroupNews::Ended { reason });

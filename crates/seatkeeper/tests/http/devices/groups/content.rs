@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::steps::{assert_refused, beat, create_with, device, join, join_with, subscribe, watch, with};
+use super::steps::{
+    GROUPS, admit, assert_refused, beat, create_with, device, join, join_with, subscribe, watch, with,
+};
 use crate::http::tenant_client::TenantClient;
 use crate::http::until::within;
 
@@ -83,4 +85,19 @@ async fn another_plan_asks_for_no_content() {
     let phone = join(&ann, &host["join_code"], "phone").await.expect(201);
     watch(&ann, &phone["session_id"], "other").await.expect(200);
     beat(&ann, &host["session_id"]).await.expect(200);
+}
+
+/// A repeated creation is no way around the checks of a join, for any device but the creator's.
+#[tokio::test]
+async fn a_repeated_creation_makes_no_further_device_a_member_unchecked() {
+    let api = open().await;
+    let ann = api.user("ann");
+    let session = admit(&ann, "tv").await["session_id"].clone();
+    let ask = |device: &str, content: &str| with(watching(device, content), "session_id", &session);
+    let host = ann.post(GROUPS, ask("tv", "film")).await.expect(201);
+    assert_refused(&ann.post(GROUPS, ask("phone", "other")).await, "group-content");
+    let joined = ann.post(GROUPS, ask("phone", "film")).await.expect(201);
+    assert_eq!((&joined["group_id"], &joined["members"]), (&host["group_id"], &json!(2)));
+    let again = ann.post(GROUPS, ask("tv", "film")).await.expect(201);
+    assert_eq!((&again["session_id"], &again["members"]), (&host["session_id"], &json!(2)));
 }
