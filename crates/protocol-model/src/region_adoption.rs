@@ -306,9 +306,11 @@ impl AdoptingRegions {
     fn lose(&mut self) -> Option<()> {
         (!self.is_lost && self.backup.is_some()).then_some(())?;
         let home = *self.home(LOST);
-        let is_handed_over = home.standing == Standing::Moving && self.handovers & bit(home.version, home.region) != 0;
+        let is_handed_over =
+            home.standing == Standing::Moving && self.handovers & bit(home.version, home.region) != 0;
         self.is_lost = true;
-        self.lost_sessions_live = self.is_home(LOST) || (home.standing == Standing::Moving && !is_handed_over);
+        self.lost_sessions_live =
+            self.is_home(LOST) || (home.standing == Standing::Moving && !is_handed_over);
         Some(())
     }
 

@@ -85,6 +85,52 @@ fn now_millis() -> u64 {
     u64::try_from(wall_clock::now().timestamp_millis()).unwrap()
 }
 
+async fn beat(world: &World, region: usize, user: &str, session: &Value) -> u16 {
+    world.client(region, user).post(BEAT, json!({ "session_id": session })).await.status
+}
+
+/// Waits for the end of the silence. Nobody is admitted to an adopted pool before the sessions that the backup lacks are
+/// over, and the sessions on record go on.
+async fn silence_ends(world: &World, admits_from: u64, license: &Value, (held, seat): (&Value, &Value)) {
+    let began = Instant::now();
+    loop {
+        for region in [US, AP] {
+            for (pool, answer) in [
+                ("ann", play(world, region, "ann", "tablet").await),
+                ("license", acquire(world, region, license, "m3").await),
+                ("fred", play(world, region, "fred", "tablet").await),
+            ] {
+                match answer.status {
+                    503 => assert_eq!(answer.body["type"], "/problems/region-adopting", "{pool}"),
+                    200 | 201 => assert!(now_millis() >= admits_from, "{pool}: admitted too early"),
+                    status => panic!("{pool}: {status} {:#}", answer.body),
+                }
+            }
+        }
+        assert_eq!(beat(world, AP, "ann", held).await, 204);
+        assert_eq!(keep(world, AP, seat).await, 200);
+        // A home that was never in the lost region, or has left it, is not silent.
+        play(world, AP, "carl", "tv").await.expect(201);
+        play(world, US, "dora", "tv").await.expect(201);
+        if now_millis() > admits_from + 500 {
+            break;
+        }
+        assert!(began.elapsed() < DEADLINE, "the silence does not end");
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+}
+
+/// Asserts that the tokens of the lost region are refused, and that no server starts on the restored ledger.
+async fn lost_is_out(world: &World) {
+    for region in [US, AP] {
+        let token = world.region_token(EU, region, "192.0.2.1");
+        let refused = world.send_with(region, "ann", &token, Method::GET, DEVICES, json!({})).await;
+        assert_eq!(refused.expect(421)["type"], "/problems/region-token-refused");
+    }
+    let started = start(world.settings[EU].clone(), CancellationToken::new()).await;
+    assert!(matches!(started.err(), Some(StartError::Adopted { successor }) if successor.number() == 2));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_region_is_adopted_with_its_subscribers_and_licenses() {
     let mut world = world().await;
@@ -113,12 +159,9 @@ async fn a_lost_region_is_adopted_with_its_subscribers_and_licenses() {
 
     // The sessions on record go on by their old ids, in every region. A session that the backup lacks is over.
     for region in [US, AP] {
-        let beat = async |user: &str, id: &Value| {
-            world.client(region, user).post(BEAT, json!({ "session_id": id })).await.status
-        };
-        assert_eq!(beat("ann", &held).await, 204, "{}", NAMES[region]);
-        assert_eq!(beat("ann", &late).await, 404, "{}", NAMES[region]);
-        assert_eq!(beat("dora", &moved).await, 204, "{}", NAMES[region]);
+        for (user, session, wanted) in [("ann", &held, 204), ("ann", &late, 404), ("dora", &moved, 204)] {
+            assert_eq!(beat(&world, region, user, session).await, wanted, "{user} in {}", NAMES[region]);
+        }
         assert_eq!(keep(&world, region, &seat).await, 200, "{}", NAMES[region]);
     }
     let listed = world.client(AP, "ann").get(DEVICES).await.expect(200);
@@ -127,33 +170,7 @@ async fn a_lost_region_is_adopted_with_its_subscribers_and_licenses() {
     let eu = regions["items"].as_array().unwrap().iter().find(|region| region["name"] == "eu").unwrap();
     assert_eq!((&eu["adopted_by"], &eu["reachable"]), (&json!(2), &json!(false)));
 
-    // Nobody is admitted to an adopted pool before the sessions that the backup lacks are over.
-    let began = Instant::now();
-    loop {
-        for region in [US, AP] {
-            for (pool, answer) in [
-                ("ann", play(&world, region, "ann", "tablet").await),
-                ("license", acquire(&world, region, &license, "m3").await),
-                ("fred", play(&world, region, "fred", "tablet").await),
-            ] {
-                match answer.status {
-                    503 => assert_eq!(answer.body["type"], "/problems/region-adopting", "{pool}"),
-                    200 | 201 => assert!(now_millis() >= admits_from, "{pool}: admitted too early"),
-                    status => panic!("{pool}: {status} {:#}", answer.body),
-                }
-            }
-        }
-        assert_eq!(world.client(AP, "ann").post(BEAT, json!({ "session_id": held })).await.status, 204);
-        assert_eq!(keep(&world, AP, &seat).await, 200);
-        // A home that was never in the lost region, or has left it, is not silent.
-        play(&world, AP, "carl", "tv").await.expect(201);
-        play(&world, US, "dora", "tv").await.expect(201);
-        if now_millis() > admits_from + 500 {
-            break;
-        }
-        assert!(began.elapsed() < DEADLINE, "the silence does not end");
-        tokio::time::sleep(Duration::from_millis(300)).await;
-    }
+    silence_ends(&world, admits_from, &license, (&held, &seat)).await;
     // From now on the sessions on record count, and the limits hold.
     play(&world, AP, "ann", "tablet").await.expect(201);
     play(&world, US, "ann", "watch").await.expect(403);
@@ -167,14 +184,7 @@ async fn a_lost_region_is_adopted_with_its_subscribers_and_licenses() {
     let other = acquire(&world, US, &other, "m1").await.expect(201);
     assert_eq!(region_of(&other["session_id"]), 2);
 
-    // The lost region is out: its tokens are refused, and no server starts on the restored ledger.
-    for region in [US, AP] {
-        let token = world.region_token(EU, region, "192.0.2.1");
-        let refused = world.send_with(region, "ann", &token, Method::GET, DEVICES, json!({})).await;
-        assert_eq!(refused.expect(421)["type"], "/problems/region-token-refused");
-    }
-    let started = start(world.settings[EU].clone(), CancellationToken::new()).await;
-    assert!(matches!(started.err(), Some(StartError::Adopted { successor }) if successor.number() == 2));
+    lost_is_out(&world).await;
     world.close().await;
 }
 
@@ -186,7 +196,10 @@ async fn an_adoption_with_a_contradiction_is_refused() {
     let mut settings = world.settings[EU].clone();
     settings.ledger.data_dir = restored(&settings.ledger.data_dir);
     let refused = adopt(&settings, "eu", "us").await.unwrap_err();
-    assert!(matches!(&refused, AdoptError::Refused { detail, .. } if detail.contains("still answers")), "{refused}");
+    assert!(
+        matches!(&refused, AdoptError::Refused { detail, .. } if detail.contains("still answers")),
+        "{refused}"
+    );
     // Nothing has changed: the region goes on.
     play(&world, AP, "ann", "tv").await.expect(201);
 

@@ -114,7 +114,12 @@ impl Processes {
     fn adoption(&self) -> Command {
         let mut command = command(&[]);
         command.args(["region", "adopt", "eu", "--into", "us", "--config"]).arg(self.settings(EU));
-        command.arg("--data-dir").arg(self.data(EU)).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .arg("--data-dir")
+            .arg(self.data(EU))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         command
     }
 
@@ -241,8 +246,22 @@ async fn an_adoption_is_resumed_after_a_kill_of_the_successor_or_of_the_command(
         .collect::<Vec<_>>());
     assert!(listed.stdout.contains("lost, adopted by 2"), "{}{}", listed.stdout, listed.stderr);
     // No server starts on the ledger of the lost region.
-    let started = run_with(&[], &["serve", "--config", regions.settings(EU).to_str().unwrap(), "--listen", "127.0.0.1:0",
-        "--data-dir", regions.data(EU).to_str().unwrap()]);
-    assert!(!started.status.success() && started.stderr.contains("has adopted this region"), "{}", started.stderr);
+    let started = run_with(
+        &[],
+        &[
+            "serve",
+            "--config",
+            regions.settings(EU).to_str().unwrap(),
+            "--listen",
+            "127.0.0.1:0",
+            "--data-dir",
+            regions.data(EU).to_str().unwrap(),
+        ],
+    );
+    assert!(
+        !started.status.success() && started.stderr.contains("has adopted this region"),
+        "{}",
+        started.stderr
+    );
     regions.close();
 }
