@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use seatkeeper_core::{
-    Authority, Bucket, EndReason, Origin, PoolId, PoolKind, Region, RegistryTime, SessionId, Terms,
+    Authority, Bucket, EndReason, Origin, PoolId, PoolKind, Region, RegistryTime, SessionId, Terms, UserId,
 };
 use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::buckets::BucketMode;
@@ -243,6 +243,7 @@ impl Engine {
                     let end = backend.registry.journal_end(id.bucket()).await?;
                     self.settled(backend, end, durability).await?;
                 }
+                self.check_not_moved(id, who).await?;
             }
         }
         Ok(false)
@@ -263,10 +264,13 @@ impl Engine {
         match backend.registry.end_all(pool, reason, origin).await {
             Ok(EndedAll { count, receipt }) => {
                 self.settled(backend, receipt, durability).await?;
+                if count == 0 {
+                    self.check_home(pool).await?;
+                }
                 Ok(count)
             }
-            // Every pool with a live session is open.
-            Err(RegistryError::PoolNotOpen) => Ok(0),
+            // Every pool with a live session is open, if this region is the home.
+            Err(RegistryError::PoolNotOpen) => self.check_home(pool).await.map(|()| 0),
             Err(error) => Err(error.into()),
         }
     }
@@ -288,7 +292,12 @@ impl Engine {
     /// Listens for the end of a session. Returns `None` at `max` listeners in total, or at the limit for one
     /// session.
     pub fn listen(&self, id: SessionId, max: usize) -> Option<Listener> {
-        self.endings.listen(id, max)
+        self.endings.listen(id, None, max)
+    }
+
+    /// Listens for the end of a session as [`Engine::listen`] does, and at most `share` times for one user.
+    pub fn listen_as(&self, id: SessionId, user: &UserId, share: usize, max: usize) -> Option<Listener> {
+        self.endings.listen(id, Some((user, share)), max)
     }
 
     /// Returns a live session, if `who` may see the session.
@@ -303,8 +312,32 @@ impl Engine {
         Ok(None)
     }
 
-    /// Returns a pool and up to `max` of its sessions; `None` if the pool is not open because of disuse.
+    /// Returns a live session as [`Engine::live`] does, and `Err(NotServing)` in place of `None` if the session may be live
+    /// on another node, out of this node's reach.
+    pub async fn live_anywhere(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Error> {
+        let live = self.live(id, who).await?;
+        if live.is_none() {
+            for kind in kinds(who) {
+                if self.backend(*kind, id.bucket())?.is_partial() {
+                    return Err(RegistryError::NotServing { bucket: id.bucket() }.into());
+                }
+            }
+        }
+        Ok(live)
+    }
+
+    /// Returns a pool and up to `max` of its sessions; `None` if the pool is not open because of disuse. An empty pool of
+    /// a subscriber at home elsewhere gives `Err(NotHome)`: the sessions are in the home.
     pub async fn view(&self, pool: &PoolId, max: usize) -> Result<Option<PoolView>, Error> {
+        let view = self.view_here(pool, max).await?;
+        if view.as_ref().is_none_or(|view| view.live == 0) {
+            self.check_home(pool).await?;
+        }
+        Ok(view)
+    }
+
+    /// Returns a pool as this region has the pool, at home or not.
+    pub async fn view_here(&self, pool: &PoolId, max: usize) -> Result<Option<PoolView>, Error> {
         match self.backend(pool.kind, pool.bucket())?.registry.view(pool, max).await {
             Ok(view) => Ok(Some(view)),
             Err(RegistryError::PoolNotOpen) => Ok(None),

@@ -89,9 +89,10 @@ impl Ledger {
         row.as_ref().map(Home::read).transpose()
     }
 
-    /// Returns the number of homes in each region, as far as this ledger knows.
-    pub async fn homes_by_region(&self) -> Result<Vec<RegionHomes>, Error> {
-        let rows = self.readers().query(include_str!("../sql/homes_by_region.sql")).fetch_all().await?;
+    /// Returns the number of a tenant's homes in each region, as far as this ledger knows.
+    pub async fn homes_by_region(&self, tenant: &TenantId) -> Result<Vec<RegionHomes>, Error> {
+        let counts = self.readers().query(include_str!("../sql/homes_by_region.sql"));
+        let rows = counts.bind(tenant.as_str()).fetch_all().await?;
         let counted = |row| {
             let fields = Fields(row);
             let (region, homes) = (region_from(fields.value("region")?)?, fields.whole("homes")?);

@@ -17,8 +17,8 @@ use crate::auth::KeyError;
 use crate::error::Error as RequestError;
 use crate::regions::Regions;
 use crate::relocation::{
-    AdoptedLicense, AdoptedSessions, BeginAdoption, BegunAdoption, Handover, HomesPage, HomesQuestion, KnownHomes,
-    LicenseState, MESSAGE_BYTES_MAX, Subscribed, active_subscription, adoption_path,
+    AdoptedLicense, AdoptedSessions, BeginAdoption, BegunAdoption, Handover, HomesPage, HomesQuestion,
+    KnownHomes, LicenseState, MESSAGE_BYTES_MAX, Subscribed, active_subscription, adoption_path,
 };
 use crate::settings::{InvalidSetting, Settings};
 
@@ -133,8 +133,7 @@ pub async fn adopt(settings: &Settings, lost: &str, into: &str) -> Result<Option
     }
     let location = settings.ledger.location()?;
     let ledger = Ledger::open(seatkeeper_ledger::Settings::new(location)).await?;
-    let regions =
-        Regions::new(section, Duration::from_secs(settings.auth.leeway_seconds), &ledger)?;
+    let regions = Regions::new(section, Duration::from_secs(settings.auth.leeway_seconds), &ledger)?;
     let into = regions.named(into).ok_or_else(|| AdoptError::UnknownSuccessor(into.to_owned()))?;
     let courier = Courier { settings, lost: regions.own(), into, regions, ledger };
     let adopted = courier.run().await;
@@ -199,11 +198,7 @@ impl Courier<'_> {
         let defaults = [self.settings.devices.ttl_seconds, self.settings.licenses.ttl_seconds];
         let defaults = defaults.map(Span::from_secs);
         let longest = defaults.into_iter().fold(self.ledger.longest_ttl().await?, Span::max);
-        Ok(BeginAdoption {
-            successor: self.into.number(),
-            ttl_milliseconds: longest.as_millis(),
-            only_check,
-        })
+        Ok(BeginAdoption { successor: self.into.number(), ttl_milliseconds: longest.as_millis(), only_check })
     }
 
     /// Tells the successor the homes that the other regions know. A home may have moved since the backup, and the successor
@@ -295,7 +290,8 @@ impl Courier<'_> {
     /// Returns the tenants whose licenses are in the lost region.
     async fn anchored_tenants(&self) -> Result<Vec<TenantId>, AdoptError> {
         let adoptions = self.ledger.adoptions().await?;
-        let earlier = adoptions.iter().filter(|earlier| earlier.successor == self.lost).map(|earlier| earlier.lost);
+        let earlier =
+            adoptions.iter().filter(|earlier| earlier.successor == self.lost).map(|earlier| earlier.lost);
         let mut tenants = Vec::new();
         for anchor in std::iter::once(self.lost).chain(earlier) {
             for (tenant, recorded) in self.ledger.tenants_of_anchor(anchor).await? {
@@ -322,7 +318,10 @@ impl Courier<'_> {
             let sessions = AdoptedSessions {
                 tenant: license.tenant.as_str().to_owned(),
                 license_id: license.id.0,
-                sessions: chunk.iter().map(|record| (record.session.clone(), record.particulars.clone())).collect(),
+                sessions: chunk
+                    .iter()
+                    .map(|record| (record.session.clone(), record.particulars.clone()))
+                    .collect(),
                 is_last: number == last,
             };
             self.tell(self.into, adoption_path::SESSIONS, &sessions).await?;
@@ -347,13 +346,18 @@ impl Courier<'_> {
             200..=299 => Ok(body),
             _ => {
                 let refusal: Option<Refusal> = serde_json::from_slice(&body).ok();
-                let detail = refusal.map_or_else(|| format!("the answer was {status}"), |refusal| refusal.detail);
+                let detail =
+                    refusal.map_or_else(|| format!("the answer was {status}"), |refusal| refusal.detail);
                 Err(AdoptError::Refused { region, detail })
             }
         }
     }
 
-    fn understood<T: serde::de::DeserializeOwned>(&self, peer: Region, answer: &[u8]) -> Result<T, AdoptError> {
+    fn understood<T: serde::de::DeserializeOwned>(
+        &self,
+        peer: Region,
+        answer: &[u8],
+    ) -> Result<T, AdoptError> {
         serde_json::from_slice(answer).map_err(|error| AdoptError::Unavailable {
             region: self.name_of(peer),
             reason: format!("the answer does not parse: {error}"),

@@ -53,16 +53,18 @@ async fn renew_all(
 /// answer from the session's API.
 async fn renew_one(app: &App, regions: &Regions, heartbeat: Heartbeat) -> Option<Renewal> {
     let Heartbeat { id, kind, tenant, user, admin, service, client } = heartbeat;
-    let has_api = matches!(kind, PoolKind::License | PoolKind::Subscriber);
-    if !has_api || regions.home_of_session(id) != Some(regions.own()) {
+    let (tenant, user) = (TenantId::new(tenant), UserId::new(user));
+    let home = match kind {
+        PoolKind::License => regions.home_of_session(id),
+        // A home that has moved here keeps the ids of its sessions.
+        PoolKind::Subscriber => regions.home_of_held(&tenant, &user, id).await.ok()?.map(|home| home.region),
+        PoolKind::Capacity | PoolKind::Group => None,
+    };
+    if home != Some(regions.own()) {
         return None;
     }
-    let who = Caller {
-        tenant: TenantId::new(tenant),
-        user: UserId::new(user),
-        scopes: Scopes { admin, service, license: None },
-        expires_at_seconds: 0,
-    };
+    let who =
+        Caller { tenant, user, scopes: Scopes { admin, service, license: None }, expires_at_seconds: 0 };
     let meta = meta_of(client.address, client.request_id);
     match renew(app, (kind, id), &who, &meta).await.ok()? {
         HeartbeatOutcome::Renewed(liveness) => {

@@ -24,11 +24,11 @@ use crate::auth::KeyError;
 use crate::error::Error;
 use crate::outbound::{self, PeerFault};
 use crate::settings::RegionSettings;
+use adoptions::Adoptions;
 pub(crate) use heartbeat_batches::{
     BATCH_BYTES_MAX, BEATS_MAX, HEARTBEATS_PATH, Heartbeat, HeartbeatBatches, Outcome, Renewal, Renewals,
     Step, TokenDigest, Waiting, body_of, settle, without_abandoned,
 };
-use adoptions::Adoptions;
 use homes::Homes;
 use keys::{KeyFiles, RegionKeys};
 use peer_token::PeerTokens;
@@ -83,7 +83,11 @@ impl Regions {
     }
 
     /// Returns the regions of the settings. The keys are never read again.
-    pub(crate) fn new(settings: &RegionSettings, leeway: Duration, ledger: &Ledger) -> Result<Self, KeyError> {
+    pub(crate) fn new(
+        settings: &RegionSettings,
+        leeway: Duration,
+        ledger: &Ledger,
+    ) -> Result<Self, KeyError> {
         Self::with_key_files(settings, leeway, ledger).map(|(regions, _)| regions)
     }
 
@@ -216,7 +220,9 @@ impl Regions {
         }
         // If the ledger is unreachable, the id decides: the pool stays closed in any other region than the home.
         let home = self.homes.known(tenant, user).await.unwrap_or_default();
-        match home.filter(|home| home.version > Home::FIRST_VERSION || self.present(home.region) != home.region) {
+        match home
+            .filter(|home| home.version > Home::FIRST_VERSION || self.present(home.region) != home.region)
+        {
             Some(home) => self.settled(tenant, user, home).map(Some),
             None => self.check_session(id).map(|()| Some(Home::first(by_id))),
         }
@@ -359,12 +365,7 @@ impl Regions {
     }
 
     async fn answers_well(&self, peer: Region, path: &str) -> bool {
-        let sent = Sent {
-            method: Method::GET,
-            path,
-            headers: HeaderMap::new(),
-            body: Default::default(),
-        };
+        let sent = Sent { method: Method::GET, path, headers: HeaderMap::new(), body: Default::default() };
         self.send(peer, Client::default(), sent).await.is_ok_and(|answer| answer.status().is_success())
     }
 

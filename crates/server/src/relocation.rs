@@ -24,11 +24,9 @@ pub(crate) use adoption_messages::{
     KnownHomes, LicenseState, MESSAGE_BYTES_MAX, adoption_path,
 };
 pub(crate) use departures::Moved;
-pub(crate) use handover::{
-    ANCHOR_PATH, ARRIVALS_PATH, AnchorUpdate, Handover, READINESS_PATH, Subscribed,
-};
-pub(crate) use subscription::active_subscription;
+pub(crate) use handover::{ANCHOR_PATH, ARRIVALS_PATH, AnchorUpdate, Handover, READINESS_PATH, Subscribed};
 pub(crate) use job::MoveJob;
+pub(crate) use subscription::active_subscription;
 
 /// Moves homes out of this region and into this region.
 pub(crate) struct Mover {

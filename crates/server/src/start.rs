@@ -57,7 +57,9 @@ pub enum StartError {
     #[error("the keys of [region] cannot be used")]
     Region(#[source] KeyError),
     /// The ledger belongs to another region than the settings name.
-    #[error("the ledger is region {recorded}'s, and the settings name region {named}: give each region its own ledger")]
+    #[error(
+        "the ledger is region {recorded}'s, and the settings name region {named}: give each region its own ledger"
+    )]
     OtherRegion {
         /// The region on record.
         recorded: Region,

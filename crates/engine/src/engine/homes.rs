@@ -1,6 +1,10 @@
 //! Homes of subscribers' pools: a pool opens only in its home region, and a home that moves closes its pool first.
 
-use seatkeeper_core::{Denial, EndReason, Origin, PoolId, PoolKind, Region, Seats, Standing, Terms, UserId};
+use std::time::Instant;
+
+use seatkeeper_core::{
+    Authority, Denial, EndReason, Origin, PoolId, PoolKind, Region, Seats, SessionId, Standing, Terms, UserId,
+};
 use seatkeeper_registry::{Answer, Claimed, Error as RegistryError, PoolView};
 
 use super::{Engine, OPENINGS_PER_CALL_MAX};
@@ -21,14 +25,19 @@ impl Engine {
     /// The limit 0 comes first, so that no session begins after the end of the others. The registry may lose the limit
     /// in a rebuild; the view at the end, one atomic step, proves limit and emptiness together. A pool that is rebuilt
     /// or reopened later opens by the ledger, where the home is on its way.
-    pub async fn close_for_move(&self, pool: &PoolId, terms: Terms) -> Result<(), Error> {
+    ///
+    /// No step begins after `until`: a carrier that was paused for longer may find a home that has come back meanwhile.
+    pub async fn close_for_move(&self, pool: &PoolId, terms: Terms, until: Instant) -> Result<(), Error> {
         let terms = Terms { version: CLOSED_VERSION, limit: Seats(0), standing: Standing::Open, ..terms };
+        let check = || if Instant::now() < until { Ok(()) } else { Err(Error::NotClosed) };
         for _ in 0..CLOSINGS_MAX {
+            check()?;
             self.limit_closed_pool(pool, terms).await?;
             let backend = self.backend(pool.kind, pool.bucket())?;
             if backend.is_partial() {
                 return Err(RegistryError::NotServing { bucket: pool.bucket() }.into());
             }
+            check()?;
             match backend.registry.end_all(pool, EndReason::Moved, &Origin::SYSTEM).await {
                 Ok(_) | Err(RegistryError::PoolNotOpen) => {}
                 Err(error) => return Err(error.into()),
@@ -67,6 +76,20 @@ impl Engine {
             Some(home) if !home.admits(self.region) => Err(Error::NotHome(Box::new(pool.clone()))),
             Some(_) | None => Ok(()),
         }
+    }
+
+    /// Returns `Err(NotHome)` for a session that goes on in another region.
+    pub(super) async fn check_not_moved(&self, id: SessionId, who: &Authority) -> Result<(), Error> {
+        if self.region == Region::default() || who.kind.is_some_and(|kind| kind != PoolKind::Subscriber) {
+            return Ok(());
+        }
+        let Some(found) = self.ledger.find_session(id).await? else { return Ok(()) };
+        let record = found.record;
+        let is_moved = record.ended.is_some_and(|end| end.reason == EndReason::Moved);
+        if is_moved && who.covers(&record.pool, &record.session) {
+            return self.check_home(&record.pool).await;
+        }
+        Ok(())
     }
 
     /// Returns `Err(NotHome)` for a denial by the limit of a pool that is closed for a move.

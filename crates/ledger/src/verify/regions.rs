@@ -205,7 +205,8 @@ fn check_departure(
     let adopts = |adopted: &HomeMove| {
         adopted.is_adopted && adopted.subscriber == left.subscriber && adopted.version > left.version
     };
-    let mut arrivals = regions.iter().flat_map(|(region, moves)| moves.iter().map(move |moved| (*region, moved)));
+    let mut arrivals =
+        regions.iter().flat_map(|(region, moves)| moves.iter().map(move |moved| (*region, moved)));
     let is_joined = arrivals.any(|(region, moved)| (region == left.peer && fits(&moved)) || adopts(moved));
     if is_joined {
         return Ok(());

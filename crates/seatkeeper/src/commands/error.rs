@@ -3,8 +3,8 @@
 use std::io;
 use std::process::ExitCode;
 
-use seatkeeper_server::{AdoptError, StartError};
 use seatkeeper_server::auth::MintError;
+use seatkeeper_server::{AdoptError, StartError};
 
 use super::demo::DemoError;
 use super::run::RunError;

@@ -322,3 +322,18 @@ async fn no_heartbeat_sent_after_an_end_at_home_is_live() {
     assert!(live > 0 && renewed(&world, AP).await > 0.0, "no heartbeat was live");
     world.close().await;
 }
+
+/// The id of a moved session names the region in which the session began, and the batch goes to the present home.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_heartbeats_of_a_moved_session_go_in_batches() {
+    let world = batched().await;
+    let held = world.client(US, "ann").post("/api/v1/devices/sessions", screen("tv")).await.expect(201);
+    let relocation = json!({ "user": "ann", "to": "ap" });
+    world.admin(US).post("/api/v1/admin/homes/moves", relocation).await.expect(200);
+    let away = world.client(EU, "ann");
+    for _ in 0..3 {
+        beat(&away, &held).await.expect(204);
+    }
+    assert_eq!(renewed(&world, EU).await, 2.0, "all heartbeats but the first");
+    world.close().await;
+}

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use rand::RngExt as _;
+use reqwest::Method;
 use seatkeeper_testbed::proxy::Network;
 use serde_json::{Value, json};
 use sqlx::sqlite::SqliteConnectOptions;
@@ -13,6 +14,8 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
 use crate::harness::Answer;
 use crate::storm::{LIMIT, greatest, storm};
 use crate::world::{AP, EU, NAMES, US, World, region_of, screen};
+
+const DEVICES: &str = "/api/v1/devices/sessions";
 
 /// The longest time for which a move closes a pool.
 const CLOSED_MAX: Duration = Duration::from_secs(5);
@@ -171,7 +174,14 @@ async fn a_node_that_missed_a_move_opens_no_pool() {
 async fn a_node_that_missed_a_move_says_of_no_session_that_it_is_over() {
     let world = World::start().await;
     let heartbeat = "/api/v1/devices/sessions/heartbeat";
-    for (user, path, forwarded) in [("ann", "/api/v1/devices/sessions", 201), ("bob", heartbeat, 204)] {
+    let claim = (Method::POST, DEVICES);
+    for (user, (method, path), forwarded) in [
+        ("ann", claim, 201),
+        ("bob", (Method::POST, heartbeat), 204),
+        ("cid", (Method::GET, DEVICES), 200),
+        ("dee", (Method::DELETE, DEVICES), 204),
+        ("eve", (Method::DELETE, "session"), 204),
+    ] {
         let client = world.client(US, user);
         let held = client.post("/api/v1/devices/sessions", screen("tv")).await.expect(201);
         relocate(&world, US, user, AP).await.expect(200);
@@ -179,12 +189,17 @@ async fn a_node_that_missed_a_move_says_of_no_session_that_it_is_over() {
         rewrite_home(&world, US, user, "region = 2, state = 'here'").await;
         client.get("/api/v1/devices/sessions").await.expect(200);
         rewrite_home(&world, US, user, "region = 3, state = 'moved'").await;
-        let body =
-            if path == heartbeat { json!({ "session_id": held["session_id"] }) } else { screen("phone") };
-        let refused = client.post(path, body.clone()).await;
-        assert_eq!(refused.expect(503)["type"], "/problems/home-moving", "{path}");
+        let body = match (&method, path) {
+            (&Method::POST, DEVICES) => Some(screen("phone")),
+            (&Method::POST, _) => Some(json!({ "session_id": held["session_id"] })),
+            _ => None,
+        };
+        let of_session = format!("{DEVICES}/{}", held["session_id"].as_str().unwrap());
+        let path = if path == "session" { of_session.as_str() } else { path };
+        let refused = client.send(method.clone(), path, body.clone()).await;
+        assert_eq!(refused.expect(503)["type"], "/problems/home-moving", "{user}: {method} {path}");
         // The node has noticed, and forwards from now on.
-        client.post(path, body).await.expect(forwarded);
+        client.send(method, path, body).await.expect(forwarded);
     }
     world.close().await;
 }
@@ -228,5 +243,34 @@ async fn moves_under_a_storm_never_exceed_a_limit() {
     assert!(observed.closed < CLOSED_MAX, "a pool was closed for {:?}", observed.closed);
     let homes = observed.homes.values().map(BTreeSet::len).max();
     assert!(homes > Some(1), "no home moved");
+    world.close().await;
+}
+
+/// An admin names a session of another user, in a region that has never seen the session, and at each region on its way.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_admin_reaches_a_moved_session_of_another_user() {
+    let world = World::start().await;
+    for (region, user) in [EU, US, AP].into_iter().zip(["ann", "bob", "cid"]) {
+        let held = world.client(US, user).post(DEVICES, screen("tv")).await.expect(201);
+        relocate(&world, EU, user, AP).await.expect(200);
+        // The admin is at home in a third region.
+        world.admin(EU).get(DEVICES).await.expect(200);
+        let path = format!("{DEVICES}/{}", held["session_id"].as_str().unwrap());
+        world.admin(region).delete(&path).await.expect(204);
+        assert_eq!(beat(&world, AP, user, &held["session_id"]).await, 410, "{}", NAMES[region]);
+    }
+    world.close().await;
+}
+
+/// The counts of one tenant are no other tenant's business.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_homes_of_another_tenant_are_not_counted() {
+    let world = World::start().await;
+    world.client(EU, "ann").post(DEVICES, screen("tv")).await.expect(201);
+    let homes = async |tenant: &str| {
+        let regions = world.admin_of(EU, tenant).get("/api/v1/admin/regions").await.expect(200);
+        regions["items"][0]["homes"].clone()
+    };
+    assert_eq!((homes("acme").await, homes("globex").await), (json!(1), json!(0)));
     world.close().await;
 }

@@ -149,6 +149,18 @@ impl World {
         self.client_with(region, "ops", "admin")
     }
 
+    /// Returns a client of a region for an admin of another tenant.
+    pub(crate) fn admin_of(&self, region: usize, tenant: &str) -> Client {
+        let ttl = Duration::from_secs(3_600);
+        let request = TokenRequest {
+            tenant: tenant.to_owned(),
+            user: "ops".to_owned(),
+            scopes: "admin".to_owned(),
+            ttl,
+        };
+        Client::new(&self.url(region), mint(&self.settings[region], &request).unwrap())
+    }
+
     fn client_with(&self, region: usize, user: &str, scopes: &str) -> Client {
         self.client_for(region, user, scopes, Duration::from_secs(3_600))
     }

@@ -15,8 +15,8 @@ use crate::app::App;
 use crate::error::Error;
 use crate::regions::Forwarder;
 use crate::relocation::{
-    AdoptedLicense, AdoptedSessions, BeginAdoption, BegunAdoption, Handover, HomesPage, HomesQuestion, KnownHomes,
-    MESSAGE_BYTES_MAX, Mover, adoption_path as path,
+    AdoptedLicense, AdoptedSessions, BeginAdoption, BegunAdoption, Handover, HomesPage, HomesQuestion,
+    KnownHomes, MESSAGE_BYTES_MAX, Mover, adoption_path as path,
 };
 
 type LostRegion = Option<Extension<Forwarder>>;

@@ -23,7 +23,10 @@ struct HomeRequest {
 
 /// Returns the routes for the other regions.
 pub(crate) fn routes() -> Router<App> {
-    Router::new().route(HOMES_PATH, post(assign)).merge(super::arrivals::routes()).merge(super::adoptions::routes())
+    Router::new()
+        .route(HOMES_PATH, post(assign))
+        .merge(super::arrivals::routes())
+        .merge(super::adoptions::routes())
 }
 
 /// `POST /api/v1/regions/homes`: the home of a subscriber. A subscriber without a home gets the region that asks.

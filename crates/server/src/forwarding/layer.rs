@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, HeaderName, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
-use seatkeeper_core::{Region, RequestId, SessionId, TenantId, UserId};
+use seatkeeper_core::{PoolKind, Region, RequestId, SessionId, TenantId, UserId};
 use seatkeeper_ledger::homes::Home;
 use uuid::Uuid;
 
@@ -23,8 +23,8 @@ use crate::http::{Meta, name_field, read_body, wait_seconds};
 use crate::metrics::ForwardOutcome;
 use crate::outbound;
 use crate::problem::LeftHome;
-use crate::relocation::ADOPTIONS_PATH;
 use crate::regions::{Client, Forwarder, REGION_TOKEN, Regions, Sent};
+use crate::relocation::ADOPTIONS_PATH;
 
 /// The tenant of a request that names none.
 const TENANT_DEFAULT: &str = "default";
@@ -227,9 +227,7 @@ impl Layer<'_> {
                 self.home_of(&caller.tenant, &caller.user, subscriber).await.map(Some)
             }
             Locator::BodySubscriber => self.home_of_named(&*caller().await?, &body, subscriber).await,
-            Locator::Tenant => {
-                self.regions.anchor_of(&caller().await?.tenant).await.map(Some)
-            }
+            Locator::Tenant => self.regions.anchor_of(&caller().await?.tenant).await.map(Some),
             Locator::BodyTenantObject => {
                 self.anchor_of_object(&*caller().await?, locator::body_field(&body, "tenantObjectId")).await
             }
@@ -272,8 +270,33 @@ impl Layer<'_> {
         if is_fixed {
             return Ok(made_in.map(Home::first));
         }
+        if caller.scopes.admin {
+            return self.home_of_managed(&caller, id, subscriber).await;
+        }
         *subscriber = Some((caller.tenant.clone(), caller.user.clone()));
         self.regions.home_of_held(&caller.tenant, &caller.user, id).await
+    }
+
+    /// Returns the home of a session that an admin names: the home of the session's subscriber. A session that this region
+    /// has never had is in the region of the id, or that region names the newer home.
+    async fn home_of_managed(
+        &self,
+        admin: &Caller,
+        id: SessionId,
+        subscriber: &mut newer::Subscriber,
+    ) -> Result<Option<Home>, Error> {
+        let found = self.app.ledger.find_session(id).await.map_err(Error::Ledger)?;
+        let pool = found.map(|found| found.record.pool);
+        let user = match pool.filter(|pool| pool.kind == PoolKind::Subscriber && pool.tenant == admin.tenant)
+        {
+            Some(pool) => UserId::new(&*pool.name),
+            None => match self.regions.home_of_session(id) {
+                Some(region) if region != self.regions.own() => return Ok(Some(Home::first(region))),
+                Some(_) | None => admin.user.clone(),
+            },
+        };
+        *subscriber = Some((admin.tenant.clone(), user.clone()));
+        self.regions.home_of_held(&admin.tenant, &user, id).await
     }
 
     /// Returns the home of a subscriber, and notes the subscriber.

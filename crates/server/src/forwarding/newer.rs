@@ -28,8 +28,15 @@ pub(super) async fn home(
 ) -> Result<Home, Error> {
     let told = serde_json::from_slice(&refusal).ok();
     let newer = told.filter(|told: &WrongRegion| told.home > 0 && told.version > asked.version);
-    if let (Some((tenant, user)), Some(WrongRegion { home, version })) = (subscriber, newer) {
-        return regions.learn(tenant, user, (Region::new(home), version)).await;
+    match (subscriber, newer) {
+        (Some((tenant, user)), Some(WrongRegion { home, version })) => {
+            return regions.learn(tenant, user, (Region::new(home), version)).await;
+        }
+        // An admin names a session whose subscriber this region does not know: nothing is put on record.
+        (None, Some(WrongRegion { home, version })) => {
+            return Ok(Home { version, ..Home::first(Region::new(home)) });
+        }
+        (Some(_) | None, None) => {}
     }
     let fault = PeerFault::refused(421, &refusal);
     tracing::error!(

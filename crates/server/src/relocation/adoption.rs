@@ -79,7 +79,7 @@ impl Mover {
         let known = self.ledger.home(&tenant, &user).await.map_err(Error::Ledger)?;
         let Some(version) = self.version_after(known, handover.version) else { return Ok(()) };
         let pool = pool_of(&tenant, &user);
-        if self.engine.view(&pool, 0).await?.is_some() {
+        if self.engine.view_here(&pool, 0).await?.is_some() {
             return Err(not_adoptable("A home left the successor a moment ago: try again in a minute."));
         }
         let now = self.engine.time_for(&pool).await?;
@@ -112,7 +112,9 @@ impl Mover {
         let now = self.engine.now().await?;
         let license = self.ledger.adopt_license(adopted.license.into_license(now), now).await;
         let license = license.map_err(|error| match error {
-            LedgerError::DuplicateKey => not_adoptable("The successor has another license with the same key."),
+            LedgerError::DuplicateKey => {
+                not_adoptable("The successor has another license with the same key.")
+            }
             error => Error::Ledger(error),
         })?;
         self.entitlements.changed(Changed::License(license.tenant, license.id)).await;
@@ -127,7 +129,7 @@ impl Mover {
         let license = license.ok_or(Error::LicenseNotFound)?;
         let (pool, terms) = (license.pool(), license.terms(self.license_ttl_default));
         let now = self.engine.time_for(&pool).await?;
-        let is_open = self.engine.view(&pool, 0).await?.is_some();
+        let is_open = self.engine.view_here(&pool, 0).await?.is_some();
         if !is_open {
             self.ledger.adopt_sessions(&pool, adopted.sessions, terms, now).await.map_err(Error::Ledger)?;
         }

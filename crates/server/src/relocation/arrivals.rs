@@ -90,7 +90,7 @@ impl Mover {
     /// Returns `Ok` if no trace of the home is left here from an earlier time: an open pool could admit by an older
     /// home, and a session that returns would end for a second time.
     async fn check_is_new(&self, tenant: &TenantId, user: &UserId, handover: &Handover) -> Result<(), Error> {
-        if self.engine.view(&pool_of(tenant, user), 0).await?.is_some() {
+        if self.engine.view_here(&pool_of(tenant, user), 0).await?.is_some() {
             return Err(not_movable("The home left the target region a moment ago: try again in a minute."));
         }
         for (session, _) in &handover.sessions {

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use futures_util::{StreamExt as _, stream};
 use seatkeeper_core::{Particulars, PoolId, PoolKind, Region, Seats, Session, TenantId, UserId};
 use seatkeeper_ledger::homes::{Departure, Home};
 use seatkeeper_ledger::subscriptions::Entitled;
@@ -17,6 +18,12 @@ const CARRIED_MAX: Duration = Duration::from_secs(5);
 
 /// The pause between two attempts of a step.
 const PAUSE: Duration = Duration::from_millis(200);
+
+/// Moves that the job carries on at the same time.
+const CARRIED_AT_ONCE_MAX: usize = 16;
+
+/// The longest time from the look at the record to the closing of the pool: less than the minute in which no home returns.
+const CLOSING_MAX: Duration = Duration::from_secs(20);
 
 /// The problem in a peer's refusal.
 #[derive(serde::Deserialize)]
@@ -74,11 +81,15 @@ impl Mover {
 
     /// Resumes every interrupted move from the first step. The steps of a move are idempotent.
     pub(crate) async fn carry_all(&self) -> Result<(), Error> {
-        for departure in self.ledger.homes_moving().await.map_err(Error::Ledger)? {
-            if let Err(error) = self.carry(&departure).await {
-                tell_stuck(&departure, &error);
-            }
-        }
+        let departures = self.ledger.homes_moving().await.map_err(Error::Ledger)?;
+        // A target that does not answer delays the moves to other targets by one timeout at most.
+        stream::iter(departures)
+            .for_each_concurrent(CARRIED_AT_ONCE_MAX, async |departure| {
+                if let Err(error) = self.carry(&departure).await {
+                    tell_stuck(&departure, &error);
+                }
+            })
+            .await;
         Ok(())
     }
 
@@ -99,7 +110,7 @@ impl Mover {
 
     /// Returns the live sessions of a pool, without their particulars, and at most one more than a home takes along.
     async fn live(&self, pool: &PoolId) -> Result<Vec<(Session, Particulars)>, Error> {
-        let view = self.engine.view(pool, SESSIONS_MAX + 1).await?;
+        let view = self.engine.view_here(pool, SESSIONS_MAX + 1).await?;
         let live = view.map(|view| view.sessions).unwrap_or_default();
         Ok(live.into_iter().map(|live| (live.session, Particulars::default())).collect())
     }
@@ -112,7 +123,7 @@ impl Mover {
     ) -> Result<(), Error> {
         for (session, _) in sessions {
             let members = PoolId::new(PoolKind::Group, tenant.clone(), session.id.to_string());
-            if self.engine.view(&members, 0).await?.is_some_and(|group| group.live > 0) {
+            if self.engine.view_here(&members, 0).await?.is_some_and(|group| group.live > 0) {
                 return Err(not_movable("Devices of the subscriber watch together."));
             }
         }
@@ -123,11 +134,12 @@ impl Mover {
     async fn carry(&self, departure: &Departure) -> Result<(), Error> {
         let Departure { tenant, user, home, .. } = departure;
         let pool = departure.pool();
-        // Another worker may have ended the move meanwhile.
+        // Another worker may have ended the move meanwhile, or may end the move after the look.
+        let until = Instant::now() + CLOSING_MAX;
         if self.ledger.home_moving(tenant, user).await.map_err(Error::Ledger)?.as_ref() != Some(departure) {
             return Ok(());
         }
-        self.engine.close_for_move(&pool, self.entitled(tenant, user).await?.terms).await?;
+        self.engine.close_for_move(&pool, self.entitled(tenant, user).await?.terms, until).await?;
         let records = self.ledger.departed_sessions(departure).await.map_err(Error::Ledger)?;
         let sessions = records.into_iter().map(|record| (record.session, record.particulars)).collect();
         let mut handover = self.handover(tenant, user, home.version, sessions).await?;

@@ -1,10 +1,10 @@
 //! The subscription that a home takes along.
 
 use seatkeeper_core::{Origin, RegistryTime, TenantId, UserId};
-use seatkeeper_ledger::{Ledger, Write};
 use seatkeeper_ledger::subscriptions::{
     NewSubscription, Subscription, SubscriptionChange, SubscriptionFilter, SubscriptionStatus,
 };
+use seatkeeper_ledger::{Ledger, Write};
 
 use super::Mover;
 use super::handover::Subscribed;

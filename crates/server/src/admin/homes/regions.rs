@@ -27,7 +27,7 @@ pub(crate) struct RegionAnswer {
     reachable: bool,
     /// The region that has adopted the region, if the region is lost.
     adopted_by: Option<u8>,
-    /// The homes of subscribers in the region, as far as the answering region knows.
+    /// The homes of the tenant's subscribers in the region, as far as the answering region knows.
     homes: u64,
     /// The homes on their way from the answering region to the region.
     homes_moving: u64,
@@ -38,9 +38,9 @@ pub(crate) struct RegionAnswer {
     get, path = "/api/v1/admin/regions", tag = "admin", operation_id = "list_regions", security(("bearer" = [])),
     responses(Problems, AdminProblems, (status = 200, body = RegionList))
 )]
-pub(crate) async fn list(State(app): State<App>, _: Admin) -> Result<Json<RegionList>, Error> {
+pub(crate) async fn list(State(app): State<App>, who: Admin) -> Result<Json<RegionList>, Error> {
     let Some(regions) = &app.regions else { return Ok(Json(RegionList { items: Vec::new() })) };
-    let counts = app.ledger.homes_by_region().await.map_err(Error::Ledger)?;
+    let counts = app.ledger.homes_by_region(&who.tenant).await.map_err(Error::Ledger)?;
     let answers = regions.names().iter().map(async |(region, name)| {
         let own = *region == regions.own();
         let adoption = regions.adoption_of(*region);
