@@ -111,12 +111,10 @@ impl Mover {
         self.adopting(lost).await?;
         let now = self.engine.now().await?;
         let license = self.ledger.adopt_license(adopted.license.into_license(now), now).await;
-        let license = license.map_err(|error| match error {
-            LedgerError::DuplicateKey => {
-                not_adoptable("The successor has another license with the same key.")
-            }
-            error => Error::Ledger(error),
-        })?;
+        if matches!(license, Err(LedgerError::DuplicateKey)) {
+            return Err(not_adoptable("The successor has another license with the same key."));
+        }
+        let license = license.map_err(Error::Ledger)?;
         self.entitlements.changed(Changed::License(license.tenant, license.id)).await;
         Ok(())
     }
