@@ -4,10 +4,10 @@ use seatkeeper_core::{
     Change, Particulars, PoolId, PoolKind, Region, RegistryTime, Session, Span, TenantId, Terms, UserId,
 };
 use seatkeeper_ledger::Ledger;
-use seatkeeper_ledger::homes::{Arrival, ArrivalKind, Home, HomeState};
+use seatkeeper_ledger::homes::{Arrival, ArrivalKind, Home, HomeState, KnownHome};
 use seatkeeper_ledger::verify::Verdict;
 
-use crate::story::{Story, ledger, subscribed, tenant};
+use crate::story::{Story, ledger, licensed, subscribed, tenant};
 
 const OWN: Region = Region::new(1);
 
@@ -139,4 +139,134 @@ async fn a_home_arrives_once_with_its_sessions() {
     }
     let verdict = ledger.verify(|_| {}).await.unwrap();
     assert!(matches!(verdict, Verdict::Proven(_)), "{verdict:?}");
+}
+
+const LOST: Region = Region::new(3);
+
+const SECOND: Span = Span::from_secs(1);
+
+fn known(user: &str, region: Region, version: u64, state: HomeState) -> KnownHome {
+    let home = Home { version, state, ..Home::first(region) };
+    KnownHome { tenant: tenant(), user: UserId::new(user), home }
+}
+
+async fn home_of(ledger: &Ledger, user: &str) -> Home {
+    ledger.home(&tenant(), &UserId::new(user)).await.unwrap().expect("a home")
+}
+
+#[tokio::test]
+async fn a_lost_region_keeps_its_first_successor_and_its_homes_come_once() {
+    let (_place, ledger) = ledger().await;
+    assert_eq!(ledger.own_region().await.unwrap(), None);
+    for region in [OWN, TARGET] {
+        assert_eq!(ledger.fix_own_region(region).await.unwrap(), OWN);
+    }
+    let admits_from = NOW + SECOND;
+    for successor in [OWN, TARGET] {
+        let noted = ledger.note_adoption((LOST, successor), admits_from, OWN).await.unwrap().unwrap();
+        assert_eq!((noted.successor, noted.admits_from, noted.is_done), (OWN, admits_from, false));
+    }
+    let told = [
+        known("left", LOST, 4, HomeState::Here),
+        known("third", TARGET, 2, HomeState::Here),
+        known("moving", LOST, 2, HomeState::Moving),
+    ];
+    for _ in 0..2 {
+        ledger.learn_homes(&told, TARGET, OWN).await.unwrap();
+    }
+    assert_eq!(
+        home_of(&ledger, "moving").await,
+        Home::first(TARGET),
+        "the home is still in the telling region"
+    );
+    let (_, admitted) = Story::devices("ann").admit("tv");
+    let Change::Admitted { session, particulars, .. } = admitted.change else { panic!("an admission") };
+    let terms = terms(&ledger).await;
+    let adopted = Arrival {
+        from: LOST,
+        kind: ArrivalKind::Adopted,
+        admits_from: Some(admits_from),
+        ..arrival(2, vec![(*session, *particulars)])
+    };
+    for _ in 0..2 {
+        let taken = ledger.take_home(&adopted, OWN, terms, NOW).await.unwrap().unwrap();
+        assert_eq!((taken.version, taken.admits_from), (2, Some(admits_from)));
+    }
+    let [adoption] = ledger.adoptions().await.unwrap()[..] else { panic!("one adoption") };
+    for _ in 0..2 {
+        ledger.end_adoption(&adoption, OWN).await.unwrap();
+    }
+    assert!(ledger.adoptions().await.unwrap()[0].is_done);
+    let left = home_of(&ledger, "left").await;
+    assert_eq!((left.region, left.version, left.admits_from), (OWN, 5, Some(admits_from)));
+    assert_eq!(home_of(&ledger, "third").await.region, TARGET);
+    let moves = ledger.home_moves().await.unwrap();
+    assert!(
+        moves.len() == 2 && moves.iter().all(|moved| moved.is_adopted && moved.peer == LOST),
+        "{moves:?}"
+    );
+    let page = ledger.homes_after((&tenant(), &UserId::new("left")), 1).await.unwrap();
+    assert_eq!(page[0].user, UserId::new("moving"));
+    let verdict = ledger.verify(|_| {}).await.unwrap();
+    assert!(matches!(verdict, Verdict::Proven(_)), "{verdict:?}");
+}
+
+#[tokio::test]
+async fn a_home_on_its_way_to_a_lost_region_goes_to_the_successor() {
+    let (_place, ledger) = ledger().await;
+    let (tenant, user) = subscriber();
+    assign(&ledger, 1).await;
+    ledger.begin_home_move(&tenant, &user, OWN, LOST).await.unwrap();
+    let [to_lost] = &ledger.homes_moving().await.unwrap()[..] else { panic!("one home moves") };
+    ledger.note_adoption((LOST, TARGET), NOW, OWN).await.unwrap();
+    // A late answer of the lost region ends no move to the successor.
+    ledger.end_home_move(to_lost).await.unwrap();
+    let moving = ledger.home(&tenant, &user).await.unwrap().unwrap();
+    assert_eq!((moving.region, moving.state), (TARGET, HomeState::Moving));
+    let [to_successor] = &ledger.homes_moving().await.unwrap()[..] else { panic!("one home moves") };
+    ledger.end_home_move(to_successor).await.unwrap();
+    assert_eq!(home_of(&ledger, "ann").await.state, HomeState::Moved);
+}
+
+#[tokio::test]
+async fn a_license_of_a_lost_region_goes_on_with_its_sessions() {
+    let (_lost, from) = ledger().await;
+    let (_place, into) = ledger().await;
+    let license = licensed(&from, 2).await;
+    assert_eq!(from.tenants_of_anchor(LOST).await.unwrap(), [(tenant(), None)]);
+    let mut story = Story::new(&license);
+    let sessions: Vec<_> = ["m1", "m2", "m3"]
+        .into_iter()
+        .map(|machine| {
+            let (_, event) = story.admit(machine);
+            let Change::Admitted { session, particulars, .. } = event.change else { panic!("an admission") };
+            (*session, *particulars)
+        })
+        .collect();
+    let terms = license.terms(SECOND);
+    for _ in 0..2 {
+        let adopted = into.adopt_license(license.clone(), NOW).await.unwrap();
+        assert_eq!((adopted.id, &adopted.key, adopted.version), (license.id, &license.key, 1));
+        into.adopt_sessions(&license.pool(), sessions.clone(), terms, NOW).await.unwrap();
+        // No more sessions than seats are taken over.
+        assert_eq!(into.pool_head(&license.pool()).await.unwrap().sessions.len(), 2);
+    }
+    assert_eq!(into.longest_ttl().await.unwrap(), terms.ttl);
+    let verdict = into.verify(|_| {}).await.unwrap();
+    assert!(matches!(verdict, Verdict::Proven(_)), "{verdict:?}");
+}
+
+#[tokio::test]
+async fn a_subscriber_without_a_home_is_claimed_by_the_lost_region() {
+    let (_place, ledger) = ledger().await;
+    subscribed(&ledger, "ann", "basic").await;
+    let (_, event) = Story::devices("bob").admit("tv");
+    ledger.apply(&[event]).await.unwrap();
+    ledger.learn_homes(&[known("cid", TARGET, 1, HomeState::Here)], TARGET, OWN).await.unwrap();
+    for _ in 0..2 {
+        ledger.claim_unassigned_homes(OWN).await.unwrap();
+    }
+    for (user, home) in [("ann", OWN), ("bob", OWN), ("cid", TARGET)] {
+        assert_eq!(home_of(&ledger, user).await, Home::first(home), "{user}");
+    }
 }
