@@ -77,8 +77,16 @@ impl Mover {
         let adoption = self.adopting(lost).await?;
         let (tenant, user) = handover.subscriber();
         let known = self.ledger.home(&tenant, &user).await.map_err(Error::Ledger)?;
-        let Some(version) = self.version_after(known, handover.version) else { return Ok(()) };
         let pool = pool_of(&tenant, &user);
+        let has_sessions = !handover.sessions.is_empty();
+        let Some(version) = self.version_after(known, handover.version) else {
+            if has_sessions && known.is_some_and(|home| home.admits(self.regions.own())) {
+                // A run that was cut off has not opened the pool.
+                let terms = self.entitled(&tenant, &user).await?.terms;
+                self.engine.revise(&pool, terms, &Origin::SYSTEM).await?;
+            }
+            return Ok(());
+        };
         if self.engine.view_here(&pool, 0).await?.is_some() {
             return Err(not_adoptable("A home left the successor a moment ago: try again in a minute."));
         }
@@ -86,7 +94,6 @@ impl Mover {
         let Handover { seq, sessions, subscription, .. } = handover;
         self.take_subscription(&tenant, &user, subscription, now).await?;
         let terms = self.entitled(&tenant, &user).await?.terms;
-        let has_sessions = !sessions.is_empty();
         let arrival = Arrival {
             tenant: tenant.clone(),
             user: user.clone(),
