@@ -85,6 +85,10 @@ impl Engine {
         }
         let Some(found) = self.ledger.find_session(id).await? else { return Ok(()) };
         let record = found.record;
+        if record.ended.is_none() && who.covers(&record.pool, &record.session) {
+            // The home may have arrived a moment ago, and its pool is not open yet.
+            return self.past(id, who).await.map(drop);
+        }
         let is_moved = record.ended.is_some_and(|end| end.reason == EndReason::Moved);
         if is_moved && who.covers(&record.pool, &record.session) {
             return self.check_home(&record.pool).await;
