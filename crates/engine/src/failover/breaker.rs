@@ -21,7 +21,7 @@ const CLOSES_AFTER: Duration = Duration::from_secs(1);
 
 /// The breaker also closes when every probe was answered, though slowly, for this time: a distant server, or a machine
 /// that is overloaded. A network that loses three of ten segments fails a probe much sooner.
-const CLOSES_SLOWLY_AFTER: Duration = Duration::from_secs(20);
+const CLOSES_SLOWLY_AFTER: Duration = Duration::from_secs(10);
 
 /// The longest latency of a quick answer. A healthy server in the nodes' region answers a survey within some
 /// milliseconds, and nine surveys of ten within 140 ms on a machine with twelve runnable tasks for each processor. The
