@@ -39,5 +39,5 @@ pub use session::{NoUsers, Session, Tier, USERS_PER_SESSION_MAX, Users};
 pub use session_id::{NotASessionId, Region, SessionId};
 pub use terms::{Policy, Seats, Standing, Terms, WhenFull, WhenHeld, WhenNamed};
 pub use text::{Holder, RequestId, TenantId, UserId};
-pub use time::{RegistryTime, Span};
+pub use time::{ESTIMATE_AHEAD_MAX, RegistryTime, Span};
 pub use usage::{Metered, Usage, Window};

@@ -166,9 +166,7 @@ impl Pool {
 
     /// Removes `user` from a session with several users. Returns `false` if nothing changed.
     pub(crate) fn leave(&mut self, id: SessionId, user: &UserId) -> bool {
-        let mut left = false;
-        self.sessions_mut().change(id, |session| left = session.users.leave(user));
-        left
+        self.sessions_mut().users_mut(id).is_some_and(|users| users.leave(user))
     }
 
     /// Adopts `terms` if newer than the known terms. Returns `false` if nothing changed.

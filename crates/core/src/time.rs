@@ -35,6 +35,9 @@ impl RegistryTime {
     }
 }
 
+/// The most by which an estimate of the registry's time is ahead of the registry, unless the clock was just set.
+pub const ESTIMATE_AHEAD_MAX: Span = Span::from_millis(101);
+
 impl Default for RegistryTime {
     /// Returns the Unix epoch.
     fn default() -> Self {

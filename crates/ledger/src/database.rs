@@ -120,8 +120,8 @@ impl Tx {
     /// Prepares a statement to run in the transaction.
     pub(crate) fn query(&mut self, statement: &'static str) -> Query<'_> {
         match self {
-            Self::Sqlite(tx) => Query::of_sqlite(statement, On::Transaction(&mut **tx)),
-            Self::Postgres(tx) => Query::of_postgres(statement, On::Transaction(tx.connection())),
+            Self::Sqlite(tx) => Query::of_sqlite(statement, On::Connection(&mut **tx)),
+            Self::Postgres(tx) => Query::of_postgres(statement, On::Connection(tx.connection())),
         }
     }
 

@@ -62,6 +62,12 @@ impl Connections {
     /// Acquires a connection for exclusive use. Retries once with a fresh password if the server rejects the
     /// password.
     pub async fn acquire(&self) -> Result<PoolConnection<Postgres>, sqlx::Error> {
+        // A kept connection takes a place of the pool. A stale one returns, and its place is free.
+        let is_exhausted =
+            self.pool.num_idle() == 0 && self.pool.size() >= self.pool.options().get_max_connections();
+        if is_exhausted && let Some(kept) = self.kept.take_idle_for_less_than(TRUSTED_IDLE) {
+            return Ok(kept);
+        }
         match (self.pool.acquire().await, &self.password) {
             (Err(error), Some(file)) if is_wrong_password(&error) => {
                 let known = PgConnectOptions::clone(&self.pool.connect_options());

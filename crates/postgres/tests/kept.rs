@@ -78,3 +78,14 @@ fn a_kept_connection_may_outlive_the_runtime() {
     });
     drop(connections);
 }
+
+#[tokio::test]
+async fn the_kept_connection_serves_another_caller_when_the_pool_has_no_other() {
+    let postgres = Postgres::start();
+    let connections = connections(&postgres, 2);
+    let kept = connections.acquire_kept().await.expect("a server");
+    connections.keep(kept);
+    let _first = connections.acquire().await.expect("the pool has another");
+    let second = timeout(WAIT_MAX, connections.acquire()).await.expect("the kept connection is idle");
+    second.expect("a server");
+}

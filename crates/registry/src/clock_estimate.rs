@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use seatkeeper_core::{RegistryTime, Span};
+use seatkeeper_core::{ESTIMATE_AHEAD_MAX, RegistryTime, Span};
 use tokio::sync::{Mutex as Turn, MutexGuard};
 
 /// Lifetime of a reading. Short, because the clock may be set meanwhile. Long compared with the cost of a
@@ -14,7 +14,7 @@ const GOOD_FOR: Duration = Duration::from_millis(100);
 const USABLE_FOR: Duration = Duration::from_secs(1);
 
 /// Maximum duration of a reading. The moment of a slower reading is too uncertain.
-const TELLING_MAX: Duration = Duration::from_millis(100);
+const TELLING_MAX: Duration = Duration::from_millis(ESTIMATE_AHEAD_MAX.as_millis() - GRAIN.as_millis());
 
 /// Readings are in whole milliseconds, so the next reading may be this much ahead of an estimate.
 const GRAIN: Span = Span::from_millis(1);

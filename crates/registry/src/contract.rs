@@ -98,7 +98,8 @@ pub trait Expiry: Send + Sync + 'static {
     async fn now(&self) -> Result<RegistryTime, Error>;
 
     /// Returns an estimate of the registry's time without a request each time. The estimate is not behind the
-    /// registry's time unless the clock was just set, and ahead by a fraction of a second at most.
+    /// registry's time unless the clock was just set, and ahead by
+    /// [`ESTIMATE_AHEAD_MAX`](seatkeeper_core::ESTIMATE_AHEAD_MAX) at most.
     async fn approximate_now(&self) -> Result<RegistryTime, Error> {
         self.now().await
     }

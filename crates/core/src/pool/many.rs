@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::index::Index;
 use super::queue::{Queue, Queued};
-use crate::{Holder, Session, SessionId};
+use crate::{Holder, Session, SessionId, Users};
 
 /// Sessions whose number has no bound.
 #[derive(Clone, Debug, Default)]
@@ -72,6 +72,12 @@ impl Many {
         self.dequeue(slot);
         change(&mut self.sessions[slot as usize].session);
         self.enqueue(slot);
+    }
+
+    /// Returns the users of the session `id`. Users do not affect the order.
+    pub(super) fn users_mut(&mut self, id: SessionId) -> Option<&mut Users> {
+        let slot = self.index.by_id(&self.sessions, id)?;
+        Some(&mut self.sessions[slot as usize].session.users)
     }
 
     fn session(&self, slot: u32) -> &Session {

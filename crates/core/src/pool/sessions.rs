@@ -2,7 +2,7 @@
 
 use super::few::{FEW_MAX, Few};
 use super::many::Many;
-use crate::{Holder, RegistryTime, Session, SessionId};
+use crate::{Holder, RegistryTime, Session, SessionId, Users};
 
 /// The sessions of a pool. A pool that outgrew the list keeps its indexes when it shrinks.
 #[derive(Clone, Debug)]
@@ -108,6 +108,14 @@ impl Sessions {
         match self {
             Self::Few(few) => few.change(id, change),
             Self::Many(many) => many.change(id, change),
+        }
+    }
+
+    /// Returns the users of the session `id`.
+    pub(super) fn users_mut(&mut self, id: SessionId) -> Option<&mut Users> {
+        match self {
+            Self::Few(few) => few.users_mut(id),
+            Self::Many(many) => many.users_mut(id),
         }
     }
 

@@ -100,6 +100,23 @@ fn a_session_that_comes_late_still_finds_the_place_of_its_rank() {
 }
 
 #[test]
+fn a_user_who_leaves_moves_no_session() {
+    for count in [2, 3 * FEW_MAX as u64] {
+        let mut pool = Pool::new(None);
+        for number in 0..count {
+            pool.insert(session(number, 0, number, TTLS[0]));
+        }
+        pool.renew(id(1), TTLS[0], RegistryTime::from_millis(1), Some(&"bob".into()));
+        let order = |pool: &Pool| pool.stalest_first().map(|session| session.id).collect::<Vec<_>>();
+        let before = order(&pool);
+        assert!(pool.leave(id(1), &"ann".into()) && !pool.leave(id(1), &"bob".into()));
+        assert_eq!(pool.get(id(1)).map(|session| session.users.clone()), Some(Users::one("bob".into())));
+        assert_eq!(order(&pool), before);
+        assert_sound(&pool);
+    }
+}
+
+#[test]
 fn renewed_since_leaves_out_those_renewed_at_that_very_time() {
     let mut pool = Pool::new(None);
     for (number, heartbeat, ttl) in [(1, 10, 0), (2, 11, 0), (3, 12, 1), (4, 9, 1)] {

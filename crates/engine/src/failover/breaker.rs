@@ -1,9 +1,10 @@
-//! The circuit breaker of a bucket's registry. The breaker opens after a period of failures and closes after
-//! a period of quick answers; a single call never changes the state of a serving registry.
+//! The circuit breaker of a bucket's registry. The breaker opens after a period of failures, and closes after a second of
+//! quick answers or after a longer period without a failure. A single call never changes the state of a serving
+//! registry.
 //!
-//! The two thresholds differ (hysteresis). A network that loses and delays lets a probe through now and then: the
-//! bucket would go back and forth between its registry and the fallback, two epochs each time. A slow answer
-//! therefore neither ends a period of failures nor belongs to a period of recovery.
+//! The thresholds differ (hysteresis). A network that loses and delays lets a probe through now and then: the bucket would
+//! go back and forth between its registry and the fallback, two epochs each time. A slow answer therefore does not end a
+//! period of failures, and a second with a slow answer closes no breaker.
 
 use std::time::{Duration, Instant};
 

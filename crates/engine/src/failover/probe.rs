@@ -150,9 +150,10 @@ impl BreakerChanges {
             );
         }
         if not_well > 0 {
-            tracing::info!(
+            tracing::warn!(
                 buckets = not_well,
-                "Redis answers slowly or not at all: this node does not vote for a return to Redis"
+                "Redis did not answer in time or refused a write: this node does not vote for a return to Redis, and \
+                 answers 503 for its buckets if the other nodes return before Redis answers"
             );
         }
         if back > 0 {
@@ -217,14 +218,9 @@ impl Worker for Probe {
             let rows = self.lease.rows();
             self.reach.note(probe_results(&conditions.main, &rows), began, now).log();
         }
-        let is_served = |(row, condition): &(&BucketRow, &Condition)| {
-            is_in_service(row, condition, conditions.standby_of(condition.bucket))
-        };
-        let served = modes.iter().zip(&conditions.main).filter(is_served);
-        let served: BucketSet = served.map(|(row, _)| row.bucket).collect();
         // A silent registry takes a second to be noticed, and the buckets were not served from the start.
-        self.reach.note_unserved(modes.len() - served.iter().count(), began);
-        if let Some(queue) = self.queue(&conditions, served, now) {
+        self.reach.note_unserved(modes.len() - in_service(&modes, &conditions).iter().count(), began);
+        if let Some(queue) = self.queue(&conditions, now) {
             self.queue.set(queue);
         }
         if self.lease.holds() {
@@ -259,6 +255,14 @@ fn probe_results(conditions: &[Condition], rows: &[BucketRow]) -> impl Iterator<
     })
 }
 
+/// Returns the buckets in service according to the rows and the conditions.
+fn in_service(rows: &[BucketRow], conditions: &Conditions) -> BucketSet {
+    let is_served = |(row, condition): &(&BucketRow, &Condition)| {
+        is_in_service(row, condition, conditions.standby_of(condition.bucket))
+    };
+    rows.iter().zip(&conditions.main).filter(is_served).map(|(row, _)| row.bucket).collect()
+}
+
 impl Probe {
     /// Returns a probe. `when_down` is the mode of buckets whose registry is unreachable.
     pub(crate) fn new(
@@ -273,7 +277,7 @@ impl Probe {
     }
 
     /// Returns the rebuilds to do; `None` while the ledger is unreachable, since the rows may be stale.
-    fn queue(&self, conditions: &Conditions, served: BucketSet, now: Instant) -> Option<Vec<RebuildTask>> {
+    fn queue(&self, conditions: &Conditions, now: Instant) -> Option<Vec<RebuildTask>> {
         let (rows, nodes) = (self.lease.rows(), self.lease.nodes());
         let nodes = live(&nodes);
         if rows.is_empty() || !self.lease.reaches_ledger() {
@@ -282,7 +286,8 @@ impl Probe {
         let cut = rebuild_queue::cut(&nodes);
         let reached = rebuild_queue::reached(&nodes);
         let reached_for_long = self.reached.lock().note(reached, now, BACK_AFTER);
-        let repeated = self.fallbacks.lock().note(&rows, served, now);
+        // By the rows that are noted: a bucket whose mode changed during the probe is not in service yet.
+        let repeated = self.fallbacks.lock().note(&rows, in_service(&rows, conditions), now);
         let lost = self.cut.lock().note(cut, now, LOST_AFTER);
         let suspects = self.lease.take_suspects();
         let tripped = self.reach.unreachable();

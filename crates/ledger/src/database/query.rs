@@ -54,8 +54,8 @@ impl Pooled for Postgres {
 pub(crate) enum On<'c, DB: Pooled> {
     /// An exclusive connection from the pool.
     Pool(&'c DB::Pool),
-    /// The connection of a transaction.
-    Transaction(&'c mut DB::Connection),
+    /// A connection of the caller, who closes the connection after an error of the connection: a transaction does.
+    Connection(&'c mut DB::Connection),
 }
 
 impl<'c> Query<'c> {
@@ -67,9 +67,10 @@ impl<'c> Query<'c> {
         Self::Postgres(sqlx::query(Dialect::Postgres.text(statement)), on)
     }
 
-    /// Builds a statement with values of PostgreSQL's own types, such as arrays.
+    /// Builds a statement with values of PostgreSQL's own types, such as arrays. The caller closes the connection after
+    /// an error of the connection.
     pub(crate) fn on_postgres(text: Text<Postgres>, connection: &'c mut PgConnection) -> Self {
-        Self::Postgres(text, On::Transaction(connection))
+        Self::Postgres(text, On::Connection(connection))
     }
 
     pub(super) fn select_of_sqlite(statement: &SelectStatement, on: On<'c, Sqlite>) -> Self {
@@ -153,11 +154,11 @@ impl<'c> Query<'c> {
     pub(crate) fn fetch(self) -> BoxStream<'c, Result<Row, sqlx::Error>> {
         match self {
             Self::Sqlite(text, On::Pool(pool)) => text.fetch(pool).map_ok(Row::Sqlite).boxed(),
-            Self::Sqlite(text, On::Transaction(tx)) => text.fetch(tx).map_ok(Row::Sqlite).boxed(),
+            Self::Sqlite(text, On::Connection(tx)) => text.fetch(tx).map_ok(Row::Sqlite).boxed(),
             Self::Postgres(text, On::Pool(connections)) => {
                 in_time(connections.pool().map_ok(|pool| text.fetch(pool)).try_flatten_stream().boxed())
             }
-            Self::Postgres(text, On::Transaction(tx)) => in_time(text.fetch(tx)),
+            Self::Postgres(text, On::Connection(tx)) => in_time(text.fetch(tx)),
         }
     }
 
@@ -189,14 +190,14 @@ fn in_time<'c>(rows: BoxStream<'c, Result<PgRow, sqlx::Error>>) -> BoxStream<'c,
 /// The connection of a running statement.
 enum Connection<'c, DB: Database> {
     Pooled(PoolConnection<DB>),
-    InTransaction(&'c mut DB::Connection),
+    OfCaller(&'c mut DB::Connection),
 }
 
 impl<'c, DB: Pooled> On<'c, DB> {
     async fn connection(self) -> Result<Connection<'c, DB>, sqlx::Error> {
         match self {
             Self::Pool(pool) => DB::acquire(pool).await.map(Connection::Pooled),
-            Self::Transaction(tx) => Ok(Connection::InTransaction(tx)),
+            Self::Connection(tx) => Ok(Connection::OfCaller(tx)),
         }
     }
 }
@@ -218,7 +219,7 @@ impl<DB: Database> Deref for Connection<'_, DB> {
     fn deref(&self) -> &DB::Connection {
         match self {
             Self::Pooled(connection) => connection,
-            Self::InTransaction(connection) => connection,
+            Self::OfCaller(connection) => connection,
         }
     }
 }
@@ -227,7 +228,7 @@ impl<DB: Database> DerefMut for Connection<'_, DB> {
     fn deref_mut(&mut self) -> &mut DB::Connection {
         match self {
             Self::Pooled(connection) => connection,
-            Self::InTransaction(connection) => connection,
+            Self::OfCaller(connection) => connection,
         }
     }
 }

@@ -118,6 +118,11 @@ impl Subscriber {
         self.0.as_ref()
     }
 
+    /// Returns whether a subscription is active at `now` and began within `span` before.
+    pub fn has_started_within(&self, span: Span, now: RegistryTime) -> bool {
+        self.0.as_ref().is_some_and(|held| held.phase(now) == Phase::Active && held.starts_at + span > now)
+    }
+
     /// Returns the subscriber's terms at `now`. The version of the terms never decreases with time or
     /// changes, is never 0, and never stands for two limits.
     pub fn entitled(&self, now: RegistryTime, ttl_default: Span) -> Entitled {

@@ -1,6 +1,8 @@
 //! Admission policy of subscriber pools.
 
-use seatkeeper_core::{Origin, Policy, Span, TenantId, UserId, WhenFull, WhenHeld, WhenNamed};
+use seatkeeper_core::{
+    ESTIMATE_AHEAD_MAX, Origin, Policy, Span, TenantId, UserId, WhenFull, WhenHeld, WhenNamed,
+};
 use seatkeeper_ledger::subscriptions::Entitled;
 
 use super::pool_of;
@@ -32,7 +34,12 @@ pub(super) async fn policy_of(app: &App, tenant: &TenantId, user: &UserId) -> Po
 /// Returns the user's current entitlement.
 pub(super) async fn entitled(app: &App, tenant: &TenantId, user: &UserId) -> Result<Entitled, Error> {
     let subscriber = app.entitlements.subscribers.get(tenant, user).await?;
-    let now = app.engine.time_for(&pool_of(tenant, user)).await?;
+    let pool = pool_of(tenant, user);
+    let mut now = app.engine.approximate_time_for(&pool).await?;
+    // The estimate may be ahead, and a subscription grants nothing before its start.
+    if subscriber.has_started_within(ESTIMATE_AHEAD_MAX, now) {
+        now = app.engine.time_for(&pool).await?;
+    }
     Ok(subscriber.entitled(now, ttl_default(app)))
 }
 

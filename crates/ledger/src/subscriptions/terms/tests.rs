@@ -188,3 +188,11 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_subscription_has_just_started_from_its_start_on_for_the_span() {
+    let subscriber = Subscriber::new(Some(held(5)));
+    let has_started = |millis| subscriber.has_started_within(Span::from_millis(20), at(millis));
+    assert_eq!([99, 100, 119, 120, 200].map(has_started), [false, true, true, false, false]);
+    assert!(!Subscriber::default().has_started_within(Span::from_millis(20), at(100)));
+}
