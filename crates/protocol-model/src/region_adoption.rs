@@ -1,8 +1,9 @@
 //! Models the adoption of a lost region: a region is lost for good, and another region takes over its pools by a backup of its
 //! ledger. `docs/regions.md` has the rules.
 //!
-//! Region 1 has the home of one subscriber, and is lost. Region 2 is the successor, and region 0 a third region. Homes move
-//! between region 1 and region 0 before and during the adoption. Messages are lost or late. The backup is of any earlier time.
+//! Region 1 has the home of one subscriber, or assigns the home to itself later, and is lost. Region 2 is the successor, and region 0 a third region. Homes move
+//! between region 1 and region 0 before and during the adoption. Messages are lost or late. The backup is of any earlier
+//! time, and may lack the first home.
 
 use stateright::{Model, Property};
 
@@ -28,6 +29,8 @@ pub struct AdoptionRules {
     pub silence: bool,
     /// A home that was on its way to the lost region, and comes to the successor, is silent as well.
     pub arrivals_are_silent: bool,
+    /// The successor, as the anchor, assigns no home until a TTL has passed since the loss.
+    pub assigns_silently: bool,
     /// The answer of a target ends a move to this target alone. Otherwise a late answer of the lost region ends a move that
     /// goes to the successor by now.
     pub answers_name_target: bool,
@@ -42,6 +45,7 @@ impl AdoptionRules {
         tells_first: true,
         silence: true,
         arrivals_are_silent: true,
+        assigns_silently: true,
         answers_name_target: true,
     };
 }
@@ -122,6 +126,8 @@ pub enum AdoptionStep {
     Lose,
     /// The TTL of every session of the lost region is over.
     Expire,
+    /// The region that will be lost, as the anchor, assigns the first home to itself.
+    Play,
     /// The successor has the adoption on record.
     BeginAdoption,
     /// The third region has the adoption on record.
@@ -149,8 +155,9 @@ impl Model for RegionAdoption {
 
     fn init_states(&self) -> Vec<AdoptingRegions> {
         let known = Home { region: LOST, version: 1, standing: Standing::Here };
-        vec![AdoptingRegions {
-            homes: [known, known, Home { version: 0, ..known }],
+        let none = Home { version: 0, ..known };
+        let started = |homes| AdoptingRegions {
+            homes,
             handovers: 0,
             taken: 0,
             backup: None,
@@ -159,7 +166,8 @@ impl Model for RegionAdoption {
             phase: Phase::None,
             third_knows: false,
             is_silent: false,
-        }]
+        };
+        vec![started([known, known, none]), started([none, none, none])]
     }
 
     fn actions(&self, _: &AdoptingRegions, steps: &mut Vec<AdoptionStep>) {
@@ -167,6 +175,7 @@ impl Model for RegionAdoption {
             AdoptionStep::BackUp,
             AdoptionStep::Lose,
             AdoptionStep::Expire,
+            AdoptionStep::Play,
             AdoptionStep::BeginAdoption,
             AdoptionStep::TellThird,
             AdoptionStep::Gather,
@@ -196,6 +205,10 @@ impl Model for RegionAdoption {
                 next.is_lost.then_some(())?;
                 next.lost_sessions_live = false;
             }
+            AdoptionStep::Play => {
+                (!next.is_lost && next.home(LOST).version == 0).then_some(())?;
+                next.home(LOST).version = 1;
+            }
             AdoptionStep::BeginAdoption => next.begin_adoption(rules)?,
             AdoptionStep::TellThird => next.tell_third()?,
             AdoptionStep::Gather => next.gather(rules)?,
@@ -203,6 +216,7 @@ impl Model for RegionAdoption {
             AdoptionStep::Assign => {
                 (next.phase == Phase::Done && next.home(SUCCESSOR).version == 0).then_some(())?;
                 *next.home(SUCCESSOR) = Home { region: SUCCESSOR, version: 1, standing: Standing::Here };
+                next.is_silent = rules.assigns_silently && next.lost_sessions_live;
             }
             AdoptionStep::EndSilence => {
                 (!next.lost_sessions_live && next.is_lost).then_some(())?;
@@ -352,6 +366,7 @@ impl AdoptingRegions {
         self.phase = Phase::Done;
         let known = *self.home(SUCCESSOR);
         let version = match backup.standing {
+            Standing::Here if backup.version == 0 => 0,
             Standing::Here => backup.version + 1,
             Standing::Moving => backup.version,
             // The backup says that the home is elsewhere, so the home is adopted only if the third region says otherwise.

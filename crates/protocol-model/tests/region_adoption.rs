@@ -51,6 +51,12 @@ fn a_session_of_a_home_that_reached_the_lost_region_lives_beside_an_admission() 
 }
 
 #[test]
+fn a_session_of_a_subscriber_whom_the_backup_lacks_lives_beside_an_admission() {
+    let rules = AdoptionRules { assigns_silently: false, ..AdoptionRules::ALL };
+    assert_broken(&RegionAdoption { rules, ..ADOPTION }, ONE_HOLDS);
+}
+
+#[test]
 fn a_late_answer_of_the_lost_region_loses_a_home() {
     let rules = AdoptionRules { answers_name_target: false, ..AdoptionRules::ALL };
     assert_broken(&RegionAdoption { rules, ..ADOPTION }, ONE_HOLDS);

@@ -1,7 +1,7 @@
 //! Home regions: a single region, the home, admits for a pool. `docs/regions.md` has the protocol and its invariants.
 //!
-//! `homes` caches homes, `adoptions` knows the successors of lost regions, `peers` sends requests to peer regions, `peer_token` authenticates peers, and `heartbeat_batches`
-//! queues heartbeats for peers.
+//! `homes` caches homes, `adoptions` knows the successors of lost regions, `peers` sends requests to peer regions,
+//! `peer_token` authenticates peers, and `heartbeat_batches` queues heartbeats for peers.
 
 mod adoptions;
 mod heartbeat_batches;
@@ -14,14 +14,15 @@ use std::time::Duration;
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, Response};
-use seatkeeper_core::{Region, SessionId, TenantId, UserId};
-use seatkeeper_engine::WorkerSet;
+use seatkeeper_core::{Region, RegistryTime, SessionId, TenantId, UserId};
+use seatkeeper_engine::{Engine, WorkerSet};
 use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::homes::{Adoption, Home, HomeState};
 use serde::{Deserialize, Serialize};
 
 use crate::auth::KeyError;
 use crate::error::Error;
+use crate::http::wait_seconds;
 use crate::outbound::{self, PeerFault};
 use crate::settings::RegionSettings;
 use adoptions::Adoptions;
@@ -38,6 +39,9 @@ pub(crate) use peers::{Sent, WholeAnswer};
 
 /// The path of an anchor's API for the homes of subscribers.
 pub(crate) const HOMES_PATH: &str = "/api/v1/regions/homes";
+
+/// The type of the problem of a pool that is being adopted.
+const REGION_ADOPTING_TYPE: &str = "/problems/region-adopting";
 
 /// The regions of a deployment: the own region, the cached homes, and the peers.
 pub(crate) struct Regions {
@@ -56,6 +60,13 @@ pub(crate) struct Regions {
 struct HomeQuestion<'a> {
     tenant: &'a str,
     user: &'a str,
+}
+
+/// The type of a problem in a refusal.
+#[derive(Deserialize)]
+struct Refusal {
+    #[serde(rename = "type")]
+    kind: String,
 }
 
 /// The home of a subscriber.
@@ -228,16 +239,34 @@ impl Regions {
         }
     }
 
-    /// Returns the home of a subscriber. A subscriber without a home gets this region, if the anchor agrees.
-    pub(crate) async fn home_of(&self, tenant: &TenantId, user: &UserId) -> Result<Home, Error> {
+    /// Returns `Err(AdoptedSilent)` while this region is the successor of `anchor`, and admits nobody yet. A subscriber
+    /// without a home may have a live session in the lost region, on no record.
+    async fn check_anchor_silence(&self, anchor: Region, engine: &Engine) -> Result<(), Error> {
+        let adoption = self.adoptions.last_for(anchor).filter(|adoption| adoption.successor == self.own);
+        match adoption {
+            Some(adoption) => check_silence(engine, adoption.admits_from).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the home of a subscriber. A subscriber without a home gets this region, if the anchor agrees. The `engine`
+    /// has the registry's time, for the silence after an adoption.
+    pub(crate) async fn home_of(
+        &self,
+        tenant: &TenantId,
+        user: &UserId,
+        engine: &Engine,
+    ) -> Result<Home, Error> {
         // The anchor is checked before the cache, so a region whose anchor contradicts the record admits nobody.
         let anchor = self.homes.anchor_of(tenant).await?;
         if let Some(home) = self.homes.known(tenant, user).await? {
             return self.settled(tenant, user, home);
         }
         self.check_adopted(anchor)?;
-        let anchor = self.present(anchor);
+        let recorded = anchor;
+        let anchor = self.present(recorded);
         if anchor == self.own {
+            self.check_anchor_silence(recorded, engine).await?;
             return self.homes.assign(tenant, user, self.own, self.own).await;
         }
         match self.ask_anchor(anchor, tenant, user).await? {
@@ -306,12 +335,14 @@ impl Regions {
         tenant: &TenantId,
         user: &UserId,
         asker: Region,
+        engine: &Engine,
     ) -> Result<Home, Error> {
         self.check_anchor(tenant).await?;
-        match self.homes.known(tenant, user).await? {
-            Some(home) => self.settled(tenant, user, home),
-            None => self.homes.assign(tenant, user, asker, self.own).await,
+        if let Some(home) = self.homes.known(tenant, user).await? {
+            return self.settled(tenant, user, home);
         }
+        self.check_anchor_silence(self.homes.anchor_of(tenant).await?, engine).await?;
+        self.homes.assign(tenant, user, asker, self.own).await
     }
 
     /// Returns `Err(RegionSettingsDiffer)` unless this region is the anchor of the tenant.
@@ -369,7 +400,8 @@ impl Regions {
         self.send(peer, Client::default(), sent).await.is_ok_and(|answer| answer.status().is_success())
     }
 
-    /// Asks the anchor for the home of a subscriber, and returns region and version.
+    /// Asks the anchor for the home of a subscriber, and returns region and version. Returns `Err(RegionAdopting)` while the
+    /// successor of a lost anchor assigns no homes.
     async fn ask_anchor(
         &self,
         anchor: Region,
@@ -383,6 +415,10 @@ impl Regions {
                 Ok((Region::new(region), version))
             }
             Ok(_) | Err(_) => {
+                let refusal: Option<Refusal> = serde_json::from_slice(&body).ok();
+                if status == 503 && refusal.is_some_and(|refusal| refusal.kind == REGION_ADOPTING_TYPE) {
+                    return Err(Error::RegionAdopting { lost: self.homes.anchor_of(tenant).await? });
+                }
                 Err(Error::RegionUnavailable { peer: anchor, source: PeerFault::refused(status, &body) })
             }
         }
@@ -427,6 +463,15 @@ impl Regions {
             HomeState::Here | HomeState::Moved => Ok(Home { region, ..home }),
         }
     }
+}
+
+/// Returns `Err(AdoptedSilent)` before `admits_from`, by the registry's time: sessions that are on no record may live.
+pub(crate) async fn check_silence(engine: &Engine, admits_from: RegistryTime) -> Result<(), Error> {
+    let now = engine.now().await?;
+    if now >= admits_from {
+        return Ok(());
+    }
+    Err(Error::AdoptedSilent { wait_seconds: wait_seconds(Some(admits_from.since(now))) })
 }
 
 fn moving(tenant: &TenantId, user: &UserId) -> Error {

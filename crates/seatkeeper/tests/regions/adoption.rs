@@ -99,6 +99,7 @@ async fn silence_ends(world: &World, admits_from: u64, license: &Value, (held, s
                 ("ann", play(world, region, "ann", "tablet").await),
                 ("license", acquire(world, region, license, "m3").await),
                 ("fred", play(world, region, "fred", "tablet").await),
+                ("gus", play(world, region, "gus", "tablet").await),
             ] {
                 match answer.status {
                     503 => assert_eq!(answer.body["type"], "/problems/region-adopting", "{pool}"),
@@ -145,6 +146,8 @@ async fn a_lost_region_is_adopted_with_its_subscribers_and_licenses() {
     let late = play(&world, AP, "ann", "phone").await.expect(201)["session_id"].clone();
     play(&world, EU, "fred", "tv").await.expect(201);
     play(&world, AP, "fred", "phone").await.expect(201);
+    // No region but the lost region knows the home of this subscriber.
+    play(&world, EU, "gus", "tv").await.expect(201);
     acquire(&world, EU, &license, "m2").await.expect(201);
     let relocation = json!({ "user": "dora", "to": "ap" });
     world.admin(EU).post("/api/v1/admin/homes/moves", relocation).await.expect(200);

@@ -39,6 +39,6 @@ async fn assign(
         return Err(Error::RegionTokenRefused(None));
     };
     let (tenant, user) = (TenantId::new(ask.tenant), UserId::new(ask.user));
-    let home = regions.assign_home(&tenant, &user, forwarder.region).await?;
+    let home = regions.assign_home(&tenant, &user, forwarder.region, &app.engine).await?;
     Ok(Json(HomeAnswer { region: home.region.number(), version: home.version }))
 }

@@ -19,11 +19,11 @@ use super::newer;
 use crate::app::App;
 use crate::auth::{Caller, bearer_of, tenant_from_text};
 use crate::error::Error;
-use crate::http::{Meta, name_field, read_body, wait_seconds};
+use crate::http::{Meta, name_field, read_body};
 use crate::metrics::ForwardOutcome;
 use crate::outbound;
 use crate::problem::LeftHome;
-use crate::regions::{Client, Forwarder, REGION_TOKEN, Regions, Sent};
+use crate::regions::{Client, Forwarder, REGION_TOKEN, Regions, Sent, check_silence};
 use crate::relocation::ADOPTIONS_PATH;
 
 /// The tenant of a request that names none.
@@ -176,12 +176,10 @@ impl Layer<'_> {
 
     /// Returns `Err(AdoptedSilent)` if the home is adopted from a lost region, and sessions that are not on record may live.
     async fn check_silence(&self, home: Option<Home>) -> Result<(), Error> {
-        let Some(admits_from) = home.and_then(|home| home.admits_from) else { return Ok(()) };
-        let now = self.app.engine.now().await?;
-        if now >= admits_from {
-            return Ok(());
+        match home.and_then(|home| home.admits_from) {
+            Some(admits_from) => check_silence(&self.app.engine, admits_from).await,
+            None => Ok(()),
         }
-        Err(Error::AdoptedSilent { wait_seconds: wait_seconds(Some(admits_from.since(now))) })
     }
 
     /// Checks the token of a forwarded request, and takes over the client's address and the id of the request.
@@ -307,7 +305,7 @@ impl Layer<'_> {
         subscriber: &mut newer::Subscriber,
     ) -> Result<Home, Error> {
         *subscriber = Some((tenant.clone(), user.clone()));
-        self.regions.home_of(tenant, user).await
+        self.regions.home_of(tenant, user, &self.app.engine).await
     }
 
     /// Returns the anchor of the tenant whom a caller without a token names. No record is made of the tenant.

@@ -61,7 +61,7 @@ impl Mover {
             self.ledger.take_home(&arrival, own, terms, now).await.map_err(Error::Ledger)?;
         }
         self.regions.forget(&tenant, &user);
-        let home = self.regions.home_of(&tenant, &user).await?;
+        let home = self.regions.home_of(&tenant, &user, &self.engine).await?;
         if home.admits(own) {
             // Opens the pool, so that a heartbeat of a session that goes on finds the session.
             let terms = self.entitled(&tenant, &user).await?.terms;

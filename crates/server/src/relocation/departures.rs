@@ -47,7 +47,7 @@ impl Mover {
         user: &UserId,
         to: Region,
     ) -> Result<Moved, Error> {
-        let home = self.regions.home_of(tenant, user).await?;
+        let home = self.regions.home_of(tenant, user, &self.engine).await?;
         let (own, now) = (self.regions.own(), self.engine.now().await?);
         if home.region == to {
             return Ok(Moved { home, is_done: true });
