@@ -1,8 +1,8 @@
 //! Models the adoption of a lost region: a region is lost for good, and another region takes over its pools by a backup of its
 //! ledger. `docs/regions.md` has the rules.
 //!
-//! Region 1 has the home of one subscriber, or assigns the home to itself later, and is lost. Region 2 is the successor, and region 0 a third region. Homes move
-//! between region 1 and region 0 before and during the adoption. Messages are lost or late. The backup is of any earlier
+//! Region 1 has the home of one subscriber, or assigns the home to itself later, and is lost. Region 2 is the successor, and
+//! region 0 a third region. Homes move between region 1 and region 0 before and during the adoption. Messages are lost or late. The backup is of any earlier
 //! time, and may lack the first home.
 
 use stateright::{Model, Property};

@@ -196,9 +196,15 @@ impl Ledger {
         tx.commit().await
     }
 
-    /// Records the homes that another region tells a successor. Homes that are here, or of an older version, stay
-    /// unchanged. A home on its way out of the telling region is still in the telling region.
-    pub async fn learn_homes(&self, homes: &[KnownHome], teller: Region, own: Region) -> Result<(), Error> {
+    /// Records the homes that region `teller` tells the successor of region `lost`. Homes that are here, or of an older
+    /// version, stay unchanged. A home on its way out of the telling region is still in the telling region. A home on its
+    /// way from here to the lost region is replaced by a newer home: the lost region took over, and gave the home away.
+    pub async fn learn_homes(
+        &self,
+        homes: &[KnownHome],
+        (lost, teller): (Region, Region),
+        own: Region,
+    ) -> Result<(), Error> {
         let mut tx = self.write().await?;
         let now = tx.now().await?;
         for KnownHome { tenant, user, home } in homes {
@@ -209,9 +215,10 @@ impl Ledger {
             if region == own || version < Home::FIRST_VERSION {
                 continue;
             }
-            let learned = tx.query(include_str!("../../sql/learn_home.sql"));
+            let learned = tx.query(include_str!("../../sql/learn_home_for_adoption.sql"));
             let learned = learned.bind(tenant.as_str()).bind(user.as_str()).bind(stored(region));
-            learned.bind(stored_whole(version)).bind(now).bind(stored(own)).execute().await?;
+            let learned = learned.bind(stored_whole(version)).bind(now).bind(stored(own));
+            learned.bind(stored(lost)).execute().await?;
         }
         tx.commit().await
     }

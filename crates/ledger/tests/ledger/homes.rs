@@ -172,7 +172,7 @@ async fn a_lost_region_keeps_its_first_successor_and_its_homes_come_once() {
         known("moving", LOST, 2, HomeState::Moving),
     ];
     for _ in 0..2 {
-        ledger.learn_homes(&told, TARGET, OWN).await.unwrap();
+        ledger.learn_homes(&told, (LOST, TARGET), OWN).await.unwrap();
     }
     assert_eq!(
         home_of(&ledger, "moving").await,
@@ -229,6 +229,33 @@ async fn a_home_on_its_way_to_a_lost_region_goes_to_the_successor() {
 }
 
 #[tokio::test]
+async fn a_home_that_a_lost_region_took_over_and_gave_away_stays_away() {
+    let (_place, ledger) = ledger().await;
+    for (user, to) in [("gone", LOST), ("open", LOST), ("other", Region::new(4))] {
+        let user = UserId::new(user);
+        ledger.assign_home(&tenant(), &user, OWN, OWN).await.unwrap();
+        ledger.begin_home_move(&tenant(), &user, OWN, to).await.unwrap();
+    }
+    let adoption = ledger.note_adoption((LOST, OWN), NOW, OWN).await.unwrap().unwrap();
+    // The third region has `gone` from the lost region, and knows no more of `open` than the open move.
+    let told = [
+        known("gone", TARGET, 3, HomeState::Here),
+        known("open", LOST, 2, HomeState::Here),
+        known("other", TARGET, 9, HomeState::Here),
+    ];
+    ledger.learn_homes(&told, (LOST, TARGET), OWN).await.unwrap();
+    ledger.end_adoption(&adoption, OWN).await.unwrap();
+    for (user, region, version, state) in [
+        ("gone", TARGET, 3, HomeState::Here),
+        ("open", OWN, 3, HomeState::Here),
+        ("other", Region::new(4), 2, HomeState::Moving),
+    ] {
+        let home = home_of(&ledger, user).await;
+        assert_eq!((home.region, home.version, home.state), (region, version, state), "{user}");
+    }
+}
+
+#[tokio::test]
 async fn a_license_of_a_lost_region_goes_on_with_its_sessions() {
     let (_lost, from) = ledger().await;
     let (_place, into) = ledger().await;
@@ -262,7 +289,8 @@ async fn a_subscriber_without_a_home_is_claimed_by_the_lost_region() {
     subscribed(&ledger, "ann", "basic").await;
     let (_, event) = Story::devices("bob").admit("tv");
     ledger.apply(&[event]).await.unwrap();
-    ledger.learn_homes(&[known("cid", TARGET, 1, HomeState::Here)], TARGET, OWN).await.unwrap();
+    let told = known("cid", TARGET, 1, HomeState::Here);
+    ledger.learn_homes(&[told], (LOST, TARGET), OWN).await.unwrap();
     for _ in 0..2 {
         ledger.claim_unassigned_homes(OWN).await.unwrap();
     }

@@ -69,7 +69,7 @@ impl Mover {
         self.adopting(lost).await?;
         let homes: Vec<_> = told.homes.into_iter().map(KnownHome::from).collect();
         let (teller, own) = (Region::new(told.teller), self.regions.own());
-        self.ledger.learn_homes(&homes, teller, own).await.map_err(Error::Ledger)
+        self.ledger.learn_homes(&homes, (lost, teller), own).await.map_err(Error::Ledger)
     }
 
     /// Takes over a subscriber, unless the home is here already, or has moved to another region since the backup.
