@@ -54,6 +54,9 @@ pub enum AdoptError {
     /// The successor is the lost region.
     #[error("a region cannot adopt itself")]
     Itself,
+    /// The successor is lost as well.
+    #[error("region {0} is lost itself, and adopted by another region")]
+    LostSuccessor(String),
     /// The ledger is another region's.
     #[error("the ledger is region {recorded}'s: give the restored ledger of region {lost}")]
     OtherLedger {
@@ -119,6 +122,8 @@ struct Courier<'a> {
     ledger: Ledger,
     lost: Region,
     into: Region,
+    /// Every other region that is not lost.
+    living: Vec<Region>,
 }
 
 /// Adopts the region of `settings`, named `lost`, into its peer `into`, from the restored ledger of the settings. May be
@@ -135,14 +140,14 @@ pub async fn adopt(settings: &Settings, lost: &str, into: &str) -> Result<Option
     let ledger = Ledger::open(seatkeeper_ledger::Settings::new(location)).await?;
     let regions = Regions::new(section, Duration::from_secs(settings.auth.leeway_seconds), &ledger)?;
     let into = regions.named(into).ok_or_else(|| AdoptError::UnknownSuccessor(into.to_owned()))?;
-    let courier = Courier { settings, lost: regions.own(), into, regions, ledger };
+    let mut courier = Courier { settings, lost: regions.own(), into, regions, ledger, living: Vec::new() };
     let adopted = courier.run().await;
     courier.ledger.close().await;
     adopted
 }
 
 impl Courier<'_> {
-    async fn run(&self) -> Result<Option<Adopted>, AdoptError> {
+    async fn run(&mut self) -> Result<Option<Adopted>, AdoptError> {
         self.check().await?;
         if self.begin().await?.is_done {
             return Ok(None);
@@ -157,7 +162,7 @@ impl Courier<'_> {
     }
 
     /// Checks the restored ledger, and asks every region whether the adoption may begin. Nothing has changed after an `Err`.
-    async fn check(&self) -> Result<(), AdoptError> {
+    async fn check(&mut self) -> Result<(), AdoptError> {
         if self.into == self.lost {
             return Err(AdoptError::Itself);
         }
@@ -168,14 +173,33 @@ impl Courier<'_> {
             }
             Some(_) => {}
         }
-        let adoption = self.ledger.adoptions().await?.into_iter().find(|known| known.lost == self.lost);
+        let adoptions = self.ledger.adoptions().await?;
+        if adoptions.iter().any(|known| known.lost == self.into) {
+            return Err(AdoptError::LostSuccessor(self.name_of(self.into)));
+        }
+        let adoption = adoptions.into_iter().find(|known| known.lost == self.lost);
         if let Some(other) = adoption.filter(|adoption| adoption.successor != self.into) {
             return Err(AdoptError::Adopted(other.successor));
         }
-        for peer in self.peers() {
-            self.tell(peer, adoption_path::BEGIN, &self.beginning(true).await?).await?;
+        let beginning = self.beginning(true).await?;
+        // The successor knows the regions that were lost before. The backup may be older.
+        let answer = self.tell(self.into, adoption_path::BEGIN, &beginning).await?;
+        let BegunAdoption { adopted, .. } = self.understood(self.into, &answer)?;
+        self.living = self.others(&adopted).await?;
+        for peer in self.third_regions() {
+            self.tell(peer, adoption_path::BEGIN, &beginning).await?;
         }
         Ok(())
+    }
+
+    /// Returns the other regions that are not lost, by the restored ledger and by the pairs of lost region and successor
+    /// that the successor has `adopted` on record.
+    async fn others(&self, adopted: &[(u8, u8)]) -> Result<Vec<Region>, AdoptError> {
+        let recorded = self.ledger.adoptions().await?.into_iter().map(|adoption| adoption.lost);
+        let told = adopted.iter().map(|(lost, _)| Region::new(*lost));
+        let lost: Vec<Region> = recorded.chain(told).chain([self.lost]).collect();
+        let regions = self.regions.names().iter().map(|(region, _)| *region);
+        Ok(regions.filter(|region| !lost.contains(region)).collect())
     }
 
     /// Records the successor: first in the successor, then in the restored ledger, so that no server starts on the ledger,
@@ -188,7 +212,7 @@ impl Courier<'_> {
         if let Some(other) = noted.filter(|noted| noted.successor != self.into) {
             return Err(AdoptError::Adopted(other.successor));
         }
-        for peer in self.peers().filter(|peer| *peer != self.into) {
+        for peer in self.third_regions() {
             self.tell(peer, adoption_path::BEGIN, &beginning).await?;
         }
         self.understood(self.into, &begun)
@@ -204,7 +228,7 @@ impl Courier<'_> {
     /// Tells the successor the homes that the other regions know. A home may have moved since the backup, and the successor
     /// assigns homes from now on if the lost region was an anchor.
     async fn gather_homes(&self) -> Result<(), AdoptError> {
-        for peer in self.peers().filter(|peer| *peer != self.into) {
+        for peer in self.third_regions() {
             let mut question = HomesQuestion { after_tenant: String::new(), after_user: String::new() };
             loop {
                 let answer = self.tell(peer, adoption_path::HOMES, &question).await?;
@@ -289,9 +313,8 @@ impl Courier<'_> {
 
     /// Returns the tenants whose licenses are in the lost region.
     async fn anchored_tenants(&self) -> Result<Vec<TenantId>, AdoptError> {
-        let adoptions = self.ledger.adoptions().await?;
-        let earlier =
-            adoptions.iter().filter(|earlier| earlier.successor == self.lost).map(|earlier| earlier.lost);
+        self.regions.refresh_adoptions().await?;
+        let earlier = self.regions.adopted_by(self.lost);
         let mut tenants = Vec::new();
         for anchor in std::iter::once(self.lost).chain(earlier) {
             for (tenant, recorded) in self.ledger.tenants_of_anchor(anchor).await? {
@@ -329,9 +352,9 @@ impl Courier<'_> {
         Ok(records.len() as u64)
     }
 
-    /// Returns the other regions.
-    fn peers(&self) -> impl Iterator<Item = Region> + '_ {
-        self.regions.names().iter().map(|(region, _)| *region).filter(|region| *region != self.lost)
+    /// Returns the regions that are neither lost nor the successor.
+    fn third_regions(&self) -> impl Iterator<Item = Region> + '_ {
+        self.living.iter().copied().filter(|region| *region != self.into)
     }
 
     /// Sends a step to a region, and returns the body of the answer.

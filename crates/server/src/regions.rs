@@ -16,8 +16,8 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, Response};
 use seatkeeper_core::{Region, RegistryTime, SessionId, TenantId, UserId};
 use seatkeeper_engine::{Engine, WorkerSet};
-use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::homes::{Adoption, Home, HomeState};
+use seatkeeper_ledger::{Error as LedgerError, Ledger};
 use serde::{Deserialize, Serialize};
 
 use crate::auth::KeyError;
@@ -148,7 +148,18 @@ impl Regions {
         self.adoptions.of_lost(lost)
     }
 
-    /// Returns the adoptions by this region that admit nobody yet, or that are not done.
+    /// Returns the lost regions whose chain of successors leads to region `lost`, without `lost`.
+    pub(crate) fn adopted_by(&self, lost: Region) -> Vec<Region> {
+        self.adoptions.leading_to(lost)
+    }
+
+    /// Returns the numbers of every lost region and its successor.
+    pub(crate) fn adopted(&self) -> Vec<(u8, u8)> {
+        let pair = |adoption: &Adoption| (adoption.lost.number(), adoption.successor.number());
+        self.adoptions.known().iter().map(pair).collect()
+    }
+
+    /// Returns the adoptions on record by this region, done or not.
     pub(crate) fn adoptions_by_own(&self) -> Vec<Adoption> {
         self.adoptions.known().iter().filter(|adoption| adoption.successor == self.own).copied().collect()
     }
@@ -159,8 +170,8 @@ impl Regions {
     }
 
     /// Reads the adoptions on record now, and drops every cached home.
-    pub(crate) async fn refresh_adoptions(&self) -> Result<(), Error> {
-        self.adoptions.refresh().await.map_err(Error::Ledger)?;
+    pub(crate) async fn refresh_adoptions(&self) -> Result<(), LedgerError> {
+        self.adoptions.refresh().await?;
         self.homes.clear();
         Ok(())
     }

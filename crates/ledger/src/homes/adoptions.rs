@@ -106,16 +106,24 @@ impl Ledger {
     }
 
     /// Ends an adoption by `own`, the region of this ledger. Homes that are still in the lost region by this ledger come to
-    /// `own` without sessions: the restored ledger knows no home of these subscribers.
-    pub async fn end_adoption(&self, adoption: &Adoption, own: Region) -> Result<(), Error> {
+    /// `own` without sessions: the restored ledger knows no home of these subscribers. So do homes in the regions `earlier`,
+    /// which the lost region had adopted.
+    pub async fn end_adoption(
+        &self,
+        adoption: &Adoption,
+        earlier: &[Region],
+        own: Region,
+    ) -> Result<(), Error> {
         let mut tx = self.write().await?;
         let now = tx.now().await?;
-        let lost = stored(adoption.lost);
-        let noted = tx.query(include_str!("../../sql/note_homes_adopted.sql"));
-        noted.bind(lost).bind(now).execute().await?;
-        let adopted = tx.query(include_str!("../../sql/adopt_homes.sql")).bind(lost).bind(stored(own));
-        adopted.bind(now).bind(times::stored(adoption.admits_from)).execute().await?;
-        tx.query(include_str!("../../sql/end_adoption.sql")).bind(lost).execute().await?;
+        for lost in earlier.iter().copied().chain([adoption.lost]).map(stored) {
+            let noted = tx.query(include_str!("../../sql/note_homes_adopted.sql"));
+            noted.bind(lost).bind(now).execute().await?;
+            let adopted = tx.query(include_str!("../../sql/adopt_homes.sql")).bind(lost).bind(stored(own));
+            adopted.bind(now).bind(times::stored(adoption.admits_from)).execute().await?;
+        }
+        let ended = tx.query(include_str!("../../sql/end_adoption.sql"));
+        ended.bind(stored(adoption.lost)).execute().await?;
         tx.commit().await
     }
 

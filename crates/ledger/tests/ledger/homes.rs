@@ -194,7 +194,7 @@ async fn a_lost_region_keeps_its_first_successor_and_its_homes_come_once() {
     }
     let [adoption] = ledger.adoptions().await.unwrap()[..] else { panic!("one adoption") };
     for _ in 0..2 {
-        ledger.end_adoption(&adoption, OWN).await.unwrap();
+        ledger.end_adoption(&adoption, &[], OWN).await.unwrap();
     }
     assert!(ledger.adoptions().await.unwrap()[0].is_done);
     let left = home_of(&ledger, "left").await;
@@ -244,7 +244,7 @@ async fn a_home_that_a_lost_region_took_over_and_gave_away_stays_away() {
         known("other", TARGET, 9, HomeState::Here),
     ];
     ledger.learn_homes(&told, (LOST, TARGET), OWN).await.unwrap();
-    ledger.end_adoption(&adoption, OWN).await.unwrap();
+    ledger.end_adoption(&adoption, &[], OWN).await.unwrap();
     for (user, region, version, state) in [
         ("gone", TARGET, 3, HomeState::Here),
         ("open", OWN, 3, HomeState::Here),
@@ -252,6 +252,27 @@ async fn a_home_that_a_lost_region_took_over_and_gave_away_stays_away() {
     ] {
         let home = home_of(&ledger, user).await;
         assert_eq!((home.region, home.version, home.state), (region, version, state), "{user}");
+    }
+}
+
+#[tokio::test]
+async fn homes_in_a_region_that_the_lost_region_had_adopted_come_as_well() {
+    let (_place, ledger) = ledger().await;
+    let first = Region::new(4);
+    ledger.note_adoption((first, LOST), NOW, OWN).await.unwrap();
+    let adoption = ledger.note_adoption((LOST, OWN), NOW + SECOND, OWN).await.unwrap().unwrap();
+    let told = [known("old", first, 1, HomeState::Here), known("new", LOST, 2, HomeState::Here)];
+    ledger.learn_homes(&told, (LOST, TARGET), OWN).await.unwrap();
+    for _ in 0..2 {
+        ledger.end_adoption(&adoption, &[first], OWN).await.unwrap();
+    }
+    for (user, version) in [("old", 2), ("new", 3)] {
+        let home = home_of(&ledger, user).await;
+        assert_eq!(
+            (home.region, home.version, home.admits_from),
+            (OWN, version, Some(NOW + SECOND)),
+            "{user}"
+        );
     }
 }
 

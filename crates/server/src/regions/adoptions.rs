@@ -52,6 +52,23 @@ impl Adoptions {
         self.known.read().iter().find(|adoption| adoption.lost == region).copied()
     }
 
+    /// Returns the lost regions whose chain of successors leads to `region`, without `region`.
+    pub(super) fn leading_to(&self, region: Region) -> Vec<Region> {
+        let known = self.known();
+        let mut leading: Vec<Region> = Vec::new();
+        loop {
+            let is_new = |adoption: &&Adoption| {
+                let leads = adoption.successor == region || leading.contains(&adoption.successor);
+                leads && adoption.lost != region && !leading.contains(&adoption.lost)
+            };
+            // Each round adds a region, so a ring on record ends as well.
+            match known.iter().find(is_new).map(|adoption| adoption.lost) {
+                Some(lost) => leading.push(lost),
+                None => return leading,
+            }
+        }
+    }
+
     /// Returns the last adoption of the pools of a region: the successor may be lost as well.
     pub(super) fn last_for(&self, region: Region) -> Option<Adoption> {
         let known = self.known();

@@ -33,22 +33,26 @@ impl Mover {
         if successor == lost || !self.regions.names().iter().any(|(region, _)| *region == successor) {
             return Err(not_adoptable("The successor must be another region of the settings."));
         }
+        self.regions.refresh_adoptions().await.map_err(Error::Ledger)?;
+        if self.regions.adoption_of(successor).is_some() {
+            return Err(not_adoptable("The successor is lost itself, and adopted by another region."));
+        }
         if let Some(known) = self.regions.adoption_of(lost) {
-            return check_successor(&known, successor);
+            return self.begun(&known, successor);
         }
         if self.regions.is_alive(lost).await {
             return Err(not_adoptable("The region still answers: stop all its servers first."));
         }
         if ask.only_check {
-            return Ok(BegunAdoption { is_done: false });
+            return Ok(BegunAdoption { is_done: false, adopted: self.regions.adopted() });
         }
         let now = self.engine.now().await?;
         let ttl = self.longest_ttl(Span::from_millis(ask.ttl_milliseconds)).await?;
         let admits_from = now + ttl + CLOCK_MARGIN;
         let noted = self.ledger.note_adoption((lost, successor), admits_from, own).await;
-        self.regions.refresh_adoptions().await?;
+        self.regions.refresh_adoptions().await.map_err(Error::Ledger)?;
         match noted.map_err(Error::Ledger)? {
-            Some(noted) => check_successor(&noted, successor),
+            Some(noted) => self.begun(&noted, successor),
             None => Err(not_adoptable("The adoption is not on record.")),
         }
     }
@@ -147,8 +151,9 @@ impl Mover {
     /// Ends the adoption: from now on this region serves every pool of the lost region.
     pub(crate) async fn end_adoption(&self, lost: Region) -> Result<(), Error> {
         let adoption = self.adopting(lost).await?;
-        self.ledger.end_adoption(&adoption, self.regions.own()).await.map_err(Error::Ledger)?;
-        self.regions.refresh_adoptions().await?;
+        let (earlier, own) = (self.regions.adopted_by(lost), self.regions.own());
+        self.ledger.end_adoption(&adoption, &earlier, own).await.map_err(Error::Ledger)?;
+        self.regions.refresh_adoptions().await.map_err(Error::Ledger)?;
         tracing::warn!(
             region = lost.number(),
             "a lost region is adopted: this region serves its pools, and admits new sessions there after the longest TTL"
@@ -160,7 +165,7 @@ impl Mover {
     async fn adopting(&self, lost: Region) -> Result<Adoption, Error> {
         if self.regions.adoption_of(lost).is_none() {
             // Another node may have recorded the begin.
-            self.regions.refresh_adoptions().await?;
+            self.regions.refresh_adoptions().await.map_err(Error::Ledger)?;
         }
         match self.regions.adoption_of(lost).filter(|adoption| adoption.successor == self.regions.own()) {
             Some(adoption) if !adoption.is_done => Ok(adoption),
@@ -179,17 +184,18 @@ impl Mover {
         Some(version.max(known.version.saturating_add(1)))
     }
 
+    /// Returns the answer to the start of an adoption on record. Returns `Err(RegionNotAdoptable)` for another successor.
+    fn begun(&self, known: &Adoption, wanted: Region) -> Result<BegunAdoption, Error> {
+        if known.successor == wanted {
+            return Ok(BegunAdoption { is_done: known.is_done, adopted: self.regions.adopted() });
+        }
+        Err(Error::RegionNotAdoptable(format!("Region {} has adopted the region.", known.successor)))
+    }
+
     async fn longest_ttl(&self, told: Span) -> Result<Span, Error> {
         let own = self.ledger.longest_ttl().await.map_err(Error::Ledger)?;
         Ok(told.max(own).max(self.ttl_default).max(self.license_ttl_default))
     }
-}
-
-fn check_successor(known: &Adoption, wanted: Region) -> Result<BegunAdoption, Error> {
-    if known.successor == wanted {
-        return Ok(BegunAdoption { is_done: known.is_done });
-    }
-    Err(Error::RegionNotAdoptable(format!("Region {} has adopted the region.", known.successor)))
 }
 
 fn not_adoptable(detail: &str) -> Error {

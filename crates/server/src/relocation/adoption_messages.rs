@@ -50,6 +50,8 @@ pub(crate) struct BeginAdoption {
 pub(crate) struct BegunAdoption {
     /// The successor has every pool already.
     pub(crate) is_done: bool,
+    /// Every lost region with its successor, as the region that answers has them on record.
+    pub(crate) adopted: Vec<(u8, u8)>,
 }
 
 /// The question for a page of homes, after a subscriber.
