@@ -189,16 +189,16 @@ impl Ledger {
         let epochs = buckets::hold(&mut tx, std::iter::once(pool.bucket())).await?;
         let epoch = epochs.get(&pool.bucket()).copied().unwrap_or_default();
         let seq = last_event(&mut tx, pool).await?.unsigned_abs();
-        let live = tx.query(include_str!("../../sql/live_sessions_of.sql")).bind_pool(pool).bind(i64::MAX);
-        let live = live.fetch_all().await?.len();
+        let live = tx.query(include_str!("../../sql/count_live_sessions.sql")).bind_pool(pool);
+        let live: i64 = live.scalar().await?;
+        let live = u32::try_from(live).unwrap_or(u32::MAX);
         let mut fresh = Vec::new();
         for session in sessions {
             if !is_on_record(&mut tx, &session.0).await? {
                 fresh.push(session);
             }
         }
-        fresh.truncate((terms.limit.0 as usize).saturating_sub(live));
-        let live = u32::try_from(live).unwrap_or(u32::MAX);
+        fresh.truncate(terms.limit.0.saturating_sub(live) as usize);
         let first = Admissions { pool, seq, live, epoch, terms, now };
         admit(&mut tx, &first.events(&fresh)).await?;
         tx.commit().await
