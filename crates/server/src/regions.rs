@@ -401,9 +401,13 @@ impl Regions {
         self.answers_well(peer, "/readyz").await
     }
 
-    /// Returns whether a process of a peer answers, ready or not.
+    /// Returns whether a process of a peer answers, ready or not. The question has no token, so a peer that refuses this
+    /// region's keys is alive as well.
     pub(crate) async fn is_alive(&self, peer: Region) -> bool {
-        self.answers_well(peer, "/healthz").await
+        match self.peers.url(peer) {
+            Ok(url) => self.peers.is_alive(url).await,
+            Err(_) => false,
+        }
     }
 
     async fn answers_well(&self, peer: Region, path: &str) -> bool {

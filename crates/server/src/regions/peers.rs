@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use reqwest::header::HeaderMap;
-use reqwest::{Client, Method, Response};
+use reqwest::{Client, Method, Response, StatusCode};
 use seatkeeper_core::Region;
 
 use super::peer_token::REGION_TOKEN;
@@ -72,6 +72,15 @@ impl Peers {
         }
     }
 
+    /// Returns whether a server of the peer at `url` answers, with any status.
+    pub(super) async fn is_alive(&self, url: &str) -> bool {
+        let answer = self.client.get(format!("{url}/healthz")).send();
+        match tokio::time::timeout(self.answer_timeout, answer).await {
+            Ok(Ok(answer)) => is_from_server(answer.status(), answer.headers()),
+            Ok(Err(_)) | Err(_) => false,
+        }
+    }
+
     /// Reads the rest of an answer, up to `bytes_max` bytes.
     pub(super) async fn whole(&self, answer: Response, bytes_max: usize) -> Result<WholeAnswer, PeerFault> {
         let status = answer.status().as_u16();
@@ -81,3 +90,12 @@ impl Peers {
         Ok(WholeAnswer { status, body })
     }
 }
+
+/// Returns whether an answer may come from a server. A load balancer without a server answers 502, 503 or 504, and never with
+/// a request id.
+fn is_from_server(status: StatusCode, headers: &HeaderMap) -> bool {
+    !matches!(status.as_u16(), 502..=504) || headers.contains_key("x-request-id")
+}
+
+#[cfg(test)]
+mod tests;
