@@ -22,6 +22,9 @@ use crate::relocation::{
 };
 use crate::settings::{InvalidSetting, Settings};
 
+/// The time in which every node reads the record of adoptions, with a second for a slow read.
+const READS_PAUSE: Duration = Duration::from_secs(2);
+
 /// Subscribers handed over at the same time.
 const AT_ONCE_MAX: usize = 8;
 
@@ -122,6 +125,8 @@ struct Courier<'a> {
     ledger: Ledger,
     lost: Region,
     into: Region,
+    /// The time until every node of every region refuses the lost region.
+    settle: Duration,
     /// Every other region that is not lost.
     living: Vec<Region>,
 }
@@ -140,7 +145,9 @@ pub async fn adopt(settings: &Settings, lost: &str, into: &str) -> Result<Option
     let ledger = Ledger::open(seatkeeper_ledger::Settings::new(location)).await?;
     let regions = Regions::new(section, Duration::from_secs(settings.auth.leeway_seconds), &ledger)?;
     let into = regions.named(into).ok_or_else(|| AdoptError::UnknownSuccessor(into.to_owned()))?;
-    let mut courier = Courier { settings, lost: regions.own(), into, regions, ledger, living: Vec::new() };
+    let settle = READS_PAUSE + Duration::from_millis(section.forward_timeout_milliseconds);
+    let mut courier =
+        Courier { settings, lost: regions.own(), into, regions, ledger, settle, living: Vec::new() };
     let adopted = courier.run().await;
     courier.ledger.close().await;
     adopted
@@ -152,6 +159,9 @@ impl Courier<'_> {
         if self.begin().await?.is_done {
             return Ok(None);
         }
+        // Every node of every region knows the adoption by the next read of the record, and requests that a node has
+        // accepted before are over after the time limit of a forwarded request.
+        tokio::time::sleep(self.settle).await;
         self.gather_homes().await?;
         let mut adopted = Adopted::default();
         self.hand_over_subscribers(&mut adopted).await?;

@@ -25,6 +25,7 @@ use crate::error::Error;
 use crate::http::wait_seconds;
 use crate::outbound::{self, PeerFault};
 use crate::settings::RegionSettings;
+pub(crate) use adoptions::AdoptionReader;
 use adoptions::Adoptions;
 pub(crate) use heartbeat_batches::{
     BATCH_BYTES_MAX, BEATS_MAX, HEARTBEATS_PATH, Heartbeat, HeartbeatBatches, Outcome, Renewal, Renewals,
@@ -162,11 +163,6 @@ impl Regions {
     /// Returns the adoptions on record by this region, done or not.
     pub(crate) fn adoptions_by_own(&self) -> Vec<Adoption> {
         self.adoptions.known().iter().filter(|adoption| adoption.successor == self.own).copied().collect()
-    }
-
-    /// Reads the adoptions on record, unless the last read is younger than a second.
-    pub(crate) async fn look_for_adoptions(&self) {
-        self.adoptions.look().await;
     }
 
     /// Reads the adoptions on record now, and drops every cached home.

@@ -29,7 +29,7 @@ use crate::holders::Holders;
 use crate::jobs::{self, Roster};
 use crate::limits::Limits;
 use crate::metrics::{Books, Looks, Metrics, MetricsAccess, MetricsPage, Node, Redis};
-use crate::regions::Regions;
+use crate::regions::{AdoptionReader, Regions};
 use crate::release_codes::{ReleaseCodes, ReleaseKeyReader};
 use crate::relocation::{MoveJob, Mover};
 use crate::router::{metrics_router, router};
@@ -160,7 +160,9 @@ async fn start_by<C: TimeSource>(
         Regions::from_settings(&settings.region, leeway, &ledger, workers).map_err(StartError::Region)?;
     let regions = regions.map(Arc::new);
     if let Some(regions) = &regions {
-        regions.look_for_adoptions().await;
+        // The first requests need the record, and the worker comes later.
+        regions.refresh_adoptions().await?;
+        workers.start(AdoptionReader(Arc::clone(regions)));
     }
     let mover = mover(&settings, regions.as_ref(), &running, &ledger, &entitlements);
     if let Some(mover) = &mover {

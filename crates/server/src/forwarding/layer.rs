@@ -134,7 +134,6 @@ struct Layer<'a> {
 
 impl Layer<'_> {
     async fn routed(&self, mut request: Request) -> Result<Routed, Error> {
-        self.regions.look_for_adoptions().await;
         let forwarder = self.accept(&mut request)?;
         let route = request.extensions().get::<MatchedPath>();
         let Some(locator) = route.and_then(|route| Locator::for_route(request.method(), route.as_str()))

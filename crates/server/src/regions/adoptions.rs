@@ -1,43 +1,39 @@
-//! Lost regions and their successors, as this region has them on record. Every node reads the record once a second.
+//! Lost regions and their successors, as this region has them on record. Every node reads the record once a second, in the
+//! background: no request waits for the ledger.
 
+use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use parking_lot::{Mutex, RwLock};
+use async_trait::async_trait;
+use parking_lot::RwLock;
 use seatkeeper_core::Region;
+use seatkeeper_engine::{Progress, Worker};
 use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::homes::Adoption;
 
+use super::Regions;
+
 /// Pause between two reads of the record.
-const LOOK_PAUSE: Duration = Duration::from_secs(1);
+const READ_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The adoptions on record.
 pub(super) struct Adoptions {
     ledger: Ledger,
     known: RwLock<Arc<[Adoption]>>,
-    looked: Mutex<Option<Instant>>,
 }
+
+/// The worker that reads the record once a second.
+pub(crate) struct AdoptionReader(pub(crate) Arc<Regions>);
 
 impl Adoptions {
     pub(super) fn new(ledger: Ledger) -> Self {
-        Self { ledger, known: RwLock::new(Arc::from([])), looked: Mutex::default() }
+        Self { ledger, known: RwLock::new(Arc::from([])) }
     }
 
     /// Returns the adoptions on record, as of the last read.
     pub(super) fn known(&self) -> Arc<[Adoption]> {
         Arc::clone(&self.known.read())
-    }
-
-    /// Reads the record, unless the last read is younger than a second. Without the ledger, the last read goes on.
-    pub(super) async fn look(&self) {
-        {
-            let mut looked = self.looked.lock();
-            if looked.is_some_and(|looked| looked.elapsed() < LOOK_PAUSE) {
-                return;
-            }
-            *looked = Some(Instant::now());
-        }
-        drop(self.refresh().await);
     }
 
     /// Reads the record now.
@@ -82,5 +78,24 @@ impl Adoptions {
             }
         }
         last
+    }
+}
+
+#[async_trait]
+impl Worker for AdoptionReader {
+    type Error = Infallible;
+
+    fn name(&self) -> &'static str {
+        "adoptions"
+    }
+
+    fn rest(&self) -> Duration {
+        READ_INTERVAL
+    }
+
+    async fn activate(&self) -> Result<Progress, Self::Error> {
+        // Without the ledger, the last read goes on. The ledger's absence is logged elsewhere.
+        drop(self.0.adoptions.refresh().await);
+        Ok(Progress::Idle)
     }
 }

@@ -61,6 +61,10 @@ impl Mover {
     /// after the page.
     pub(crate) async fn homes_page(&self, lost: Region, ask: HomesQuestion) -> Result<HomesPage, Error> {
         if self.regions.adoption_of(lost).is_none() {
+            // Another node may have recorded the begin.
+            self.regions.refresh_adoptions().await.map_err(Error::Ledger)?;
+        }
+        if self.regions.adoption_of(lost).is_none() {
             return Err(not_adoptable("The adoption has not begun in this region."));
         }
         let after = (TenantId::new(ask.after_tenant), UserId::new(ask.after_user));
