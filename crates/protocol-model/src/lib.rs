@@ -47,7 +47,8 @@ pub use home_moves::{ARRIVES, HomeMoves, MoveRules, MoveStep, MovingRegions, ONE
 pub use homes::{ANCHOR_ADMITS, HomeRules, HomeStep, Homes, ONE_HOME, OTHER_ADMITS, Regions};
 pub use place::Backend;
 pub use region_adoption::{
-    AdoptingRegions, AdoptionRules, AdoptionStep, MOVED_STAYS, ONE_HOLDS, RegionAdoption, SUCCESSOR_ADMITS,
+    AdoptingRegions, AdoptionRules, AdoptionStep, HOME_IS_THERE, MOVED_STAYS, ONE_HOLDS, RegionAdoption,
+    SUCCESSOR_ADMITS,
 };
 pub use safeguards::Safeguards;
 pub use step::{Call, Step};

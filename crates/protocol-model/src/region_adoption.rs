@@ -2,8 +2,8 @@
 //! ledger. `docs/regions.md` has the rules.
 //!
 //! Region 1 has the home of one subscriber, or assigns the home to itself later, and is lost. Region 2 is the successor, and
-//! region 0 a third region. Homes move between region 1 and region 0 before and during the adoption. Messages are lost or late. The backup is of any earlier
-//! time, and may lack the first home.
+//! region 0 a third region. Homes move between region 1 and region 0 before and during the adoption. Messages are lost or
+//! late. The backup is of any earlier time, and may lack the first home.
 
 use stateright::{Model, Property};
 
@@ -144,6 +144,8 @@ pub enum AdoptionStep {
 
 /// At most one region has sessions or admits.
 pub const ONE_HOLDS: &str = "at most one region has sessions or admits";
+/// A home that has moved from the third region to the successor is there.
+pub const HOME_IS_THERE: &str = "a home that has moved to the successor is there";
 /// The successor admits.
 pub const SUCCESSOR_ADMITS: &str = "the successor can admit";
 /// A home that moved after the backup stays where it is.
@@ -229,6 +231,7 @@ impl Model for RegionAdoption {
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
             Property::always(ONE_HOLDS, |_, regions: &AdoptingRegions| regions.holders() <= 1),
+            Property::always(HOME_IS_THERE, |_, regions: &AdoptingRegions| regions.has_moved_home()),
             Property::sometimes(SUCCESSOR_ADMITS, |_, regions: &AdoptingRegions| {
                 regions.is_home(SUCCESSOR) && !regions.is_silent
             }),
@@ -254,6 +257,13 @@ impl AdoptingRegions {
         let lost = if self.is_lost { self.lost_sessions_live } else { self.is_home(LOST) };
         let successor = self.is_home(SUCCESSOR) && !self.is_silent;
         [lost, successor, self.is_home(THIRD)].into_iter().filter(|holds| *holds).count()
+    }
+
+    /// Returns `false` if the home has moved from the third region to the successor, and the successor does not have the home.
+    fn has_moved_home(&self) -> bool {
+        let left = self.homes[usize::from(THIRD)];
+        let has_moved = left.standing == Standing::Moved && left.region == SUCCESSOR;
+        !has_moved || self.homes[usize::from(SUCCESSOR)].version >= left.version
     }
 
     fn is_dead(&self, at: Region) -> bool {

@@ -3,7 +3,7 @@
 
 mod support;
 
-use seatkeeper_protocol_model::{AdoptionRules, ONE_HOLDS, RegionAdoption};
+use seatkeeper_protocol_model::{AdoptionRules, HOME_IS_THERE, ONE_HOLDS, RegionAdoption};
 
 use support::{assert_broken, assert_kept, states_min};
 
@@ -59,5 +59,5 @@ fn a_session_of_a_subscriber_whom_the_backup_lacks_lives_beside_an_admission() {
 #[test]
 fn a_late_answer_of_the_lost_region_loses_a_home() {
     let rules = AdoptionRules { answers_name_target: false, ..AdoptionRules::ALL };
-    assert_broken(&RegionAdoption { rules, ..ADOPTION }, ONE_HOLDS);
+    assert_broken(&RegionAdoption { rules, ..ADOPTION }, HOME_IS_THERE);
 }

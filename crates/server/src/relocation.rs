@@ -1,7 +1,8 @@
 //! Moves of subscribers' homes between regions. `docs/regions.md` has the protocol.
 //!
 //! `departures` runs in the region that a home leaves, `arrivals` in the region that takes over, `subscription` takes the
-//! subscriber's plan along, `adoption` takes over the pools of a lost region, `handover` is the message between the two, and `job` carries on moves that were cut off.
+//! subscriber's plan along, `adoption` takes over the pools of a lost region, `handover` is the message between the two,
+//! and `job` carries on moves that were cut off.
 
 mod adoption;
 mod adoption_messages;

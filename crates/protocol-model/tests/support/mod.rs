@@ -38,7 +38,7 @@ pub(crate) mod states_min {
     pub(crate) const FORGETFUL_LEDGER: usize = 470_000;
     pub(crate) const HOMES: usize = 11_000;
     pub(crate) const HOME_MOVES: usize = 130_000;
-    pub(crate) const REGION_ADOPTION: usize = 1_600;
+    pub(crate) const REGION_ADOPTION: usize = 2_000;
 
     /// Five million states without a broken promise, in all walks together.
     const _: () = assert!(
