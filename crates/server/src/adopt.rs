@@ -101,6 +101,21 @@ pub enum AdoptError {
     Ledger(#[from] LedgerError),
 }
 
+impl AdoptError {
+    /// Names the subscriber or the license of a step that a region refused or did not answer.
+    fn about(self, subject: impl std::fmt::Display) -> Self {
+        match self {
+            Self::Refused { region, detail } => {
+                Self::Refused { region, detail: format!("{subject}: {detail}") }
+            }
+            Self::Unavailable { region, reason } => {
+                Self::Unavailable { region, reason: format!("{subject}: {reason}") }
+            }
+            other => other,
+        }
+    }
+}
+
 /// The counts of an adoption.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Adopted {
@@ -299,7 +314,8 @@ impl Courier<'_> {
             sessions,
             subscription: subscription.as_ref().map(Subscribed::from_subscription),
         };
-        self.tell(self.into, adoption_path::SUBSCRIBERS, &handover).await?;
+        let told = self.tell(self.into, adoption_path::SUBSCRIBERS, &handover).await;
+        told.map_err(|error| error.about(format_args!("{}/{}", tenant.as_str(), user.as_str())))?;
         Ok(count)
     }
 
@@ -309,7 +325,8 @@ impl Courier<'_> {
             loop {
                 let page = self.ledger.list_licenses(&tenant, None, after, PAGE).await?;
                 for license in &page.items {
-                    adopted.sessions += self.hand_over_license(license).await?;
+                    let handed = self.hand_over_license(license).await;
+                    adopted.sessions += handed.map_err(|error| error.about(license.id.0))?;
                 }
                 adopted.licenses += page.items.len() as u64;
                 after = page.next;

@@ -30,6 +30,7 @@ impl Mover {
         told: Option<Subscribed>,
         now: RegistryTime,
     ) -> Result<(), Error> {
+        let plan = told.as_ref().map_or_else(String::new, |told| told.plan.as_str().to_owned());
         let write = Write { origin: &Origin::SYSTEM, at: now, idempotency: None };
         let here = self.subscribed(tenant, user, now).await?;
         let written = match (here, told) {
@@ -56,8 +57,11 @@ impl Mover {
         self.entitlements.changed(Changed::Subscriber(tenant.clone(), user.clone())).await;
         match written {
             Ok(_) => Ok(()),
-            Err(seatkeeper_ledger::Error::UnknownPlan | seatkeeper_ledger::Error::PlanRetired) => {
-                Err(Error::HomeNotMovable("The target region lacks the subscriber's plan.".to_owned()))
+            Err(seatkeeper_ledger::Error::UnknownPlan) => {
+                Err(Error::HomeNotMovable(format!("The target region has no plan {plan}.")))
+            }
+            Err(seatkeeper_ledger::Error::PlanRetired) => {
+                Err(Error::HomeNotMovable(format!("The plan {plan} is retired in the target region.")))
             }
             Err(error) => Err(Error::Ledger(error)),
         }
