@@ -154,6 +154,13 @@ impl Regions {
         self.adoptions.leading_to(lost)
     }
 
+    /// Returns whether the pools of a tenant's licenses are in region `lost`: the tenant's anchor is `lost`, or a region that
+    /// `lost` had adopted.
+    pub(crate) async fn was_anchor(&self, lost: Region, tenant: &TenantId) -> Result<bool, Error> {
+        let anchor = self.homes.anchor_of(tenant).await?;
+        Ok(anchor == lost || self.adopted_by(lost).contains(&anchor))
+    }
+
     /// Returns the numbers of every lost region and its successor.
     pub(crate) fn adopted(&self) -> Vec<(u8, u8)> {
         let pair = |adoption: &Adoption| (adoption.lost.number(), adoption.successor.number());

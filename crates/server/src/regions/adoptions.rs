@@ -50,19 +50,7 @@ impl Adoptions {
 
     /// Returns the lost regions whose chain of successors leads to `region`, without `region`.
     pub(super) fn leading_to(&self, region: Region) -> Vec<Region> {
-        let known = self.known();
-        let mut leading: Vec<Region> = Vec::new();
-        loop {
-            let is_new = |adoption: &&Adoption| {
-                let leads = adoption.successor == region || leading.contains(&adoption.successor);
-                leads && adoption.lost != region && !leading.contains(&adoption.lost)
-            };
-            // Each round adds a region, so a ring on record ends as well.
-            match known.iter().find(is_new).map(|adoption| adoption.lost) {
-                Some(lost) => leading.push(lost),
-                None => return leading,
-            }
-        }
+        leading_to(&self.known(), region)
     }
 
     /// Returns the last adoption of the pools of a region: the successor may be lost as well.
@@ -99,3 +87,21 @@ impl Worker for AdoptionReader {
         Ok(Progress::Idle)
     }
 }
+
+fn leading_to(known: &[Adoption], region: Region) -> Vec<Region> {
+    let mut leading: Vec<Region> = Vec::new();
+    loop {
+        let is_new = |adoption: &&Adoption| {
+            let leads = adoption.successor == region || leading.contains(&adoption.successor);
+            leads && adoption.lost != region && !leading.contains(&adoption.lost)
+        };
+        // Each round adds a region, so a ring on record ends as well.
+        match known.iter().find(is_new).map(|adoption| adoption.lost) {
+            Some(lost) => leading.push(lost),
+            None => return leading,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

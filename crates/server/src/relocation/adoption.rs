@@ -125,7 +125,9 @@ impl Mover {
     pub(crate) async fn adopt_license(&self, lost: Region, adopted: AdoptedLicense) -> Result<(), Error> {
         self.adopting(lost).await?;
         let now = self.engine.now().await?;
-        let license = self.ledger.adopt_license(adopted.license.into_license(now), now).await;
+        let license = adopted.license.into_license(now);
+        self.check_anchor_lost(lost, &license.tenant).await?;
+        let license = self.ledger.adopt_license(license, now).await;
         if matches!(license, Err(LedgerError::DuplicateKey)) {
             return Err(not_adoptable("The successor has another license with the same key."));
         }
@@ -138,6 +140,7 @@ impl Mover {
     pub(crate) async fn adopt_sessions(&self, lost: Region, adopted: AdoptedSessions) -> Result<(), Error> {
         self.adopting(lost).await?;
         let (tenant, id) = (TenantId::new(adopted.tenant), LicenseId(adopted.license_id));
+        self.check_anchor_lost(lost, &tenant).await?;
         let license = self.ledger.license(&tenant, id).await.map_err(Error::Ledger)?;
         let license = license.ok_or(Error::LicenseNotFound)?;
         let (pool, terms) = (license.pool(), license.terms(self.license_ttl_default));
@@ -150,6 +153,14 @@ impl Mover {
             self.engine.revise(&pool, terms, &Origin::SYSTEM).await?;
         }
         Ok(())
+    }
+
+    /// Returns `Err(RegionNotAdoptable)` unless the licenses of the tenant were in region `lost`.
+    async fn check_anchor_lost(&self, lost: Region, tenant: &TenantId) -> Result<(), Error> {
+        if self.regions.was_anchor(lost, tenant).await? {
+            return Ok(());
+        }
+        Err(not_adoptable("The tenant's anchor is another region than the lost region."))
     }
 
     /// Ends the adoption: from now on this region serves every pool of the lost region.
