@@ -13,7 +13,7 @@ mod request_id;
 mod session_path;
 mod who;
 
-pub(crate) use answers::{heartbeat_interval_seconds, session_ended, wait_seconds};
+pub(crate) use answers::{heartbeat_interval_seconds, session_ended};
 pub(crate) use body::{BODY_BYTES_MAX, Body, Unread, read_body};
 pub(crate) use client_program::ClientProgram;
 pub(crate) use fields::{

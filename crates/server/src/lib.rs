@@ -34,6 +34,7 @@ mod release_by_code;
 mod release_codes;
 mod reload;
 mod relocation;
+mod retry_after;
 mod router;
 mod session_answer;
 mod settings;

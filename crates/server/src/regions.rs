@@ -22,8 +22,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::auth::KeyError;
 use crate::error::Error;
-use crate::http::wait_seconds;
 use crate::outbound::{self, PeerFault};
+use crate::retry_after::wait_seconds;
 use crate::settings::RegionSettings;
 pub(crate) use adoptions::AdoptionReader;
 use adoptions::Adoptions;

@@ -252,9 +252,9 @@ CREATE TABLE homes (
 CREATE INDEX homes_moving ON homes (tenant_id, user_id) WHERE state = 'moving';
 CREATE INDEX homes_moved ON homes (version) WHERE version > 1;
 
--- The moves of homes into this region and out of this region. A home 'adopted' comes from a lost region. `seq` is the number of the pool's last event in this
--- region at the move. `peer_seq` is the last number in the region that an arrived home left: the pool's audit trail
--- continues from there.
+-- The moves of homes into this region and out of this region. A home 'adopted' comes from a lost region. `seq` is the
+-- number of the pool's last event in this region at the move. `peer_seq` is the last number in the region that an arrived
+-- home left: the pool's audit trail continues from there.
 CREATE TABLE home_moves (
     tenant_id TEXT        COLLATE "C" NOT NULL,
     user_id   TEXT        COLLATE "C" NOT NULL,

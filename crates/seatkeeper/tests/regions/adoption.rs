@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::harness::Answer;
-use crate::world::{AP, EU, NAMES, US, World, region_of, screen};
+use crate::world::{AP, EU, NAMES, TENANT, US, World, region_of, screen};
 
 const DEVICES: &str = "/api/v1/devices/sessions";
 
@@ -19,12 +19,16 @@ const BEAT: &str = "/api/v1/devices/sessions/heartbeat";
 /// The TTL of every session, so that the silence after an adoption ends within the test.
 const TTL_SECONDS: u64 = 8;
 
+/// A tenant whose anchor is the successor.
+const ANCHORED_IN_US: &str = "globex";
+
 const DEADLINE: Duration = Duration::from_secs(60);
 
 async fn world() -> World {
     let world = World::start_with([false; 3], |settings| {
         settings.devices.ttl_seconds = TTL_SECONDS;
         settings.licenses.ttl_seconds = TTL_SECONDS;
+        settings.region.anchors.insert(ANCHORED_IN_US.to_owned(), 2);
     })
     .await;
     world.create_plan().await;
@@ -191,6 +195,25 @@ async fn a_lost_region_is_adopted_with_its_subscribers_and_licenses() {
     world.close().await;
 }
 
+/// Begins the adoption with the key of the lost region, and asserts that the key hands over licenses of no tenant whose anchor
+/// is the successor.
+async fn foreign_licenses_are_refused(world: &World) {
+    let token = world.region_token(EU, US, "192.0.2.1");
+    let send = async |step: &str, body| {
+        let path = format!("/api/v1/regions/adoptions/{step}");
+        world.send_with(US, "ann", &token, Method::POST, &path, body).await
+    };
+    let begin = json!({ "successor": 2, "ttl_milliseconds": TTL_SECONDS * 1_000, "only_check": false });
+    assert_eq!(send("begin", begin).await.expect(200)["is_done"], false);
+    let sessions = |tenant| {
+        let license = "01890a5d-ac96-774b-bcce-b302099a8057";
+        json!({ "tenant": tenant, "license_id": license, "sessions": [], "is_last": true })
+    };
+    let refused = send("sessions", sessions(ANCHORED_IN_US)).await.expect(409);
+    assert!(refused["detail"].as_str().unwrap().contains("anchor"), "{refused:#}");
+    send("sessions", sessions(TENANT)).await.expect(404);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_adoption_with_a_contradiction_is_refused() {
     let mut world = world().await;
@@ -223,6 +246,7 @@ async fn an_adoption_with_a_contradiction_is_refused() {
     let refused = adopt(&foreign, "eu", "us").await.unwrap_err().to_string();
     assert!(refused.contains("the ledger is region 3's"), "{refused}");
     world.start_region(AP).await;
+    foreign_licenses_are_refused(&world).await;
 
     adopt(&world.settings[EU], "eu", "us").await.unwrap();
     let refused = adopt(&world.settings[EU], "eu", "ap").await.unwrap_err();

@@ -18,10 +18,11 @@ use super::pool_of;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{
-    BodyProblems, Problems, Unread, heartbeat_interval_seconds, name_field, optional_name_field, wait_seconds,
+    BodyProblems, Problems, Unread, heartbeat_interval_seconds, name_field, optional_name_field,
 };
 use crate::problem::{self, Problem};
 use crate::release_codes::CodeHolder;
+use crate::retry_after::wait_seconds;
 use crate::times::text_of;
 
 /// A request for a screen.

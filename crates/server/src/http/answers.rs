@@ -1,4 +1,4 @@
-//! Values shared by the responses of several APIs: heartbeat intervals, waits, and the end of a session.
+//! Values shared by the responses of several APIs: heartbeat intervals, and the end of a session.
 
 use seatkeeper_core::{EndReason, Span};
 
@@ -6,21 +6,9 @@ use crate::problem::{self, Problem};
 use crate::times::text_of;
 use seatkeeper_engine::EndedSession;
 
-/// Longest wait that a denial asks for, in seconds, before jitter of up to a quarter. A seat may be given
-/// back long before a TTL is over.
-const WAIT_SECONDS_MAX: u64 = 60;
-
 /// Returns the interval between a client's heartbeats: a third of the TTL in whole seconds, at least 1.
 pub(crate) fn heartbeat_interval_seconds(ttl: Span) -> u64 {
     (ttl.as_secs_floor() / 3).max(1)
-}
-
-/// Returns the seconds until a denied client should retry: the time `free_in` until a seat can become free,
-/// clamped to 1 to 60 s, plus random jitter. The jitter of up to a quarter spreads the retries of clients
-/// denied at the same time.
-pub(crate) fn wait_seconds(free_in: Option<Span>) -> u64 {
-    let seconds = free_in.map_or(WAIT_SECONDS_MAX, Span::as_secs_ceil).clamp(1, WAIT_SECONDS_MAX);
-    seconds + rand::random_range(0..=seconds.div_ceil(4))
 }
 
 /// Builds the answer to a heartbeat of an ended session. Older clients compare the text of `expired` and

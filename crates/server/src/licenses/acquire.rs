@@ -23,11 +23,12 @@ use crate::auth::{Caller, machine_user};
 use crate::error::Error;
 use crate::http::{
     BodyProblems, ClientProgram, LicenseCaller, Meta, Problems, Unread, heartbeat_interval_seconds,
-    name_field, object_field, optional_name_field, user_agent_field, wait_seconds,
+    name_field, object_field, optional_name_field, user_agent_field,
 };
 use crate::metrics::AcquireFailure;
 use crate::problem::{self, Problem};
 use crate::release_codes::CodeHolder;
+use crate::retry_after::wait_seconds;
 use crate::times::text_of;
 
 /// A request for a seat.
