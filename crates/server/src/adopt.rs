@@ -103,16 +103,11 @@ pub enum AdoptError {
 
 impl AdoptError {
     /// Names the subscriber or the license of a step that a region refused or did not answer.
-    fn about(self, subject: impl std::fmt::Display) -> Self {
-        match self {
-            Self::Refused { region, detail } => {
-                Self::Refused { region, detail: format!("{subject}: {detail}") }
-            }
-            Self::Unavailable { region, reason } => {
-                Self::Unavailable { region, reason: format!("{subject}: {reason}") }
-            }
-            other => other,
+    fn about(mut self, subject: impl std::fmt::Display) -> Self {
+        if let Self::Refused { detail: reason, .. } | Self::Unavailable { reason, .. } = &mut self {
+            *reason = format!("{subject}: {reason}");
         }
+        self
     }
 }
 
