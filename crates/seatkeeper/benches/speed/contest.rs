@@ -24,7 +24,7 @@ const SEATS_FEW: u32 = 10;
 const SUBSCRIBERS: usize = 4 * CONCURRENCY;
 
 /// The most seconds that the ledger may take to commit a full journal.
-const SECONDS_BEHIND: Bound = Bound::AtMost(10.0);
+const SECONDS_BEHIND: Bound = Bound::AtMost(5.0);
 
 /// A load on one of the servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -178,9 +178,9 @@ fn lines(rounds: &[Round]) -> Vec<Line> {
     };
     let p99_sides = [Side::Heartbeats, Side::Bare];
     vec![
-        rates("heartbeats / bare", Bound::AtLeast(0.75), Side::Heartbeats, Side::Bare),
+        rates("heartbeats / bare", Bound::AtLeast(0.8), Side::Heartbeats, Side::Bare),
         rates("denied acquires / bare", Bound::AtLeast(0.65), Side::Denied, Side::Bare),
-        rates("admissions with eviction / bare", Bound::AtLeast(0.5), Side::Evictions, Side::Bare),
+        rates("admissions with eviction / bare", Bound::AtLeast(0.6), Side::Evictions, Side::Bare),
         rates("acquire + release / naive", Bound::AtLeast(5.0), Side::Cycle, Side::NaiveCycle),
         compared(rounds, "p99 of a heartbeat / bare", Bound::Below(3.0), p99_sides, "ms", p99),
     ]

@@ -80,12 +80,12 @@ const LINES: [(&str, f64); 10] = [
     ("  / the script alone that decides", 0.8),
     ("admissions with eviction through one node / the same scripts", 0.6),
     ("  / the script alone that decides", 0.6),
-    ("acquire + release, on record, 64 connections to one license / its transactions", 2.5),
-    ("  256 connections to one license / its transactions", 2.5),
+    ("acquire + release, on record, 64 connections to one license / its transactions", 3.0),
+    ("  256 connections to one license / its transactions", 5.0),
     ("  64 connections, a license each / its transactions", 2.5),
-    ("  / a naive server's transactions", 2.5),
+    ("  / a naive server's transactions", 2.0),
     ("  256 connections, a license each / its transactions", 2.5),
-    ("  / a naive server's transactions", 2.5),
+    ("  / a naive server's transactions", 3.0),
 ];
 
 pub(crate) async fn run(effort: Effort) -> Result<Vec<Line>, Error> {
