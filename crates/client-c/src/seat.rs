@@ -92,8 +92,8 @@ impl Seat {
         Ok(())
     }
 
-    /// Replaces the listener, and waits until the old one has returned. The lock is free meanwhile: a listener that runs may
-    /// set another one.
+    /// Replaces the listener, and waits until the old listener has returned. During the wait the lock is free, so a running
+    /// listener may set a new listener.
     fn set_listener(&self, listener: Option<Subscription>) {
         let old =
             std::mem::replace(&mut *self.listener.lock().unwrap_or_else(PoisonError::into_inner), listener);

@@ -148,7 +148,7 @@ pub const ONE_HOLDS: &str = "at most one region has sessions or admits";
 pub const HOME_IS_THERE: &str = "a home that has moved to the successor is there";
 /// The successor admits.
 pub const SUCCESSOR_ADMITS: &str = "the successor can admit";
-/// A home that moved after the backup stays where it is.
+/// A home moved after the backup stays in the region of the move.
 pub const MOVED_STAYS: &str = "a home that moved after the backup can stay";
 
 impl Model for RegionAdoption {

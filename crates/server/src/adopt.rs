@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use seatkeeper_core::{Particulars, PoolId, PoolKind, Region, Session, Span, TenantId, UserId};
 use seatkeeper_engine::wall_clock;
-use seatkeeper_ledger::homes::{Departure, HomeState, KnownHome};
+use seatkeeper_ledger::homes::{Adoption, Departure, HomeState, KnownHome};
 use seatkeeper_ledger::licenses::{License, LicenseId};
 use seatkeeper_ledger::{Error as LedgerError, Ledger};
 use serde::{Deserialize, Serialize};
@@ -197,7 +197,7 @@ impl Courier<'_> {
         if adoptions.iter().any(|known| known.lost == self.into) {
             return Err(AdoptError::LostSuccessor(self.name_of(self.into)));
         }
-        let adoption = adoptions.into_iter().find(|known| known.lost == self.lost);
+        let adoption = adoptions.iter().find(|known| known.lost == self.lost);
         if let Some(other) = adoption.filter(|adoption| adoption.successor != self.into) {
             return Err(AdoptError::Adopted(other.successor));
         }
@@ -205,21 +205,21 @@ impl Courier<'_> {
         // The successor knows the regions that were lost before. The backup may be older.
         let answer = self.tell(self.into, adoption_path::BEGIN, &beginning).await?;
         let BegunAdoption { adopted, .. } = self.understood(self.into, &answer)?;
-        self.living = self.others(&adopted).await?;
+        self.living = self.others(&adoptions, &adopted);
         for peer in self.third_regions() {
             self.tell(peer, adoption_path::BEGIN, &beginning).await?;
         }
         Ok(())
     }
 
-    /// Returns the other regions that are not lost, by the restored ledger and by the pairs of lost region and successor
-    /// that the successor has `adopted` on record.
-    async fn others(&self, adopted: &[(u8, u8)]) -> Result<Vec<Region>, AdoptError> {
-        let recorded = self.ledger.adoptions().await?.into_iter().map(|adoption| adoption.lost);
+    /// Returns the other regions that are not lost: by the adoptions `recorded` in the restored ledger, and by the pairs of
+    /// lost region and successor that the successor has `adopted` on record.
+    fn others(&self, recorded: &[Adoption], adopted: &[(u8, u8)]) -> Vec<Region> {
+        let recorded = recorded.iter().map(|adoption| adoption.lost);
         let told = adopted.iter().map(|(lost, _)| Region::new(*lost));
         let lost: Vec<Region> = recorded.chain(told).chain([self.lost]).collect();
         let regions = self.regions.names().iter().map(|(region, _)| *region);
-        Ok(regions.filter(|region| !lost.contains(region)).collect())
+        regions.filter(|region| !lost.contains(region)).collect()
     }
 
     /// Records the successor: first in the successor, then in the restored ledger, so that no server starts on the ledger,

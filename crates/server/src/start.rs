@@ -193,7 +193,7 @@ async fn start_by<C: TimeSource>(
     Ok(serve(app, running, listeners, edges))
 }
 
-/// Checks that the ledger is this region's, and that no other region has adopted this region.
+/// Checks that the ledger belongs to the region of the settings, and that the region has no successor.
 async fn check_region(settings: &Settings, ledger: &Ledger) -> Result<(), StartError> {
     let named = Region::new(settings.region.number);
     if named == Region::default() {

@@ -70,8 +70,8 @@ impl Sessions {
         few.iter().chain(of_many).map(Session::silent_until)
     }
 
-    /// Returns the sessions that meet `condition`. For sessions with the same TTL, if a session meets the
-    /// condition, every staler session must meet it.
+    /// Returns the ids of the sessions that meet `condition`. For sessions with the same TTL, if a session meets the
+    /// condition, every staler session must meet the condition.
     pub(super) fn in_turn_while(&self, condition: impl Fn(&Session) -> bool) -> Vec<SessionId> {
         let (few, many) = self.forms();
         let of_few = few.iter().filter(|session| condition(session));

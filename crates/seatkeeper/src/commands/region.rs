@@ -18,7 +18,7 @@ pub(crate) enum RegionCommand {
     List(ListArgs),
     /// Move the home of a subscriber, with its live sessions, to another region
     Move(MoveArgs),
-    /// Adopt a region that is lost for good: bring its pools, from its restored ledger, to another region
+    /// Adopt a region that is lost for good: bring the pools of the restored ledger to a successor
     Adopt(AdoptArgs),
 }
 

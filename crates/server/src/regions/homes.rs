@@ -157,7 +157,7 @@ impl Homes {
         Ok(home)
     }
 
-    /// Returns whether this region knows a home that has moved. The answer may be a second late.
+    /// Returns whether a moved home is on record in this region. The answer may be a second late.
     pub(super) async fn has_moves(&self) -> bool {
         if self.has_moves.load(Relaxed) {
             return true;
