@@ -87,8 +87,10 @@ impl BucketView<'_> {
             })
         };
         let last_served = || row.identity.as_deref().map(|text| Identity(text.into()));
-        // An old primary serves again only once most nodes have lost its successor for long.
-        let may_serve = if is_superseded(row, condition) { self.is_lost } else { self.is_back };
+        // An old primary serves again only once most nodes have lost its successor for long. A node with an open breaker
+        // leaves a return to the nodes that voted for it: its rebuild would fail halfway, and cost another epoch.
+        let may_serve =
+            if is_superseded(row, condition) { self.is_lost } else { self.is_back && !self.is_tripped };
         // A node without a connection to the registry leaves the rebuild to other nodes.
         let is_reached = condition.state != State::Unreachable;
         let to_main = || to(BucketMode::Registry, condition.server.clone()).filter(|_| is_reached);

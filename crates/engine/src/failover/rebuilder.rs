@@ -16,7 +16,7 @@ use seatkeeper_registry::{Error as RegistryError, Filling, Identity, Rebuild, St
 
 use super::rebuild_queue::{RebuildQueue, RebuildTask};
 use super::rebuild_targets::{Conditions, RebuildTargets};
-use super::retries::Retries;
+use super::retries::{Retries, is_silence};
 use super::{EpochLease, LEASE, Membership, POLL_INTERVAL, Reach};
 use crate::error::Error;
 use crate::metrics::Metrics;
@@ -63,8 +63,15 @@ pub(super) struct Raised {
     identity: Option<Identity>,
 }
 
+impl Raised {
+    /// Returns whether the bucket leaves its configured registry for a fallback.
+    fn is_fallback(&self) -> bool {
+        self.from == BucketMode::Registry && self.to != BucketMode::Registry
+    }
+}
+
 /// The next step of a bucket's rebuild, after the raise and the begin.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
     /// Step 5: replay the old epoch.
     Replay,
@@ -187,6 +194,8 @@ impl Rebuilder {
         let began = Instant::now();
         let raised = self.raise(queue, conditions).await?;
         let raised_at = Instant::now();
+        // By the new rows a single failed probe opens no breaker of a return, and steps that fail are repeated.
+        self.lease.read_again();
         let begun: Vec<_> =
             raised.into_iter().map(|raised| self.begin_raised(raised, conditions).boxed()).collect();
         let mut failure = None;
@@ -310,7 +319,7 @@ impl Rebuilder {
     async fn renew(
         &self,
         raised: &Raised,
-        source: Option<&Arc<dyn Rebuild>>,
+        mut source: Option<&Arc<dyn Rebuild>>,
         not_before: RegistryTime,
     ) -> Result<usize, Error> {
         let (mut step, mut retries) = (Step::Replay, Retries::new());
@@ -321,6 +330,15 @@ impl Rebuilder {
                     retries.reset();
                 }
                 Ok(ControlFlow::Break(sessions)) => return Ok(sessions),
+                Err(error) if step == Step::Replay && raised.is_fallback() && is_silence(&error) => {
+                    // As in `begin`: the source's epoch is over. Another epoch would leave the source out as well.
+                    tracing::debug!(
+                        bucket = raised.bucket.number(),
+                        error = &error as &dyn std::error::Error,
+                        "the journal of a silent Redis was not replayed: its unrecorded events are lost"
+                    );
+                    source = None;
+                }
                 Err(error) => retries.wait(self.is_retried(raised), error).await?,
             }
         }

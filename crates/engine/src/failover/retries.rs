@@ -16,6 +16,11 @@ const PAUSE_MIN: Duration = Duration::from_millis(50);
 /// The longest pause before a repeated step. Service returns at most this time after the registry does.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
+/// Returns whether a registry did not answer.
+pub(super) fn is_silence(error: &Error) -> bool {
+    matches!(error, Error::Registry(RegistryError::Unavailable(_) | RegistryError::TimedOut))
+}
+
 /// The retries of one bucket's rebuild.
 pub(super) struct Retries {
     began: Instant,
@@ -38,9 +43,7 @@ impl Retries {
     /// Every step of a rebuild is idempotent within the rebuild's epoch. A failure of the ledger is not retried:
     /// meanwhile this node would keep other nodes from going on without the ledger.
     pub(super) async fn wait(&mut self, is_wanted: bool, error: Error) -> Result<(), Error> {
-        let is_silent =
-            matches!(error, Error::Registry(RegistryError::Unavailable(_) | RegistryError::TimedOut));
-        if !is_wanted || !is_silent || self.began.elapsed() >= GIVES_UP_AFTER {
+        if !is_wanted || !is_silence(&error) || self.began.elapsed() >= GIVES_UP_AFTER {
             return Err(error);
         }
         tracing::debug!(

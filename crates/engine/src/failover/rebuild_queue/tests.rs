@@ -195,6 +195,8 @@ fn the_way_back_is_taken_by_a_node_that_sees_it_and_once_most_do() {
     );
     let gone = Condition::unreachable(bucket());
     assert_eq!(back(&gone).need(BucketMode::Deny), None);
+    let tripped = BucketView { is_tripped: true, ..back(&well) };
+    assert_eq!(tripped.need(BucketMode::Deny), None, "this node did not vote for the return");
 }
 
 #[test]
