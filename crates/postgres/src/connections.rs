@@ -19,8 +19,9 @@ const TRUSTED_IDLE: Duration = Duration::from_secs(1);
 
 /// A pool of connections to a database. Clones share the pool.
 ///
-/// If the server rejects the password, the connection is retried once with the password then in the file. A
-/// rotation goes unnoticed if the file is written before the server learns the new password.
+/// If the server rejects the password, the connection is retried with the password that another pool of the same
+/// [`PostgresUrl`] found accepted last, and then with the password in the file. A rotation goes unnoticed if the file is
+/// written before the server learns the new password, even by a pool that made no connection since an earlier rotation.
 #[derive(Clone, Debug)]
 pub struct Connections {
     pool: PgPool,
@@ -59,8 +60,7 @@ impl Connections {
         Self { pool, password, kept: Arc::default() }
     }
 
-    /// Acquires a connection for exclusive use. Retries once with a fresh password if the server rejects the
-    /// password.
+    /// Acquires a connection for exclusive use. Retries with other passwords if the server rejects the password.
     pub async fn acquire(&self) -> Result<PoolConnection<Postgres>, sqlx::Error> {
         // A kept connection takes a place of the pool. A stale one returns, and its place is free.
         let is_exhausted =
@@ -69,13 +69,34 @@ impl Connections {
             return Ok(kept);
         }
         match (self.pool.acquire().await, &self.password) {
-            (Err(error), Some(file)) if is_wrong_password(&error) => {
-                let known = PgConnectOptions::clone(&self.pool.connect_options());
-                self.pool.set_connect_options(known.password(&file.read()?));
-                self.pool.acquire().await
-            }
+            (Err(error), Some(file)) if is_wrong_password(&error) => self.acquire_by(file).await,
             (acquired, _) => acquired,
         }
+    }
+
+    /// Acquires a connection with the password accepted last, or else with the password in the file.
+    async fn acquire_by(&self, file: &PasswordFile) -> Result<PoolConnection<Postgres>, sqlx::Error> {
+        // One caller at a time, because each caller sets the password of the whole pool.
+        let mut accepted = file.accepted().await;
+        if let Some(password) = &*accepted {
+            match self.acquire_with(password).await {
+                Err(error) if is_wrong_password(&error) => {}
+                acquired => return acquired,
+            }
+        }
+        let password = file.read()?;
+        let acquired = self.acquire_with(&password).await;
+        if acquired.is_ok() {
+            *accepted = Some(password);
+        }
+        acquired
+    }
+
+    /// Sets the pool's password, and acquires a connection.
+    async fn acquire_with(&self, password: &str) -> Result<PoolConnection<Postgres>, sqlx::Error> {
+        let known = PgConnectOptions::clone(&self.pool.connect_options());
+        self.pool.set_connect_options(known.password(password));
+        self.pool.acquire().await
     }
 
     /// Acquires the connection kept last, or a connection of the pool if none is kept or the kept connection was

@@ -22,9 +22,10 @@ pub struct PostgresUrl {
 pub struct NotAPostgresUrl(String);
 
 impl PostgresUrl {
-    /// Takes the password from the file at `path`, read again for every use.
+    /// Takes the password from the file at `path`, read again for every use. Pools of this URL and of its clones share
+    /// the password that the server accepted last.
     pub fn with_password_file(self, path: PathBuf) -> Self {
-        Self { password: Some(PasswordFile(path)), ..self }
+        Self { password: Some(PasswordFile::new(path)), ..self }
     }
 
     /// Returns the connect options with the current password.

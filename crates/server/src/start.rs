@@ -136,14 +136,15 @@ async fn start_by<C: TimeSource>(
     clock: impl FnOnce(RegistryTime) -> C,
 ) -> Result<Running, StartError> {
     settings.check()?;
-    let ledger = Ledger::open(seatkeeper_ledger::Settings::new(settings.ledger.location()?)).await?;
+    let location = settings.ledger.location()?;
+    let ledger = Ledger::open(seatkeeper_ledger::Settings::new(location.clone())).await?;
     check_region(&settings, &ledger).await?;
     let verifier = Verifier::new(&settings)?;
     let listeners = Listeners::bind(&settings)?;
     let metrics = Metrics::default();
     let servers = settings.registry.shared()?.map(Servers::new);
     let others = others(&settings, servers.clone(), &ledger);
-    let engine_settings = engine_settings(&settings, servers.clone())?;
+    let engine_settings = engine_settings(&settings, &location, servers.clone());
     let (inputs, teller) = engine_inputs(&settings, &ledger, &metrics, others.as_ref());
     let running = RunningEngine::start_with_clock(ledger.clone(), &engine_settings, inputs, clock).await?;
     let workers = running.workers();

@@ -61,7 +61,7 @@ impl LedgerSettings {
     }
 
     /// Returns the PostgreSQL URL; `None` for SQLite.
-    pub(crate) fn postgres(&self) -> Result<Option<PostgresUrl>, InvalidSetting> {
+    fn postgres(&self) -> Result<Option<PostgresUrl>, InvalidSetting> {
         let Some(url) = &self.url else {
             return match &self.password_file {
                 None => Ok(None),

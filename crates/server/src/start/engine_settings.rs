@@ -4,29 +4,36 @@ use std::time::Duration;
 
 use seatkeeper_core::Region;
 use seatkeeper_engine::{RedisSettings, Settings as EngineSettings, SharedSettings, SharedStore, Topology};
+use seatkeeper_ledger::Location;
 use seatkeeper_ledger::buckets::BucketMode;
 use seatkeeper_redis::Servers;
 
-use crate::settings::{DevicesWhenDown, InvalidSetting, Settings, WhenDown};
+use crate::settings::{DevicesWhenDown, Settings, WhenDown};
 
-/// Returns the engine's settings. `servers` is the Redis that nodes share, or `None`.
+/// Returns the engine's settings. `ledger` is the location of the ledger; the registry shares the changes of its
+/// password. `servers` is the Redis that nodes share, or `None`.
 pub(super) fn engine_settings(
     settings: &Settings,
+    ledger: &Location,
     servers: Option<Servers>,
-) -> Result<EngineSettings, InvalidSetting> {
+) -> EngineSettings {
     let sweep_milliseconds = settings.registry.sweep_interval_milliseconds;
-    Ok(EngineSettings {
+    EngineSettings {
         region: Region::new(settings.region.number),
-        topology: topology(settings, servers)?,
+        topology: topology(settings, ledger, servers),
         journal_events_max: settings.registry.journal_events_max,
         commit_timeout: Duration::from_millis(settings.ledger.commit_timeout_milliseconds),
         heartbeat_flush_interval: Duration::from_secs(settings.ledger.heartbeat_flush_seconds),
         sweep_interval: (sweep_milliseconds > 0).then(|| Duration::from_millis(sweep_milliseconds)),
-    })
+    }
 }
 
-fn topology(settings: &Settings, servers: Option<Servers>) -> Result<Topology, InvalidSetting> {
-    let store = match (servers, settings.ledger.postgres()?) {
+fn topology(settings: &Settings, ledger: &Location, servers: Option<Servers>) -> Topology {
+    let standby = match ledger {
+        Location::Postgres(url) => Some(url.clone()),
+        Location::Directory(_) => None,
+    };
+    let store = match (servers, standby) {
         (Some(servers), standby) => SharedStore::Redis(RedisSettings {
             servers,
             standby,
@@ -35,10 +42,10 @@ fn topology(settings: &Settings, servers: Option<Servers>) -> Result<Topology, I
                 .unwrap_or(usize::MAX),
         }),
         (None, Some(url)) if settings.registry.is_ledgers() => SharedStore::Postgres(url),
-        (None, _) => return Ok(Topology::Embedded),
+        (None, _) => return Topology::Embedded,
     };
     let node_name = settings.server.listen.to_string();
-    Ok(Topology::Shared(SharedSettings { node_name, store, when_down: when_down(settings) }))
+    Topology::Shared(SharedSettings { node_name, store, when_down: when_down(settings) })
 }
 
 /// Returns the mode of buckets during an outage of the registry.
