@@ -1,7 +1,9 @@
 //! Decides for each bucket if it must be rebuilt, and queues the rebuilds. A bucket changes its mode only by
 //! a majority of nodes. A new reason for a rebuild is a field of [`BucketView`] and a case of [`BucketView::need`].
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use seatkeeper_core::{Bucket, BucketSet};
@@ -182,17 +184,30 @@ pub(super) fn reached(nodes: &[&NodeRow]) -> BucketSet {
     Bucket::all().filter(is_reached).collect()
 }
 
+/// A rebuild under way is given up once the probes have demanded another mode for this time, about four probes. Over a
+/// network that loses answers, single probes of a majority fail, and to give up would cost an epoch.
+const DEMAND_LASTS: Duration = Duration::from_secs(2);
+
 /// The latest list of rebuilds, from `Probe` to `Rebuilder`.
 #[derive(Default)]
 pub(crate) struct RebuildQueue {
     list: Mutex<Vec<RebuildTask>>,
+    /// The mode demanded by every probe since the instant, for each bucket that must be rebuilt.
+    demands: Mutex<BTreeMap<Bucket, (BucketMode, Instant)>>,
     added: Notify,
     are_met: AtomicBool,
 }
 
 impl RebuildQueue {
-    /// Replaces the list.
-    pub(super) fn set(&self, list: Vec<RebuildTask>) {
+    /// Replaces the list by the result of a probe at `now`.
+    pub(super) fn set(&self, list: Vec<RebuildTask>, now: Instant) {
+        let mut demands = self.demands.lock();
+        let demanded = |task: &RebuildTask| match demands.get(&task.bucket) {
+            Some(&(mode, since)) if mode == task.mode => (task.bucket, (mode, since)),
+            _ => (task.bucket, (task.mode, now)),
+        };
+        *demands = list.iter().map(demanded).collect();
+        drop(demands);
         let is_empty = list.is_empty();
         self.are_met.store(is_empty, Relaxed);
         *self.list.lock() = list;
@@ -206,9 +221,13 @@ impl RebuildQueue {
         self.are_met.load(Relaxed)
     }
 
-    /// Returns whether the latest probe wants the bucket in another mode than `mode`.
-    pub(super) fn demands_other_mode(&self, bucket: Bucket, mode: BucketMode) -> bool {
-        self.list.lock().iter().any(|task| task.bucket == bucket && task.mode != mode)
+    /// Returns whether every probe of the last [`DEMAND_LASTS`] before `now` wants the bucket in the same mode, other
+    /// than `mode`.
+    pub(super) fn demands_other_mode(&self, bucket: Bucket, mode: BucketMode, now: Instant) -> bool {
+        let demands = self.demands.lock();
+        demands
+            .get(&bucket)
+            .is_some_and(|&(demanded, since)| demanded != mode && now.duration_since(since) >= DEMAND_LASTS)
     }
 
     /// Takes the list.

@@ -376,12 +376,12 @@ impl Rebuilder {
     }
 
     /// Returns whether a failed step on a bucket is worth a retry: only the configured registry is retried, while
-    /// this node's circuit breaker is closed, and unless the latest probe demands another mode. A retry of the
+    /// this node's circuit breaker is closed, and unless the probes have demanded another mode for a while. A retry of the
     /// standby, in the ledger's database, would keep other nodes from going on without the ledger.
     fn is_retried(&self, &Raised { bucket, to, .. }: &Raised) -> bool {
         to == BucketMode::Registry
             && !self.reach.unreachable().contains(bucket)
-            && !self.queue.demands_other_mode(bucket, to)
+            && !self.queue.demands_other_mode(bucket, to, Instant::now())
     }
 
     /// Fills the cleared target from the ledger. Returns the number of restored sessions. The target's time goes on from

@@ -44,19 +44,20 @@ const END_CONNECTIONS: &str =
 #[derive(Default)]
 struct Tally {
     done: AtomicUsize,
-    /// The number of 503 answers.
+    /// The number of requests whose first answer was 503.
     refused: AtomicUsize,
 }
 
 impl Tally {
     /// Retries `ask` until the answer is no 503. Fails the test if the answer's status is not in `wanted`.
     async fn served(&self, ask: impl AsyncFn() -> Answer, wanted: &[u16]) -> Answer {
-        let asked = async || {
-            let answer = ask().await;
-            self.refused.fetch_add(usize::from(answer.status == 503), Relaxed);
-            answer
+        let first = ask().await;
+        let answer = if first.status == 503 {
+            self.refused.fetch_add(1, Relaxed);
+            answered(ask).await
+        } else {
+            first
         };
-        let answer = answered(asked).await;
         assert!(wanted.contains(&answer.status), "{answer:?}");
         self.done.fetch_add(1, Relaxed);
         answer

@@ -1,6 +1,7 @@
 //! A bucket is rebuilt only if the ledger and the majority of nodes agree.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 use seatkeeper_core::{Bucket, BucketSet};
 use seatkeeper_ledger::buckets::{BucketMode, BucketRow};
@@ -8,7 +9,9 @@ use seatkeeper_ledger::nodes::NodeRow;
 use seatkeeper_registry::{Condition, Identity, State};
 use uuid::Uuid;
 
-use super::{BucketView, RebuildTask, cut, is_in_service, is_superseded, reached};
+use super::{
+    BucketView, DEMAND_LASTS, RebuildQueue, RebuildTask, cut, is_in_service, is_superseded, reached,
+};
 
 const EPOCH: u64 = 7;
 
@@ -256,4 +259,24 @@ fn half_of_the_nodes_are_no_majority() {
         assert_eq!(cut(&nodes).contains(bucket()), is_cut, "{nodes:?}");
         assert_eq!(reached(&nodes).contains(bucket()), is_reached, "{nodes:?}");
     }
+}
+
+#[test]
+fn a_rebuild_is_given_up_only_for_another_mode_that_every_probe_demands_for_a_while() {
+    let (queue, start) = (RebuildQueue::default(), Instant::now());
+    let task = |mode| to(mode, None).expect("a task");
+    let is_given_up = |now| queue.demands_other_mode(bucket(), BucketMode::Registry, now);
+    let almost = start + DEMAND_LASTS - Duration::from_millis(1);
+
+    queue.set(vec![task(BucketMode::Ledger)], start);
+    assert!(!is_given_up(almost));
+    queue.set(vec![task(BucketMode::Ledger)], almost);
+    queue.take();
+    assert!(is_given_up(start + DEMAND_LASTS), "a list that was taken was demanded as well");
+
+    queue.set(Vec::new(), almost);
+    queue.set(vec![task(BucketMode::Ledger)], start + DEMAND_LASTS);
+    assert!(!is_given_up(start + DEMAND_LASTS), "the demand is new");
+    queue.set(vec![task(BucketMode::Registry)], start + DEMAND_LASTS);
+    assert!(!is_given_up(start + DEMAND_LASTS * 3), "the same mode is demanded");
 }
