@@ -61,8 +61,8 @@ impl PostgresRegistry {
         region: Region,
         journal_events_max: usize,
     ) -> Result<Self, Error> {
+        connect::migrate(url).await.map_err(|error| Error::Unavailable(Box::new(error)))?;
         let connections = connect::connections(url, connections_max)?;
-        connect::migrate(&connections).await.map_err(|error| Error::Unavailable(Box::new(error)))?;
         let clock = Arc::new(PostgresClock::new(connections.clone()));
         Ok(Self::of_section(Section::Rebuilt(epochs), connections, clock, region, journal_events_max))
     }

@@ -15,10 +15,15 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Start of a transaction that waits for a bucket's lock, or may change many sessions.
 const BEGIN_LONG: &str = "BEGIN; SET LOCAL statement_timeout = '30s'";
 
-/// Settings of each connection.
+/// The application name of each connection.
+const NAME: &str = "seatkeeper registry";
+
+/// Functions read after they waited for a lock, and must see the changes of the previous owner.
+const READ_COMMITTED: (&str, &str) = ("default_transaction_isolation", "read committed");
+
+/// Settings of each connection that serves.
 const SETTINGS: [(&str, &str); 8] = [
-    // Functions read after they waited for a lock, and must see the changes of the previous owner.
-    ("default_transaction_isolation", "read committed"),
+    READ_COMMITTED,
     ("statement_timeout", "5s"),
     // Bounds the time for which a node that froze in the middle of a step blocks the bucket.
     ("idle_in_transaction_session_timeout", "3s"),
@@ -34,7 +39,7 @@ const SETTINGS: [(&str, &str); 8] = [
 /// Connects lazily: while the database is unreachable, each call fails.
 pub(super) fn connections(url: &PostgresUrl, connections_max: u32) -> Result<Connections, Fault> {
     let pool = PgPoolOptions::new().max_connections(connections_max).acquire_timeout(ACQUIRE_TIMEOUT);
-    Ok(Connections::lazy(url, pool, "seatkeeper registry", &SETTINGS)?)
+    Ok(Connections::lazy(url, pool, NAME, &SETTINGS)?)
 }
 
 /// Begins a transaction that waits for a bucket's lock, or may change many sessions.
@@ -42,8 +47,12 @@ pub(super) async fn begin_long(connection: PoolConnection<Postgres>) -> Result<T
     Transaction::begin(connection, BEGIN_LONG).await
 }
 
-/// Migrates the tables, in a schema of the registry's own.
-pub(super) async fn migrate(connections: &Connections) -> Result<(), sqlx::migrate::MigrateError> {
+/// Migrates the tables, in a schema of the registry's own, without a time limit. Of several processes migrating at once,
+/// one does the work and the rest wait. A slow machine may pause between two statements for longer than the limits of
+/// [`SETTINGS`].
+pub(super) async fn migrate(url: &PostgresUrl) -> Result<(), sqlx::migrate::MigrateError> {
+    let settings = [READ_COMMITTED];
+    let alone = Connections::lazy(url, PgPoolOptions::new().max_connections(1), NAME, &settings)?;
     let mut migrations = migrator(&migration_files!("../../migrations":
         "0001_tables.sql",
         "0002_clock.sql",
@@ -56,5 +65,7 @@ pub(super) async fn migrate(connections: &Connections) -> Result<(), sqlx::migra
     ));
     migrations.create_schema("registry");
     migrations.dangerous_set_table_name("registry.migrations");
-    migrations.run(connections.pool().await?).await
+    migrations.run(alone.pool().await?).await?;
+    alone.close().await;
+    Ok(())
 }

@@ -30,8 +30,8 @@ from_row! {
 /// TTL. Changes nothing unless `apply` is set, nor if registry time is not later than `to`, nor while events
 /// wait for the ledger. No node may serve meanwhile.
 pub async fn repair_clock(url: &PostgresUrl, to: RegistryTime, apply: bool) -> Result<RegistryRepair, Error> {
+    connect::migrate(url).await.map_err(|error| Error::Unavailable(Box::new(error)))?;
     let connections = connect::connections(url, 1)?;
-    connect::migrate(&connections).await.map_err(|error| Error::Unavailable(Box::new(error)))?;
     let connection = connections.acquire().await.map_err(Fault::from)?;
     let mut transaction = begin_long(connection).await.map_err(Fault::from)?;
     let RepairRow { told, waiting } = sqlx::query_as(include_str!("sql/repair_clock.sql"))
