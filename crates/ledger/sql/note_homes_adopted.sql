@@ -1,4 +1,5 @@
--- Records the adoption of every home that is still in a lost region. $1 lost region, $2 time
+-- Records the adoption of every home that is still in a lost region, without a number from the restored ledger. $1 lost
+-- region, $2 time
 INSERT INTO home_moves (tenant_id, user_id, version, direction, peer, seq, peer_seq, at)
 SELECT
     tenant_id, user_id, version + 1, 'adopted', $1,
@@ -12,7 +13,7 @@ SELECT
             WHERE c.tenant_id = homes.tenant_id AND c.pool_kind = 'subscriber' AND c.pool_id = homes.user_id
         ) AS latest
     ), 0),
-    0, $2
+    NULL, $2
 FROM homes
 WHERE region = $1
 ON CONFLICT (tenant_id, user_id, version, direction) DO NOTHING

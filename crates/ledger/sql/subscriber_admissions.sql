@@ -1,3 +1,3 @@
 -- Reads the admissions to the pools of subscribers.
-SELECT tenant_id, pool_id, seq FROM audit_log
+SELECT id, tenant_id, pool_id, seq FROM audit_log
 WHERE pool_kind = 'subscriber' AND stream = 'session' AND action = 'admitted'

@@ -18,5 +18,5 @@ pub use finding::{Breach, BreachSite, Finding};
 pub use lost_terms::LostTerms;
 pub use plans::PlanHistory;
 pub use read::Verdict;
-pub use regions::{HomeMove, HomeTrails, RegionBreach, RegionProof, Subscriber};
+pub use regions::{HomeMove, HomeMoveKind, HomeTrails, RegionBreach, RegionProof, Subscriber};
 pub use replay::{Cut, Proof, Replay};

@@ -18,7 +18,8 @@ use crate::error::Error as RequestError;
 use crate::regions::Regions;
 use crate::relocation::{
     AdoptedLicense, AdoptedSessions, BeginAdoption, BegunAdoption, Handover, HomesPage, HomesQuestion,
-    KnownHomes, LicenseState, MESSAGE_BYTES_MAX, Subscribed, active_subscription, adoption_path,
+    KnownHomes, LicenseState, MESSAGE_BYTES_MAX, RemainingHome, RemainingHomes, Subscribed,
+    active_subscription, adoption_path,
 };
 use crate::settings::{InvalidSetting, Settings};
 
@@ -175,6 +176,7 @@ impl Courier<'_> {
         self.gather_homes().await?;
         let mut adopted = Adopted::default();
         self.hand_over_subscribers(&mut adopted).await?;
+        self.hand_over_remaining().await?;
         // Licenses come last: their sessions get a full TTL, and are served after the end alone.
         self.hand_over_licenses(&mut adopted).await?;
         self.tell(self.into, adoption_path::END, &()).await?;
@@ -278,6 +280,28 @@ impl Courier<'_> {
             let sessions: Vec<u64> = handed.try_collect().await?;
             adopted.subscribers += sessions.len() as u64;
             adopted.sessions += sessions.iter().sum::<u64>();
+        }
+    }
+
+    /// Hands over the subscribers whose homes came to the lost region after the backup, as the successor knows by now. Their
+    /// sessions there are on no record, and the restored ledger may have an older history of them.
+    async fn hand_over_remaining(&self) -> Result<(), AdoptError> {
+        let mut question = HomesQuestion { after_tenant: String::new(), after_user: String::new() };
+        loop {
+            let answer = self.tell(self.into, adoption_path::HOMES, &question).await?;
+            let page: HomesPage = self.understood(self.into, &answer)?;
+            let Some((tenant, user)) = page.homes.last().map(|home| home.subscriber()) else { return Ok(()) };
+            question = HomesQuestion { after_tenant: tenant.to_owned(), after_user: user.to_owned() };
+            let mut homes = Vec::new();
+            for home in page.homes.iter().filter(|home| home.region() == self.lost.number()) {
+                let (tenant, user) = home.subscriber();
+                let pool = PoolId::new(PoolKind::Subscriber, TenantId::new(tenant), user);
+                let seq = self.ledger.pool_seq(&pool).await?;
+                homes.push(RemainingHome { tenant: tenant.to_owned(), user: user.to_owned(), seq });
+            }
+            if !homes.is_empty() {
+                self.tell(self.into, adoption_path::REMAINING, &RemainingHomes { homes }).await?;
+            }
         }
     }
 

@@ -22,7 +22,7 @@ use crate::entitlements::Entitlements;
 use crate::regions::Regions;
 pub(crate) use adoption_messages::{
     ADOPTIONS_PATH, AdoptedLicense, AdoptedSessions, BeginAdoption, BegunAdoption, HomesPage, HomesQuestion,
-    KnownHomes, LicenseState, MESSAGE_BYTES_MAX, adoption_path,
+    KnownHomes, LicenseState, MESSAGE_BYTES_MAX, RemainingHome, RemainingHomes, adoption_path,
 };
 pub(crate) use departures::Moved;
 pub(crate) use handover::{ANCHOR_PATH, ARRIVALS_PATH, AnchorUpdate, Handover, READINESS_PATH, Subscribed};

@@ -254,7 +254,7 @@ CREATE INDEX homes_moved ON homes (version) WHERE version > 1;
 
 -- The moves of homes into this region and out of this region. A home 'adopted' comes from a lost region. `seq` is the
 -- number of the pool's last event in this region at the move. `peer_seq` is the last number in the region that an arrived
--- home left: the pool's audit trail continues from there.
+-- home left: the pool's audit trail continues from there. An adopted home has none if no restored ledger was read for it.
 CREATE TABLE home_moves (
     tenant_id TEXT        COLLATE "C" NOT NULL,
     user_id   TEXT        COLLATE "C" NOT NULL,
@@ -265,7 +265,7 @@ CREATE TABLE home_moves (
     peer_seq  BIGINT      CHECK (peer_seq >= 0),
     at        TIMESTAMPTZ NOT NULL,
     PRIMARY KEY (tenant_id, user_id, version, direction),
-    CHECK ((direction = 'left') = (peer_seq IS NULL))
+    CHECK (direction = 'adopted' OR (direction = 'left') = (peer_seq IS NULL))
 );
 
 -- The region whose ledger this is: fixed by the first server with regions.
@@ -276,12 +276,14 @@ CREATE TABLE own_region (
 
 -- Regions that are lost for good, each with the region that takes over its pools. Written once: a lost region has one
 -- successor. The successor admits nobody to the lost region's pools before `admits_from`, and serves them all once the
--- adoption is done.
+-- adoption is done. `audit_head` is the last audit record of this ledger when the adoption came on record: the restored
+-- ledger of the lost region has no admission after it.
 CREATE TABLE region_adoptions (
     lost        BIGINT NOT NULL PRIMARY KEY CHECK (lost BETWEEN 1 AND 255),
     successor   BIGINT NOT NULL CHECK (successor BETWEEN 1 AND 255 AND successor <> lost),
     admits_from TIMESTAMPTZ NOT NULL,
     is_done     BIGINT NOT NULL CHECK (is_done IN (0, 1)),
+    audit_head  BIGINT NOT NULL CHECK (audit_head >= 0),
     at          TIMESTAMPTZ NOT NULL
 );
 

@@ -23,6 +23,8 @@ pub struct Adoption {
     pub admits_from: RegistryTime,
     /// `true` once the successor has all that is on record of the lost region.
     pub is_done: bool,
+    /// The id of the last audit record of this ledger when the adoption came on record.
+    pub audit_head: u64,
 }
 
 /// A subscriber with a home.
@@ -44,6 +46,7 @@ impl Adoption {
             successor: region_from(fields.value("successor")?)?,
             admits_from: fields.time("admits_from")?,
             is_done: fields.whole("is_done")? > 0,
+            audit_head: fields.whole("audit_head")?,
         })
     }
 }

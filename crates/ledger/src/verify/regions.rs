@@ -6,10 +6,14 @@
 use std::collections::HashMap;
 
 use futures_util::TryStreamExt as _;
-use seatkeeper_core::{Region, TenantId, UserId};
+use seatkeeper_core::{Region, TenantId, UserId, named_enum};
 
-use crate::row::Fields;
+use crate::row::{Fields, corrupt};
 use crate::{Error, Ledger};
+
+mod trail;
+
+use trail::{Tenure, Trail};
 
 /// A subscriber: the tenant and the user.
 pub type Subscriber = (TenantId, UserId);
@@ -25,11 +29,27 @@ pub struct HomeMove {
     pub peer: Region,
     /// The number of the pool's last event in the recording region at the move.
     pub seq: u64,
-    /// The number of the pool's last event in the region that the home left; `None` in that region's own record.
-    pub peer_seq: Option<u64>,
+    /// The part of the recording region in the move.
+    pub kind: HomeMoveKind,
+}
+
+/// The part of the recording region in a move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HomeMoveKind {
+    /// The home left the recording region.
+    Left,
+    /// The home arrived in the recording region.
+    Arrived {
+        /// The number of the pool's last event in the region that the home left.
+        peer_seq: u64,
+    },
     /// The recording region took the home over from the restored ledger of a lost region. The lost region may have moved
     /// the home after the backup, so its records may be missing.
-    pub is_adopted: bool,
+    Adopted {
+        /// The number of the pool's last event in the restored ledger at the adoption; `None` if no restored ledger was read
+        /// for the home.
+        peer_seq: Option<u64>,
+    },
 }
 
 /// A violation found by joining the logs of several regions.
@@ -69,6 +89,16 @@ pub enum RegionBreach {
         /// The number of the admission.
         seq: u64,
     },
+    /// The restored ledger of a lost region has an admission that is later than the region's adoption.
+    #[error("region {region} admitted {user} by event {seq} after its adoption by another region")]
+    AdmittedAfterLoss {
+        /// The subscriber.
+        user: UserId,
+        /// The lost region.
+        region: Region,
+        /// The number of the admission.
+        seq: u64,
+    },
 }
 
 /// The counts of a join without a violation.
@@ -82,15 +112,6 @@ pub struct RegionProof {
     pub admissions: u64,
 }
 
-/// The numbers of events within which a region may admit to a pool.
-#[derive(Clone, Copy, Debug)]
-struct Tenure {
-    region: Region,
-    after: u64,
-    /// `None`: the region is still the home.
-    through: Option<u64>,
-}
-
 /// The homes of all subscribers over time, joined from the records of several regions.
 #[derive(Debug)]
 pub struct HomeTrails {
@@ -100,26 +121,31 @@ pub struct HomeTrails {
     proof: RegionProof,
 }
 
+named_enum! {
+    /// The stored name of a [`HomeMoveKind`].
+    enum MoveDirection else "not a direction of a move" {
+        /// See [`HomeMoveKind::Left`].
+        Left = "left",
+        /// See [`HomeMoveKind::Arrived`].
+        Arrived = "arrived",
+        /// See [`HomeMoveKind::Adopted`].
+        Adopted = "adopted",
+    }
+}
+
 impl HomeTrails {
-    /// Joins the moves on record in each region.
-    pub fn join(regions: &[(Region, Vec<HomeMove>)]) -> Result<Self, RegionBreach> {
-        let mut arrivals: HashMap<&Subscriber, Vec<(Region, &HomeMove)>> = HashMap::new();
-        for (region, moves) in regions {
-            for arrival in moves.iter().filter(|moved| moved.peer_seq.is_some()) {
-                arrivals.entry(&arrival.subscriber).or_default().push((*region, arrival));
-            }
+    /// Joins the moves on record in each region. Records may be missing in the regions `lost` alone: their ledgers are
+    /// restored from backups.
+    pub fn join(regions: &[(Region, Vec<HomeMove>)], lost: &[Region]) -> Result<Self, RegionBreach> {
+        let mut trails: HashMap<&Subscriber, Trail<'_>> = HashMap::new();
+        for (region, moved) in regions.iter().flat_map(|(region, moves)| moves.iter().map(|m| (*region, m))) {
+            trails.entry(&moved.subscriber).or_default().add(region, moved);
         }
         let mut tenures = HashMap::new();
         let mut moves = 0;
-        for (subscriber, mut arrived) in arrivals {
-            arrived.sort_unstable_by_key(|(_, arrival)| arrival.version);
-            moves += arrived.len() as u64;
-            tenures.insert(subscriber.clone(), tenures_of(subscriber, &arrived)?);
-        }
-        for (region, departures) in regions {
-            for left in departures.iter().filter(|moved| moved.peer_seq.is_none()) {
-                check_departure(*region, left, regions)?;
-            }
+        for (subscriber, mut trail) in trails {
+            moves += trail.sort();
+            tenures.insert(subscriber.clone(), trail.tenures(&subscriber.1, lost)?);
         }
         let proof = RegionProof { regions: regions.len() as u64, moves, admissions: 0 };
         Ok(Self { tenures, unmoved: HashMap::new(), proof })
@@ -134,11 +160,7 @@ impl HomeTrails {
     ) -> Result<(), RegionBreach> {
         self.proof.admissions += 1;
         let is_home = match self.tenures.get(&subscriber) {
-            Some(tenures) => tenures.iter().any(|tenure| {
-                tenure.region == region
-                    && tenure.after < seq
-                    && tenure.through.is_none_or(|through| seq <= through)
-            }),
+            Some(tenures) => tenures.iter().any(|tenure| tenure.covers(region, seq)),
             None => *self.unmoved.entry(subscriber.clone()).or_insert(region) == region,
         };
         let user = subscriber.1;
@@ -149,70 +171,6 @@ impl HomeTrails {
     pub fn finish(self) -> RegionProof {
         self.proof
     }
-}
-
-/// Returns the tenures of a subscriber's homes, from the arrivals in the order of their versions.
-fn tenures_of((_, user): &Subscriber, arrived: &[(Region, &HomeMove)]) -> Result<Vec<Tenure>, RegionBreach> {
-    let mut tenures: Vec<Tenure> = Vec::new();
-    for (region, arrival) in arrived {
-        let (user, version) = (user.clone(), arrival.version);
-        let unjoined =
-            RegionBreach::Unjoined { user: user.clone(), version, from: arrival.peer, to: *region };
-        let last = match tenures.last_mut() {
-            Some(last) => last,
-            // A home begins with version 1, in the region that the first move left. An adopted home may lack records.
-            None if version == 2 || arrival.is_adopted => {
-                tenures.push(Tenure { region: arrival.peer, after: 0, through: None });
-                tenures.last_mut().ok_or(unjoined.clone())?
-            }
-            None => return Err(unjoined),
-        };
-        let before = last.region;
-        if before != arrival.peer && arrival.is_adopted {
-            // The record of the move into the lost region is lost as well.
-            tenures.push(Tenure { region: *region, after: arrival.seq, through: None });
-            continue;
-        }
-        if before != arrival.peer {
-            let is_same = arrived.iter().filter(|(_, other)| other.version == version).count() > 1;
-            let (first, second) = (before, *region);
-            return Err(if is_same {
-                RegionBreach::TwoArrivals { user, version, first, second }
-            } else {
-                unjoined
-            });
-        }
-        last.through = arrival.peer_seq;
-        tenures.push(Tenure { region: *region, after: arrival.seq, through: None });
-    }
-    Ok(tenures)
-}
-
-/// Checks that the target of a departure has the arrival on record, and that both records fit. A departure to a lost region
-/// arrives in the successor, or in a record that is lost: then the successor has adopted a later version.
-fn check_departure(
-    from: Region,
-    left: &HomeMove,
-    regions: &[(Region, Vec<HomeMove>)],
-) -> Result<(), RegionBreach> {
-    let fits = |arrival: &&HomeMove| {
-        arrival.subscriber == left.subscriber
-            && arrival.version == left.version
-            && arrival.peer == from
-            // Denials may be on record after the handover, but no admission.
-            && arrival.peer_seq.is_some_and(|seq| seq <= left.seq)
-    };
-    let adopts = |adopted: &HomeMove| {
-        adopted.is_adopted && adopted.subscriber == left.subscriber && adopted.version > left.version
-    };
-    let mut arrivals =
-        regions.iter().flat_map(|(region, moves)| moves.iter().map(move |moved| (*region, moved)));
-    let is_joined = arrivals.any(|(region, moved)| (region == left.peer && fits(&moved)) || adopts(moved));
-    if is_joined {
-        return Ok(());
-    }
-    let user = left.subscriber.1.clone();
-    Err(RegionBreach::Unjoined { user, version: left.version, from, to: left.peer })
 }
 
 impl Ledger {
@@ -227,25 +185,37 @@ impl Ledger {
                 version: fields.whole("version")?,
                 peer: Region::new(fields.number_maybe::<u8>("peer")?.unwrap_or_default()),
                 seq: fields.whole("seq")?,
-                peer_seq: fields.number_maybe("peer_seq")?,
-                is_adopted: fields.value::<&str>("direction")? == "adopted",
+                kind: match (fields.named("direction")?, fields.number_maybe("peer_seq")?) {
+                    (MoveDirection::Left, _) => HomeMoveKind::Left,
+                    (MoveDirection::Arrived, Some(peer_seq)) => HomeMoveKind::Arrived { peer_seq },
+                    (MoveDirection::Arrived, None) => return Err(corrupt("peer_seq", "none of an arrival")),
+                    (MoveDirection::Adopted, peer_seq) => HomeMoveKind::Adopted { peer_seq },
+                },
             })
         };
         rows.iter().map(moved).collect()
     }
 
-    /// Checks every admission to subscribers' pools in this ledger of `region`. The inner result is the first violation.
+    /// Checks every admission to subscribers' pools in this ledger of `region`. The inner result is the first violation. The
+    /// ledger of a lost region has no admission after its adoption.
     pub async fn check_admissions(
         &self,
         region: Region,
         trails: &mut HomeTrails,
     ) -> Result<Result<(), RegionBreach>, Error> {
+        let adoptions = self.adoptions().await?;
+        let own_loss = adoptions.iter().find(|adoption| adoption.lost == region);
+        let audit_head = own_loss.map_or(u64::MAX, |adoption| adoption.audit_head);
         let mut rows = self.readers().query(include_str!("../../sql/subscriber_admissions.sql")).fetch();
         while let Some(row) = rows.try_next().await? {
             let fields = Fields(&row);
             let user = UserId::new(fields.value::<&str>("pool_id")?);
             let subscriber = (TenantId::new(fields.value::<&str>("tenant_id")?), user);
-            if let Err(breach) = trails.admission(region, subscriber, fields.whole("seq")?) {
+            let seq = fields.whole("seq")?;
+            if fields.whole("id")? > audit_head {
+                return Ok(Err(RegionBreach::AdmittedAfterLoss { user: subscriber.1, region, seq }));
+            }
+            if let Err(breach) = trails.admission(region, subscriber, seq) {
                 return Ok(Err(breach));
             }
         }

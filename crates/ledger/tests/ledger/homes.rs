@@ -5,7 +5,7 @@ use seatkeeper_core::{
 };
 use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::homes::{Arrival, ArrivalKind, Home, HomeState, KnownHome};
-use seatkeeper_ledger::verify::Verdict;
+use seatkeeper_ledger::verify::{HomeMoveKind, HomeTrails, RegionBreach, Verdict};
 
 use crate::story::{Story, ledger, licensed, subscribed, tenant};
 
@@ -201,10 +201,11 @@ async fn a_lost_region_keeps_its_first_successor_and_its_homes_come_once() {
     assert_eq!((left.region, left.version, left.admits_from), (OWN, 5, Some(admits_from)));
     assert_eq!(home_of(&ledger, "third").await.region, TARGET);
     let moves = ledger.home_moves().await.unwrap();
-    assert!(
-        moves.len() == 2 && moves.iter().all(|moved| moved.is_adopted && moved.peer == LOST),
-        "{moves:?}"
-    );
+    assert!(moves.len() == 2 && moves.iter().all(|moved| moved.peer == LOST), "{moves:?}");
+    // The restored ledger was read for the home that was handed over, and not for the home that was left.
+    let kinds = moves.iter().map(|moved| moved.kind).collect::<Vec<_>>();
+    let read = HomeMoveKind::Adopted { peer_seq: Some(7) };
+    assert_eq!(kinds, [read, HomeMoveKind::Adopted { peer_seq: None }]);
     let page = ledger.homes_after((&tenant(), &UserId::new("left")), 1).await.unwrap();
     assert_eq!(page[0].user, UserId::new("moving"));
     let verdict = ledger.verify(|_| {}).await.unwrap();
@@ -253,6 +254,27 @@ async fn a_home_that_a_lost_region_took_over_and_gave_away_stays_away() {
         let home = home_of(&ledger, user).await;
         assert_eq!((home.region, home.version, home.state), (region, version, state), "{user}");
     }
+}
+
+#[tokio::test]
+async fn an_admission_in_the_restored_ledger_after_the_adoption_is_found() {
+    let (_place, ledger) = ledger().await;
+    let mut story = Story::devices("ann");
+    let (_, before) = story.admit("tv");
+    ledger.apply(&[before]).await.unwrap();
+    ledger.note_adoption((OWN, TARGET), NOW, OWN).await.unwrap();
+    let check = async || {
+        let mut trails = HomeTrails::join(&[(OWN, ledger.home_moves().await.unwrap())], &[OWN]).unwrap();
+        ledger.check_admissions(OWN, &mut trails).await.unwrap()
+    };
+    assert_eq!(check().await, Ok(()));
+    let (_, after) = story.admit("phone");
+    let seq = after.seq;
+    ledger.apply(&[after]).await.unwrap();
+    assert_eq!(
+        check().await,
+        Err(RegionBreach::AdmittedAfterLoss { user: UserId::new("ann"), region: OWN, seq })
+    );
 }
 
 #[tokio::test]

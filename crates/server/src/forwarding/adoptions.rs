@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::regions::Forwarder;
 use crate::relocation::{
     AdoptedLicense, AdoptedSessions, BeginAdoption, BegunAdoption, Handover, HomesPage, HomesQuestion,
-    KnownHomes, MESSAGE_BYTES_MAX, Mover, adoption_path as path,
+    KnownHomes, MESSAGE_BYTES_MAX, Mover, RemainingHomes, adoption_path as path,
 };
 
 type LostRegion = Option<Extension<Forwarder>>;
@@ -28,6 +28,7 @@ pub(super) fn routes() -> Router<App> {
         .route(path::HOMES, post(homes))
         .route(path::LEARN, post(learn))
         .route(path::SUBSCRIBERS, post(subscriber))
+        .route(path::REMAINING, post(remaining))
         .route(path::LICENSES, post(license))
         .route(path::SESSIONS, post(sessions))
         .route(path::END, post(end))
@@ -60,6 +61,14 @@ async fn subscriber(State(app): State<App>, lost: LostRegion, body: Body) -> Res
     let (mover, lost) = require_region(&app, lost)?;
     let handover: Handover = read(&app, body).await?;
     mover.adopt_home(lost, handover).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// `POST /api/v1/regions/adoptions/remaining`: takes over subscribers without sessions.
+async fn remaining(State(app): State<App>, lost: LostRegion, body: Body) -> Result<StatusCode, Error> {
+    let (mover, lost) = require_region(&app, lost)?;
+    let RemainingHomes { homes } = read(&app, body).await?;
+    mover.adopt_remaining(lost, homes).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

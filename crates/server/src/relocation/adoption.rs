@@ -8,7 +8,7 @@ use seatkeeper_ledger::licenses::LicenseId;
 
 use super::adoption_messages::{
     AdoptedLicense, AdoptedSessions, BeginAdoption, BegunAdoption, HomesPage, HomesQuestion, KnownHomes,
-    ToldHome,
+    RemainingHome, ToldHome,
 };
 use super::handover::Handover;
 use super::{Mover, pool_of};
@@ -117,6 +117,31 @@ impl Mover {
         if has_sessions {
             // Opens the pool, so that a heartbeat of a session that goes on finds the session.
             self.engine.revise(&pool, terms, &Origin::SYSTEM).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes over homes that are in the lost region by this region's record, without sessions. Other homes stay unchanged.
+    pub(crate) async fn adopt_remaining(&self, lost: Region, homes: Vec<RemainingHome>) -> Result<(), Error> {
+        let adoption = self.adopting(lost).await?;
+        for RemainingHome { tenant, user, seq } in homes {
+            let (tenant, user) = (TenantId::new(tenant), UserId::new(user));
+            let known = self.ledger.home(&tenant, &user).await.map_err(Error::Ledger)?;
+            let Some(known) = known.filter(|home| home.region == lost) else { continue };
+            let terms = self.entitled(&tenant, &user).await?.terms;
+            let now = self.engine.time_for(&pool_of(&tenant, &user)).await?;
+            let arrival = Arrival {
+                tenant: tenant.clone(),
+                user: user.clone(),
+                version: known.version.saturating_add(1),
+                from: lost,
+                peer_seq: seq,
+                sessions: Vec::new(),
+                kind: ArrivalKind::Adopted,
+                admits_from: Some(adoption.admits_from),
+            };
+            self.ledger.take_home(&arrival, self.regions.own(), terms, now).await.map_err(Error::Ledger)?;
+            self.regions.forget(&tenant, &user);
         }
         Ok(())
     }

@@ -23,6 +23,8 @@ pub(crate) mod adoption_path {
     pub(crate) const LEARN: &str = "/api/v1/regions/adoptions/learn";
     /// Hands a subscriber over.
     pub(crate) const SUBSCRIBERS: &str = "/api/v1/regions/adoptions/subscribers";
+    /// Hands over subscribers at home in the lost region, of whose home the restored ledger does not know.
+    pub(crate) const REMAINING: &str = "/api/v1/regions/adoptions/remaining";
     /// Hands a license over.
     pub(crate) const LICENSES: &str = "/api/v1/regions/adoptions/licenses";
     /// Hands sessions of a license over.
@@ -85,6 +87,22 @@ pub(crate) struct ToldHome {
     region: u8,
     version: u64,
     is_moving: bool,
+}
+
+/// Subscribers whose home is in the lost region by the successor's record alone: they have no session on record there.
+#[derive(Serialize, Deserialize, Validate)]
+#[garde(allow_unvalidated)]
+pub(crate) struct RemainingHomes {
+    pub(crate) homes: Vec<RemainingHome>,
+}
+
+/// A subscriber whose home came to the lost region after the backup.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct RemainingHome {
+    pub(crate) tenant: String,
+    pub(crate) user: String,
+    /// The number of the pool's last event in the restored ledger.
+    pub(crate) seq: u64,
 }
 
 /// A license of a lost region.
@@ -192,5 +210,10 @@ impl ToldHome {
     /// Returns the subscriber: the tenant and the user.
     pub(crate) fn subscriber(&self) -> (&str, &str) {
         (&self.tenant, &self.user)
+    }
+
+    /// Returns the home region, or the target of a home on its way.
+    pub(crate) fn region(&self) -> u8 {
+        self.region
     }
 }

@@ -12,11 +12,27 @@ fn ann() -> Subscriber {
 }
 
 fn moved(version: u64, peer: Region, seq: u64, peer_seq: Option<u64>) -> HomeMove {
-    HomeMove { subscriber: ann(), version, peer, seq, peer_seq, is_adopted: false }
+    let kind = peer_seq.map_or(HomeMoveKind::Left, |peer_seq| HomeMoveKind::Arrived { peer_seq });
+    HomeMove { subscriber: ann(), version, peer, seq, kind }
 }
 
 fn adopted(version: u64, peer: Region, peer_seq: u64) -> HomeMove {
-    HomeMove { is_adopted: true, ..moved(version, peer, 0, Some(peer_seq)) }
+    let kind = HomeMoveKind::Adopted { peer_seq: Some(peer_seq) };
+    HomeMove { kind, ..moved(version, peer, 0, None) }
+}
+
+fn join(regions: &[(Region, Vec<HomeMove>)]) -> Result<HomeTrails, RegionBreach> {
+    HomeTrails::join(regions, &[])
+}
+
+/// Joins the records after the loss of region A.
+fn join_after_loss(regions: &[(Region, Vec<HomeMove>)]) -> Result<HomeTrails, RegionBreach> {
+    HomeTrails::join(regions, &[A])
+}
+
+fn assert_admitted_away(mut trails: HomeTrails, region: Region, seq: u64) {
+    let breach = trails.admission(region, ann(), seq).unwrap_err();
+    assert_eq!(breach, RegionBreach::AdmittedAway { user: ann().1, region, seq });
 }
 
 /// The home moves from A, after event 5, to B, and after event 4 of B to C.
@@ -30,7 +46,7 @@ fn trail() -> Vec<(Region, Vec<HomeMove>)> {
 
 #[test]
 fn admissions_in_the_home_of_their_moment_are_proven() {
-    let mut trails = HomeTrails::join(&trail()).unwrap();
+    let mut trails = join(&trail()).unwrap();
     for (region, seq) in [(A, 1), (A, 5), (B, 1), (B, 4), (C, 1), (C, 9)] {
         trails.admission(region, ann(), seq).unwrap();
     }
@@ -40,14 +56,13 @@ fn admissions_in_the_home_of_their_moment_are_proven() {
 #[test]
 fn an_admission_after_the_handover_or_in_no_home_is_found() {
     for (region, seq) in [(A, 6), (B, 5), (Region::new(4), 1)] {
-        let breach = HomeTrails::join(&trail()).unwrap().admission(region, ann(), seq).unwrap_err();
-        assert_eq!(breach, RegionBreach::AdmittedAway { user: ann().1, region, seq });
+        assert_admitted_away(join(&trail()).unwrap(), region, seq);
     }
 }
 
 #[test]
 fn an_unmoved_subscriber_is_admitted_by_one_region() {
-    let mut trails = HomeTrails::join(&[(A, Vec::new()), (B, Vec::new())]).unwrap();
+    let mut trails = join(&[(A, Vec::new()), (B, Vec::new())]).unwrap();
     trails.admission(A, ann(), 1).unwrap();
     assert!(trails.admission(B, ann(), 1).is_err());
 }
@@ -56,7 +71,7 @@ fn an_unmoved_subscriber_is_admitted_by_one_region() {
 fn a_version_taken_over_twice_is_found() {
     let mut regions = trail();
     regions[2].1 = vec![moved(2, A, 0, Some(5))];
-    assert!(matches!(HomeTrails::join(&regions), Err(RegionBreach::TwoArrivals { version: 2, .. })));
+    assert!(matches!(join(&regions), Err(RegionBreach::TwoArrivals { version: 2, .. })));
 }
 
 #[test]
@@ -68,34 +83,86 @@ fn records_that_do_not_join_are_found() {
     let mut begins_late = trail();
     begins_late[1].1.remove(0);
     for regions in [lost, differs, begins_late] {
-        assert!(matches!(HomeTrails::join(&regions), Err(RegionBreach::Unjoined { .. })), "{regions:?}");
+        assert!(matches!(join(&regions), Err(RegionBreach::Unjoined { .. })), "{regions:?}");
     }
 }
 
 #[test]
 fn an_adopted_home_ends_the_tenure_of_the_lost_region() {
     let regions = [(A, Vec::new()), (B, vec![adopted(2, A, 5)])];
-    let mut trails = HomeTrails::join(&regions).unwrap();
+    let mut trails = join_after_loss(&regions).unwrap();
     for (region, seq) in [(A, 5), (B, 1)] {
         trails.admission(region, ann(), seq).unwrap();
     }
-    assert!(trails.admission(A, ann(), 6).is_err());
-    assert!(trails.admission(C, ann(), 1).is_err());
+    for (region, seq) in [(A, 6), (C, 1)] {
+        assert_admitted_away(join_after_loss(&regions).unwrap(), region, seq);
+    }
 }
 
-/// The restored ledger is older than a move to C and the move back to the lost region A.
+/// The restored ledger of the lost region A is older than a move to C and the move back.
+fn moved_there_and_back() -> [(Region, Vec<HomeMove>); 3] {
+    [(A, Vec::new()), (B, vec![adopted(4, A, 5)]), (C, vec![moved(2, A, 0, Some(7)), moved(3, A, 3, None)])]
+}
+
 #[test]
 fn moves_after_the_backup_join_through_the_adoption() {
-    let regions = [
-        (A, Vec::new()),
-        (B, vec![adopted(4, A, 5)]),
-        (C, vec![moved(2, A, 0, Some(7)), moved(3, A, 3, None)]),
-    ];
-    let mut trails = HomeTrails::join(&regions).unwrap();
+    let mut regions = moved_there_and_back();
+    let mut trails = join_after_loss(&regions).unwrap();
     for (region, seq) in [(A, 5), (C, 3), (B, 1)] {
         trails.admission(region, ann(), seq).unwrap();
     }
-    let mut without = regions;
-    without[1].1.clear();
-    assert!(matches!(HomeTrails::join(&without), Err(RegionBreach::Unjoined { version: 3, .. })));
+    regions[1].1.clear();
+    assert!(matches!(join_after_loss(&regions), Err(RegionBreach::Unjoined { version: 3, .. })));
+}
+
+#[test]
+fn an_admission_beside_the_successor_is_found() {
+    // The region that the home left for the lost region, and the lost region after the adoption has read its ledger.
+    for (region, seq) in [(C, 4), (A, 6)] {
+        assert_admitted_away(join_after_loss(&moved_there_and_back()).unwrap(), region, seq);
+    }
+}
+
+#[test]
+fn an_adoption_of_a_home_that_another_region_never_gave_away_is_found() {
+    let mut regions = moved_there_and_back();
+    regions[2].1.pop();
+    assert!(matches!(join_after_loss(&regions), Err(RegionBreach::Unjoined { version: 4, .. })));
+}
+
+/// The home began in C and moved to A after the backup of A.
+#[test]
+fn a_home_that_came_to_the_lost_region_after_the_backup_joins() {
+    let regions = [(A, Vec::new()), (B, vec![adopted(3, A, 0)]), (C, vec![moved(2, A, 6, None)])];
+    let mut trails = join_after_loss(&regions).unwrap();
+    for (region, seq) in [(C, 6), (B, 1)] {
+        trails.admission(region, ann(), seq).unwrap();
+    }
+    for (region, seq) in [(C, 7), (A, 1)] {
+        assert_admitted_away(join_after_loss(&regions).unwrap(), region, seq);
+    }
+}
+
+/// A took the home over after its backup, and gave the home to C before the loss.
+#[test]
+fn a_home_that_the_lost_region_gave_away_joins_without_its_records() {
+    let regions = [(A, Vec::new()), (B, vec![moved(2, A, 4, None)]), (C, vec![moved(3, A, 0, Some(2))])];
+    let mut trails = join_after_loss(&regions).unwrap();
+    for (region, seq) in [(B, 4), (C, 1)] {
+        trails.admission(region, ann(), seq).unwrap();
+    }
+    for (region, seq) in [(B, 5), (A, 1)] {
+        assert_admitted_away(join_after_loss(&regions).unwrap(), region, seq);
+    }
+    // No record of a living region may be missing.
+    assert!(matches!(join(&regions), Err(RegionBreach::Unjoined { version: 2, .. })));
+}
+
+#[test]
+fn a_home_that_was_adopted_without_its_ledger_is_bounded_by_the_loss_alone() {
+    let unread = HomeMove { kind: HomeMoveKind::Adopted { peer_seq: None }, ..adopted(2, A, 0) };
+    let mut trails = join_after_loss(&[(A, Vec::new()), (B, vec![unread])]).unwrap();
+    for (region, seq) in [(A, 9), (B, 1)] {
+        trails.admission(region, ann(), seq).unwrap();
+    }
 }

@@ -59,12 +59,14 @@ pub(super) async fn run(regions: &[RegionLedger]) -> Result<ExitCode, Error> {
 async fn join(regions: &[RegionLedger]) -> Result<Result<RegionProof, RegionBreach>, Error> {
     let mut ledgers = Vec::new();
     let mut moves = Vec::new();
+    let mut lost = Vec::new();
     for RegionLedger { region, ledger } in regions {
         let ledger = Ledger::open_read_only(ledger.clone()).await?;
         moves.push((*region, ledger.home_moves().await?));
+        lost.extend(ledger.adoptions().await?.iter().map(|adoption| adoption.lost));
         ledgers.push((*region, ledger));
     }
-    let mut trails = match HomeTrails::join(&moves) {
+    let mut trails = match HomeTrails::join(&moves, &lost) {
         Ok(trails) => trails,
         Err(breach) => return Ok(Err(breach)),
     };

@@ -11,6 +11,7 @@ fn adoptions(pairs: &[(u8, u8)]) -> Vec<Adoption> {
         successor: Region::new(*successor),
         admits_from: RegistryTime::from_millis(0),
         is_done: true,
+        audit_head: 0,
     };
     pairs.iter().map(adoption).collect()
 }
