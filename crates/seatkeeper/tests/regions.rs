@@ -12,6 +12,10 @@ mod harness;
 
 #[path = "regions/adoption.rs"]
 mod adoption;
+#[path = "regions/adoption_halted.rs"]
+mod adoption_halted;
+#[path = "regions/adoption_twice.rs"]
+mod adoption_twice;
 #[path = "regions/agreement.rs"]
 mod agreement;
 #[path = "regions/cuts.rs"]

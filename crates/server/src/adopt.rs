@@ -177,7 +177,6 @@ impl Courier<'_> {
         let mut adopted = Adopted::default();
         self.hand_over_subscribers(&mut adopted).await?;
         self.hand_over_remaining().await?;
-        // Licenses come last: their sessions get a full TTL, and are served after the end alone.
         self.hand_over_licenses(&mut adopted).await?;
         self.tell(self.into, adoption_path::END, &()).await?;
         Ok(Some(adopted))

@@ -187,8 +187,7 @@ impl Postgres {
 
     /// Creates an empty database that lives as long as the cluster, and returns its name.
     pub fn add_database(&self) -> String {
-        static NUMBER: AtomicU32 = AtomicU32::new(1);
-        let name = format!("test_{}", NUMBER.fetch_add(1, Ordering::Relaxed));
+        let name = new_name();
         self.on_server("createdb", &[&name]);
         name
     }
@@ -232,7 +231,20 @@ impl Drop for Postgres {
     }
 }
 
+/// Returns a name that no other database has.
+fn new_name() -> String {
+    static NUMBER: AtomicU32 = AtomicU32::new(1);
+    format!("test_{}", NUMBER.fetch_add(1, Ordering::Relaxed))
+}
+
 impl Database {
+    /// Creates a database with the present content of this database, as a restored backup. No client may be connected.
+    pub fn copy(&self) -> Self {
+        let name = new_name();
+        self.server.on_server("createdb", &["--template", &self.name, &name]);
+        Self { server: self.server, name }
+    }
+
     /// Returns the URL of the database.
     pub fn url(&self) -> String {
         self.server.url(&self.name)

@@ -1,6 +1,5 @@
 //! A region that is lost for good: another region adopts its pools from a restored ledger.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
@@ -17,15 +16,20 @@ const DEVICES: &str = "/api/v1/devices/sessions";
 const BEAT: &str = "/api/v1/devices/sessions/heartbeat";
 
 /// The TTL of every session, so that the silence after an adoption ends within the test.
-const TTL_SECONDS: u64 = 8;
+pub(crate) const TTL_SECONDS: u64 = 8;
 
 /// A tenant whose anchor is the successor.
 const ANCHORED_IN_US: &str = "globex";
 
-const DEADLINE: Duration = Duration::from_secs(60);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
-async fn world() -> World {
-    let world = World::start_with([false; 3], |settings| {
+pub(crate) async fn world() -> World {
+    world_with([false; 3]).await
+}
+
+/// Starts three regions. A region of `shares` has a Redis and a PostgreSQL of its own.
+pub(crate) async fn world_with(shares: [bool; 3]) -> World {
+    let world = World::start_with(shares, |settings| {
         settings.devices.ttl_seconds = TTL_SECONDS;
         settings.licenses.ttl_seconds = TTL_SECONDS;
         settings.region.anchors.insert(ANCHORED_IN_US.to_owned(), 2);
@@ -35,61 +39,35 @@ async fn world() -> World {
     world
 }
 
-fn copy_dir(from: &Path, to: &Path) {
-    std::fs::create_dir(to).unwrap();
-    for entry in std::fs::read_dir(from).unwrap() {
-        let path = entry.unwrap().path();
-        std::fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
-    }
-}
-
-async fn play(world: &World, region: usize, user: &str, device: &str) -> Answer {
+pub(crate) async fn play(world: &World, region: usize, user: &str, device: &str) -> Answer {
     world.client(region, user).post(DEVICES, screen(device)).await
 }
 
-async fn acquire(world: &World, region: usize, license: &Value, machine: &str) -> Answer {
+pub(crate) async fn acquire(world: &World, region: usize, license: &Value, machine: &str) -> Answer {
     let ask = json!({ "license_key": license, "machine_id": machine });
     world.client(region, "ann").post("/api/v1/licenses/acquire", ask).await
 }
 
 /// Sends a heartbeat of a license's session.
-async fn keep(world: &World, region: usize, session: &Value) -> u16 {
+pub(crate) async fn keep(world: &World, region: usize, session: &Value) -> u16 {
     let path = format!("/api/v1/licenses/sessions/{}/heartbeat", session.as_str().unwrap());
     world.client(region, "ann").send(Method::PATCH, &path, None).await.status
 }
 
-/// Stops a region for a moment, and copies its ledger to `NAME-restored`.
-async fn back_up(world: &mut World, region: usize) {
-    world.stop_region(region).await;
-    let data = world.settings[region].ledger.data_dir.clone();
-    copy_dir(&data, &restored(&data));
-    world.start_region(region).await;
-}
-
-fn restored(data: &Path) -> std::path::PathBuf {
-    data.with_file_name(format!("{}-restored", data.file_name().unwrap().to_str().unwrap()))
-}
-
-/// Stops a region for good, and makes the backup its ledger.
-async fn lose(world: &mut World, region: usize) {
-    world.stop_region(region).await;
-    let data = restored(&world.settings[region].ledger.data_dir);
-    world.settings[region].ledger.data_dir = data;
-}
-
 /// Returns the time before which the successor admits nobody.
-async fn admits_from_millis(world: &World, region: usize) -> u64 {
+pub(crate) async fn admits_from_millis(world: &World, region: usize, lost: usize) -> u64 {
     let ledger = Ledger::open_read_only(world.ledger(region)).await.unwrap();
-    let adoption = ledger.adoptions().await.unwrap()[0];
+    let adoptions = ledger.adoptions().await.unwrap();
+    let adoption = adoptions.iter().find(|known| usize::from(known.lost.number()) == lost + 1).unwrap();
     ledger.close().await;
     adoption.admits_from.as_millis()
 }
 
-fn now_millis() -> u64 {
+pub(crate) fn now_millis() -> u64 {
     u64::try_from(wall_clock::now().timestamp_millis()).unwrap()
 }
 
-async fn beat(world: &World, region: usize, user: &str, session: &Value) -> u16 {
+pub(crate) async fn beat(world: &World, region: usize, user: &str, session: &Value) -> u16 {
     world.client(region, user).post(BEAT, json!({ "session_id": session })).await.status
 }
 
@@ -138,14 +116,23 @@ async fn lost_is_out(world: &World) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_region_is_adopted_with_its_subscribers_and_licenses() {
-    let mut world = world().await;
+    lost_region_is_adopted([false; 3]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_region_with_redis_and_postgresql_is_adopted_by_another() {
+    lost_region_is_adopted([true, true, false]).await;
+}
+
+async fn lost_region_is_adopted(shares: [bool; 3]) {
+    let mut world = world_with(shares).await;
     world.subscribe(EU, "ann").await;
     let held = play(&world, EU, "ann", "tv").await.expect(201)["session_id"].clone();
     let moved = play(&world, EU, "dora", "tv").await.expect(201)["session_id"].clone();
     play(&world, US, "carl", "tv").await.expect(201);
     let license = world.license(US, 2).await;
     let seat = acquire(&world, AP, &license, "m1").await.expect(201)["session_id"].clone();
-    back_up(&mut world, EU).await;
+    world.back_up(EU).await;
     // None of these is in the backup.
     let late = play(&world, AP, "ann", "phone").await.expect(201)["session_id"].clone();
     play(&world, EU, "fred", "tv").await.expect(201);
@@ -157,10 +144,10 @@ async fn a_lost_region_is_adopted_with_its_subscribers_and_licenses() {
     world.admin(EU).post("/api/v1/admin/homes/moves", relocation).await.expect(200);
     assert_eq!((region_of(&held), region_of(&seat)), (1, 1));
 
-    lose(&mut world, EU).await;
+    world.lose(EU).await;
     let adopted = adopt(&world.settings[EU], "eu", "us").await.unwrap().expect("a first adoption");
     assert_eq!((adopted.licenses, adopted.sessions), (1, 3), "{adopted:?}");
-    let admits_from = admits_from_millis(&world, US).await;
+    let admits_from = admits_from_millis(&world, US, EU).await;
     // A repetition changes nothing.
     assert_eq!(adopt(&world.settings[EU], "eu", "us").await.unwrap(), None);
 
@@ -218,10 +205,11 @@ async fn foreign_licenses_are_refused(world: &World) {
 async fn an_adoption_with_a_contradiction_is_refused() {
     let mut world = world().await;
     play(&world, EU, "ann", "tv").await.expect(201);
-    back_up(&mut world, EU).await;
-    let mut settings = world.settings[EU].clone();
-    settings.ledger.data_dir = restored(&settings.ledger.data_dir);
-    let refused = adopt(&settings, "eu", "us").await.unwrap_err();
+    world.back_up(EU).await;
+    let running = world.settings[EU].clone();
+    world.restore(EU);
+    let refused = adopt(&world.settings[EU], "eu", "us").await.unwrap_err();
+    world.settings[EU] = running;
     assert!(
         matches!(&refused, AdoptError::Refused { detail, .. } if detail.contains("still answers")),
         "{refused}"
@@ -229,7 +217,7 @@ async fn an_adoption_with_a_contradiction_is_refused() {
     // Nothing has changed: the region goes on.
     play(&world, AP, "ann", "tv").await.expect(201);
 
-    lose(&mut world, EU).await;
+    world.lose(EU).await;
     for (lost, into, wanted) in [
         ("us", "ap", "give the settings file of the lost region us"),
         ("eu", "eu", "a region cannot adopt itself"),

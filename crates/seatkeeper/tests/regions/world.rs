@@ -36,6 +36,22 @@ const NOWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4A
 struct Stores {
     redis: Redis,
     database: Database,
+    /// The last backup of the database.
+    backup: Option<Database>,
+    /// The ledger of the region is the backup.
+    is_lost: bool,
+}
+
+impl Stores {
+    fn start() -> Self {
+        Self { redis: Redis::start(), database: postgres::database(), backup: None, is_lost: false }
+    }
+
+    /// Returns the URL of the region's ledger.
+    fn ledger_url(&self) -> String {
+        let restored = self.backup.as_ref().filter(|_| self.is_lost);
+        restored.unwrap_or(&self.database).url()
+    }
 }
 
 pub(crate) struct World {
@@ -74,10 +90,7 @@ impl World {
             }
             links.push(row);
         }
-        let stores: Vec<_> = shares
-            .into_iter()
-            .map(|shares| shares.then(|| Stores { redis: Redis::start(), database: postgres::database() }))
-            .collect();
+        let stores: Vec<_> = shares.into_iter().map(|shares| shares.then(Stores::start)).collect();
         let mut settings = Vec::new();
         for region in 0..3 {
             let mut own = settings_of(dir.path(), region, &links[region], stores[region].as_ref());
@@ -113,6 +126,37 @@ impl World {
         }
         stop.cancel();
         running.finished().await;
+    }
+
+    /// Stops a region for a moment, and backs its ledger up.
+    pub(crate) async fn back_up(&mut self, region: usize) {
+        self.stop_region(region).await;
+        match &mut self.stores[region] {
+            Some(stores) => stores.backup = Some(stores.database.copy()),
+            None => {
+                let data = &self.settings[region].ledger.data_dir;
+                copy_dir(data, &restored(data));
+            }
+        }
+        self.start_region(region).await;
+    }
+
+    /// Stops a region for good, and makes the backup its ledger.
+    pub(crate) async fn lose(&mut self, region: usize) {
+        self.stop_region(region).await;
+        self.restore(region);
+    }
+
+    /// Makes the backup the ledger of a region.
+    pub(crate) fn restore(&mut self, region: usize) {
+        let ledger = &mut self.settings[region].ledger;
+        match &mut self.stores[region] {
+            Some(stores) => {
+                stores.is_lost = true;
+                ledger.url = Some(Secret::new(stores.ledger_url()));
+            }
+            None => ledger.data_dir = restored(&ledger.data_dir),
+        }
     }
 
     /// Changes the networks between all regions.
@@ -228,14 +272,14 @@ impl World {
             }
             let settings = &self.settings[region];
             let data_dir = settings.ledger.data_dir.to_str().unwrap();
-            let url = self.stores[region].as_ref().map(|stores| stores.database.url());
+            let url = self.stores[region].as_ref().map(Stores::ledger_url);
             let variables: Vec<_> =
                 url.map(|url| ("SEATKEEPER_LEDGER_URL".to_owned(), url)).into_iter().collect();
             let output = run_with(&variables, &["audit", "verify", "--data-dir", data_dir]);
             assert!(output.status.success(), "{name}: {}{}", output.stdout, output.stderr);
         }
         let ledgers = (0..3).map(|region| match &self.stores[region] {
-            Some(stores) => format!("{}={}", region + 1, stores.database.url()),
+            Some(stores) => format!("{}={}", region + 1, stores.ledger_url()),
             None => format!("{}={}", region + 1, self.settings[region].ledger.data_dir.display()),
         });
         let ledgers: Vec<_> = ledgers.collect();
@@ -303,11 +347,24 @@ fn settings_of(dir: &Path, region: usize, links: &[Option<Proxy>], stores: Optio
             public_key_file: dir.join(format!("{}.pub.pem", NAMES[other])),
         });
     }
-    if let Some(Stores { redis, database }) = stores {
+    if let Some(Stores { redis, database, .. }) = stores {
         settings.registry.url = RegistryUrl::new(redis.url());
         settings.ledger.url = Some(Secret::new(database.url()));
     }
     settings
+}
+
+/// Returns the directory of the backup of `data`.
+fn restored(data: &Path) -> PathBuf {
+    data.with_file_name(format!("{}-restored", data.file_name().unwrap().to_str().unwrap()))
+}
+
+fn copy_dir(from: &Path, to: &Path) {
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, to.join(path.file_name().unwrap())).unwrap();
+    }
 }
 
 fn unlimited() -> LimitsSettings {

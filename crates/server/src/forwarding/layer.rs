@@ -257,8 +257,11 @@ impl Layer<'_> {
         let made_in = self.regions.home_of_session(id);
         let path = parts.uri.path();
         let is_fixed = !path.starts_with(DEVICES) || path.starts_with(GROUPS);
-        if is_fixed {
-            self.regions.check_session(id)?;
+        if is_fixed
+            && let Err(adopting) = self.regions.check_session(id)
+            && !self.is_taken_over(id, parts).await?
+        {
+            return Err(adopting);
         }
         if is_fixed && made_in.is_none_or(|region| region == self.regions.own()) {
             return Ok(made_in.map(Home::first));
@@ -272,6 +275,14 @@ impl Layer<'_> {
         }
         *subscriber = Some((caller.tenant.clone(), caller.user.clone()));
         self.regions.home_of_held(&caller.tenant, &caller.user, id).await
+    }
+
+    /// Returns whether the session of a license is live here already, in the course of an adoption. The session's pool is
+    /// open with all its sessions, so heartbeats are answered before the adoption ends.
+    async fn is_taken_over(&self, id: SessionId, parts: &Parts) -> Result<bool, Error> {
+        let caller = self.app.verifier.caller(bearer_of(&parts.headers)?).await?;
+        let who = caller.authority().through(PoolKind::License);
+        Ok(self.app.engine.live(id, &who).await?.is_some())
     }
 
     /// Returns the home of a session that an admin names: the home of the session's subscriber. A session that this region

@@ -1,0 +1,97 @@
+//! An adoption that stands still half way: the sessions that are taken over go on.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_util::{StreamExt as _, stream};
+use seatkeeper_server::{AdoptError, adopt};
+use seatkeeper_testbed::proxy::Network;
+use serde_json::Value;
+
+use crate::adoption::{DEADLINE, TTL_SECONDS, acquire, beat, keep, play, world};
+use crate::world::{AP, EU, US, World};
+
+/// The sessions of the first license: more than two messages of the adoption carry.
+const MANY: u32 = 450;
+
+/// The licenses behind the first license.
+const FURTHER: usize = 6;
+
+/// Requests of the test at the same time.
+const AT_ONCE: usize = 16;
+
+/// Acquires `count` seats of a license.
+async fn acquire_all(world: &World, license: &Value, count: u32) -> Vec<Value> {
+    let seats = stream::iter(0..count).map(async |number| {
+        acquire(world, EU, license, &format!("m{number}")).await.expect(201)["session_id"].clone()
+    });
+    seats.buffer_unordered(AT_ONCE).collect().await
+}
+
+/// Sends a heartbeat of every session to the regions in turn, and returns the different answers.
+async fn keep_all(world: &World, sessions: &[Value]) -> Vec<u16> {
+    let beats = stream::iter(sessions.iter().enumerate())
+        .map(async |(number, session)| keep(world, [US, AP][number % 2], session).await);
+    let mut answers: Vec<u16> = beats.buffer_unordered(AT_ONCE).collect().await;
+    answers.sort_unstable();
+    answers.dedup();
+    answers
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sessions_go_on_while_an_adoption_stands_still() {
+    let mut world = world().await;
+    let screen = play(&world, EU, "ann", "tv").await.expect(201)["session_id"].clone();
+    let license = world.license(EU, MANY).await;
+    let mut further = Vec::new();
+    for _ in 0..FURTHER {
+        let license = world.license(EU, 1).await;
+        further.extend(acquire_all(&world, &license, 1).await);
+    }
+    let many = acquire_all(&world, &license, MANY).await;
+    world.back_up(EU).await;
+    world.lose(EU).await;
+
+    // The command is cut off once the first license is taken over, with many steps before it.
+    world.set_around(EU, Network::AnswersLate(Duration::from_millis(400)));
+    let cut = async {
+        let began = Instant::now();
+        while keep(&world, AP, &many[0]).await != 200 {
+            assert!(began.elapsed() < DEADLINE, "the license is not served during the adoption");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        world.set_around(EU, Network::Cut);
+    };
+    let (cut_off, ()) = tokio::join!(adopt(&world.settings[EU], "eu", "us"), cut);
+    assert!(matches!(&cut_off, Err(AdoptError::Unavailable { .. })), "{cut_off:?}");
+    assert_eq!(keep_all(&world, &further).await, [503], "no step behind the first license was taken");
+
+    let halted = Instant::now();
+    while halted.elapsed() < Duration::from_secs(TTL_SECONDS + TTL_SECONDS / 2) {
+        assert_eq!(keep_all(&world, &many).await, [200]);
+        assert_eq!(beat(&world, AP, "ann", &screen).await, 204);
+        let refused = acquire(&world, AP, &license, "late").await.expect(503);
+        assert_eq!(refused["type"], "/problems/region-adopting");
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+
+    world.set_around(EU, Network::Well);
+    let is_resumed = AtomicBool::new(false);
+    let resume = async {
+        let adopted = adopt(&world.settings[EU], "eu", "us").await;
+        is_resumed.store(true, Ordering::Relaxed);
+        adopted
+    };
+    let clients = async {
+        while !is_resumed.load(Ordering::Relaxed) {
+            assert_eq!(keep_all(&world, &many).await, [200]);
+            assert_eq!(beat(&world, AP, "ann", &screen).await, 204);
+        }
+    };
+    let (resumed, ()) = tokio::join!(resume, clients);
+    resumed.unwrap().expect("an adoption that was not done");
+    assert_eq!(keep_all(&world, &further).await, [200]);
+    assert_eq!(keep_all(&world, &many).await, [200]);
+    assert_eq!(beat(&world, US, "ann", &screen).await, 204);
+    world.close().await;
+}
