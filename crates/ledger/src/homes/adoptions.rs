@@ -9,8 +9,11 @@ use super::moves::{Admissions, admit, is_on_record, last_event};
 use super::{Home, HomeState, region_from, stored};
 use crate::database::Row;
 use crate::licenses::{License, adopt};
-use crate::row::{Fields, stored_whole};
+use crate::row::{Fields, corrupt, stored_json, stored_whole};
 use crate::{Error, Ledger, Write, buckets, tenants, times};
+
+/// Subscribers whose histories one statement reads.
+const HISTORIES_PAGE: i64 = 1_000;
 
 /// A region that is lost for good, and its successor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +63,11 @@ impl KnownHome {
             home: Home::read(row)?,
         })
     }
+}
+
+fn arriving_session(row: &Row) -> Result<(Session, Particulars), Error> {
+    let record = Fields(row).value::<&str>("record")?;
+    serde_json::from_str(record).map_err(|source| corrupt("record", source))
 }
 
 impl Ledger {
@@ -141,9 +149,37 @@ impl Ledger {
         rows.iter().map(KnownHome::read).collect()
     }
 
-    /// Places in `own`, the region of this ledger, every subscriber with a live session or an active subscription here, and
-    /// without a home.
+    /// Places in `own`, the region of this ledger, every subscriber with a session on record or an active subscription here,
+    /// and without a home. [`Ledger::assign_home`] has the same rule.
     pub async fn claim_unassigned_homes(&self, own: Region) -> Result<(), Error> {
+        self.claim_unassigned_with_rights(own).await?;
+        let mut tenant = String::new();
+        loop {
+            let next = self.readers().query(include_str!("../../sql/next_audited_tenant.sql"));
+            let Some(audited) = next.bind(&*tenant).scalar::<Option<String>>().await? else { return Ok(()) };
+            self.claim_homes_by_history(&audited, own).await?;
+            tenant = audited;
+        }
+    }
+
+    /// Places in `own` every subscriber of a tenant with an audit record and without a home. Each statement reads one page,
+    /// so no statement lasts long.
+    async fn claim_homes_by_history(&self, tenant: &str, own: Region) -> Result<(), Error> {
+        let mut after = String::new();
+        loop {
+            let page = self.readers().query(include_str!("../../sql/audited_subscribers_page.sql"));
+            let page = page.bind(tenant).bind(&*after).bind(HISTORIES_PAGE);
+            let Some(last) = page.scalar::<Option<String>>().await? else { return Ok(()) };
+            let mut tx = self.write().await?;
+            let now = tx.now().await?;
+            let claimed = tx.query(include_str!("../../sql/claim_homes_by_history.sql")).bind(tenant);
+            claimed.bind(&*after).bind(&*last).bind(stored(own)).bind(now).execute().await?;
+            tx.commit().await?;
+            after = last;
+        }
+    }
+
+    async fn claim_unassigned_with_rights(&self, own: Region) -> Result<(), Error> {
         let mut tx = self.write().await?;
         let now = tx.now().await?;
         let claimed = tx.query(include_str!("../../sql/claim_unassigned_homes.sql"));
@@ -179,18 +215,33 @@ impl Ledger {
         Ok(adopted)
     }
 
-    /// Admits the sessions of a pool that a lost region has left, in one transaction, by `terms` at `now`, the registry's
-    /// time. Every session that is on record here, live or over, is left out.
-    pub async fn adopt_sessions(
+    /// Keeps sessions of a license's pool that a lost region has left, until [`Ledger::adopt_sessions`] admits them. A kept
+    /// session is not live.
+    pub async fn keep_arriving_sessions(
         &self,
         pool: &PoolId,
-        sessions: Vec<(Session, Particulars)>,
-        terms: Terms,
-        now: RegistryTime,
+        sessions: &[(Session, Particulars)],
     ) -> Result<(), Error> {
+        let mut tx = self.write().await?;
+        for kept in sessions {
+            let keep = tx.query(include_str!("../../sql/keep_arriving_session.sql")).bind_pool(pool);
+            keep.bind(kept.0.id.as_uuid()).bind(stored_json(kept)?).execute().await?;
+        }
+        tx.commit().await
+    }
+
+    /// Admits the kept sessions of a pool in one transaction, by `terms` at `now`, the registry's time. Every session that is
+    /// on record here, live or over, is left out. If the sessions are more than the limit, those with the oldest heartbeats
+    /// are left out.
+    pub async fn adopt_sessions(&self, pool: &PoolId, terms: Terms, now: RegistryTime) -> Result<(), Error> {
         let mut tx = self.write().await?;
         let epochs = buckets::hold(&mut tx, std::iter::once(pool.bucket())).await?;
         let epoch = epochs.get(&pool.bucket()).copied().unwrap_or_default();
+        let kept = tx.query(include_str!("../../sql/arriving_sessions.sql")).bind_pool(pool);
+        let kept = kept.fetch_all().await?;
+        let mut sessions = kept.iter().map(arriving_session).collect::<Result<Vec<_>, _>>()?;
+        sessions.sort_by_key(|(session, _)| std::cmp::Reverse((session.last_heartbeat, session.id)));
+        tx.query(include_str!("../../sql/delete_arriving_sessions.sql")).bind_pool(pool).execute().await?;
         let seq = last_event(&mut tx, pool).await?.unsigned_abs();
         let live = tx.query(include_str!("../../sql/count_live_sessions.sql")).bind_pool(pool);
         let live: i64 = live.scalar().await?;

@@ -1,7 +1,8 @@
 //! The home regions of subscribers: assigned once, and the first assignment wins.
 
 use seatkeeper_core::{
-    Change, Particulars, PoolId, PoolKind, Region, RegistryTime, Session, Span, TenantId, Terms, UserId,
+    Change, EndReason, Particulars, PoolId, PoolKind, Region, RegistryTime, Session, Span, TenantId, Terms,
+    UserId,
 };
 use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::homes::{Arrival, ArrivalKind, Home, HomeState, KnownHome};
@@ -314,10 +315,16 @@ async fn a_license_of_a_lost_region_goes_on_with_its_sessions() {
         })
         .collect();
     let terms = license.terms(SECOND);
-    for _ in 0..2 {
+    for is_repeated in [false, true] {
         let adopted = into.adopt_license(license.clone(), NOW).await.unwrap();
         assert_eq!((adopted.id, &adopted.key, adopted.version), (license.id, &license.key, 1));
-        into.adopt_sessions(&license.pool(), sessions.clone(), terms, NOW).await.unwrap();
+        for arriving in sessions.chunks(2) {
+            // A restart between two messages opens no pool with a part of the sessions.
+            let live = into.pool_head(&license.pool()).await.unwrap().sessions.len();
+            assert!(live == 0 || is_repeated, "{live}");
+            into.keep_arriving_sessions(&license.pool(), arriving).await.unwrap();
+        }
+        into.adopt_sessions(&license.pool(), terms, NOW).await.unwrap();
         // No more sessions than seats are taken over.
         assert_eq!(into.pool_head(&license.pool()).await.unwrap().sessions.len(), 2);
     }
@@ -332,12 +339,16 @@ async fn a_subscriber_without_a_home_is_claimed_by_the_lost_region() {
     subscribed(&ledger, "ann", "basic").await;
     let (_, event) = Story::devices("bob").admit("tv");
     ledger.apply(&[event]).await.unwrap();
+    // The only session of `dan` is over.
+    let mut over = Story::devices("dan");
+    let (dan, admitted) = over.admit("tv");
+    ledger.apply(&[admitted, over.end(dan, EndReason::Released)]).await.unwrap();
     let told = known("cid", TARGET, 1, HomeState::Here);
     ledger.learn_homes(&[told], (LOST, TARGET), OWN).await.unwrap();
     for _ in 0..2 {
         ledger.claim_unassigned_homes(OWN).await.unwrap();
     }
-    for (user, home) in [("ann", OWN), ("bob", OWN), ("cid", TARGET)] {
+    for (user, home) in [("ann", OWN), ("bob", OWN), ("cid", TARGET), ("dan", OWN)] {
         assert_eq!(home_of(&ledger, user).await, Home::first(home), "{user}");
     }
 }

@@ -161,7 +161,8 @@ impl Mover {
         Ok(())
     }
 
-    /// Takes over sessions of a license.
+    /// Takes over sessions of a license. The pool opens with the last of them, so that every session gets a full TTL from
+    /// then on.
     pub(crate) async fn adopt_sessions(&self, lost: Region, adopted: AdoptedSessions) -> Result<(), Error> {
         self.adopting(lost).await?;
         let (tenant, id) = (TenantId::new(adopted.tenant), LicenseId(adopted.license_id));
@@ -172,7 +173,10 @@ impl Mover {
         let now = self.engine.time_for(&pool).await?;
         let is_open = self.engine.view_here(&pool, 0).await?.is_some();
         if !is_open {
-            self.ledger.adopt_sessions(&pool, adopted.sessions, terms, now).await.map_err(Error::Ledger)?;
+            self.ledger.keep_arriving_sessions(&pool, &adopted.sessions).await.map_err(Error::Ledger)?;
+        }
+        if !is_open && adopted.is_last {
+            self.ledger.adopt_sessions(&pool, terms, now).await.map_err(Error::Ledger)?;
         }
         if adopted.is_last {
             self.engine.revise(&pool, terms, &Origin::SYSTEM).await?;

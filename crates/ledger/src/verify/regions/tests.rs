@@ -82,7 +82,8 @@ fn records_that_do_not_join_are_found() {
     differs[2].1 = vec![moved(3, B, 0, Some(5))];
     let mut begins_late = trail();
     begins_late[1].1.remove(0);
-    for regions in [lost, differs, begins_late] {
+    let without_origin = vec![(B, vec![moved(3, C, 4, None)]), (C, vec![moved(3, B, 0, Some(4))])];
+    for regions in [lost, differs, begins_late, without_origin] {
         assert!(matches!(join(&regions), Err(RegionBreach::Unjoined { .. })), "{regions:?}");
     }
 }

@@ -1,0 +1,2 @@
+-- Deletes the kept sessions of a pool. $1 tenant, $2 pool kind, $3 pool
+DELETE FROM arriving_sessions WHERE tenant_id = $1 AND pool_kind = $2 AND pool_id = $3
