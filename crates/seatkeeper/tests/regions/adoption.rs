@@ -24,14 +24,15 @@ const ANCHORED_IN_US: &str = "globex";
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
 pub(crate) async fn world() -> World {
-    world_with([false; 3]).await
+    world_with([false; 3], TTL_SECONDS).await
 }
 
-/// Starts three regions. A region of `shares` has a Redis and a PostgreSQL of its own.
-pub(crate) async fn world_with(shares: [bool; 3]) -> World {
+/// Starts three regions whose sessions have a TTL of `ttl_seconds`. A region of `shares` has a Redis and a PostgreSQL of its
+/// own.
+pub(crate) async fn world_with(shares: [bool; 3], ttl_seconds: u64) -> World {
     let world = World::start_with(shares, |settings| {
-        settings.devices.ttl_seconds = TTL_SECONDS;
-        settings.licenses.ttl_seconds = TTL_SECONDS;
+        settings.devices.ttl_seconds = ttl_seconds;
+        settings.licenses.ttl_seconds = ttl_seconds;
         settings.region.anchors.insert(ANCHORED_IN_US.to_owned(), 2);
     })
     .await;
@@ -125,7 +126,7 @@ async fn a_lost_region_with_redis_and_postgresql_is_adopted_by_another() {
 }
 
 async fn lost_region_is_adopted(shares: [bool; 3]) {
-    let mut world = world_with(shares).await;
+    let mut world = world_with(shares, TTL_SECONDS).await;
     world.subscribe(EU, "ann").await;
     let held = play(&world, EU, "ann", "tv").await.expect(201)["session_id"].clone();
     let moved = play(&world, EU, "dora", "tv").await.expect(201)["session_id"].clone();

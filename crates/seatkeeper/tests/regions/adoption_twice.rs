@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 use seatkeeper_server::adopt;
 use serde_json::{Value, json};
 
-use crate::adoption::{DEADLINE, acquire, admits_from_millis, beat, keep, now_millis, play, world_with};
+use crate::adoption::{
+    DEADLINE, TTL_SECONDS, acquire, admits_from_millis, beat, keep, now_millis, play, world_with,
+};
 use crate::world::{AP, EU, US, World, region_of};
 
-/// Returns the subscribers with their live sessions.
+/// Asserts that a heartbeat of each subscriber's session is answered in a region.
 async fn assert_live(world: &World, region: usize, live: &[(&str, &Value)]) {
     for (user, session) in live {
         assert_eq!(beat(world, region, user, session).await, 204, "{user}");
@@ -31,7 +33,7 @@ async fn silence_ends(world: &World, (region, lost): (usize, usize), live: &[(&s
 }
 
 async fn two_regions_are_lost_one_after_the_other(shares: [bool; 3]) {
-    let mut world = world_with(shares).await;
+    let mut world = world_with(shares, TTL_SECONDS).await;
     world.subscribe(EU, "ann").await;
     let ann = play(&world, EU, "ann", "tv").await.expect(201)["session_id"].clone();
     let carl = play(&world, US, "carl", "tv").await.expect(201)["session_id"].clone();
