@@ -1,0 +1,186 @@
+//! The home of a request, by the part of the request that names the home.
+
+use axum::body::Bytes;
+use axum::http::request::Parts;
+use seatkeeper_core::{PoolKind, Region, SessionId, TenantId, UserId};
+use seatkeeper_ledger::homes::Home;
+use uuid::Uuid;
+
+use super::Layer;
+use super::incoming::Incoming;
+use crate::auth::{Caller, bearer_of, tenant_from_text};
+use crate::error::Error;
+use crate::forwarding::locator::{self, Locator};
+use crate::forwarding::newer;
+use crate::http::name_field;
+
+/// The tenant of a request that names none.
+const TENANT_DEFAULT: &str = "default";
+
+/// The beginning of the paths of devices.
+const DEVICES: &str = "/api/v1/devices/";
+
+/// The paths of groups that watch together. No home moves while its subscriber has a group, and a group is made in the
+/// region in its id.
+const GROUPS: &str = "/api/v1/devices/groups/";
+
+impl Layer<'_> {
+    /// Returns the home of a request. `None` for a request that names no home: the API refuses such a request itself.
+    pub(super) async fn home_for(
+        &self,
+        locator: Locator,
+        incoming: &mut Incoming,
+    ) -> Result<Option<Home>, Error> {
+        let body = if locator.reads_body() { incoming.bytes(self.app).await? } else { Bytes::new() };
+        let Incoming { parts, subscriber, .. } = incoming;
+        // A caller without a valid token causes no request to another region, unless the API needs no token.
+        let caller = async || self.app.verifier.caller(bearer_of(&parts.headers)?).await.map_err(Error::from);
+        match locator {
+            Locator::BodyTenant => self.anchor_of_named(&body).map(Home::first).map(Some),
+            Locator::ReleasedSession => {
+                Ok(self.home_of_session(locator::body_field(&body, "session_id"))?.map(Home::first))
+            }
+            Locator::Subscriber => {
+                let caller = caller().await?;
+                self.home_of(&caller.tenant, &caller.user, subscriber).await.map(Some)
+            }
+            Locator::BodySubscriber => self.home_of_named(&*caller().await?, &body, subscriber).await,
+            Locator::Tenant => self.regions.anchor_of(&caller().await?.tenant).await.map(Some),
+            Locator::BodyTenantObject => {
+                self.anchor_of_object(&*caller().await?, locator::body_field(&body, "tenantObjectId")).await
+            }
+            Locator::QueryTenantObject => {
+                self.anchor_of_object(&*caller().await?, locator::parameter(&parts.uri, "tenantObjectId"))
+                    .await
+            }
+            Locator::PathSession => self.home_of_held(session_in(parts.uri.path()), parts, subscriber).await,
+            Locator::BodySession => {
+                self.home_of_held(locator::body_field(&body, "session_id"), parts, subscriber).await
+            }
+            Locator::JoinCode => {
+                let code = locator::body_field::<String>(&body, "join_code");
+                let group = code.and_then(|code| locator::group_in(&code));
+                self.home_of_held(group, parts, subscriber).await
+            }
+        }
+    }
+
+    /// Returns the home of a session that its holder, or a member of its group, names. The caller of a session at home
+    /// elsewhere must have a valid token. For a session at home here the API verifies the token, so that a heartbeat does
+    /// not pay for two verifications.
+    async fn home_of_held(
+        &self,
+        id: Option<Uuid>,
+        parts: &Parts,
+        subscriber: &mut newer::Subscriber,
+    ) -> Result<Option<Home>, Error> {
+        let Some(id) = id.and_then(|id| SessionId::try_from(id).ok()) else { return Ok(None) };
+        let made_in = self.regions.home_of_session(id);
+        let path = parts.uri.path();
+        let is_fixed = !path.starts_with(DEVICES) || path.starts_with(GROUPS);
+        if is_fixed
+            && let Err(adopting) = self.regions.check_session(id)
+            && !self.is_taken_over(id, parts).await?
+        {
+            return Err(adopting);
+        }
+        if is_fixed && made_in.is_none_or(|region| region == self.regions.own()) {
+            return Ok(made_in.map(Home::first));
+        }
+        let caller = self.app.verifier.caller(bearer_of(&parts.headers)?).await?;
+        if is_fixed {
+            return Ok(made_in.map(Home::first));
+        }
+        if caller.scopes.admin {
+            return self.home_of_managed(&caller, id, subscriber).await;
+        }
+        *subscriber = Some((caller.tenant.clone(), caller.user.clone()));
+        self.regions.home_of_held(&caller.tenant, &caller.user, id).await
+    }
+
+    /// Returns whether the session of a license is live here already, in the course of an adoption. The session's pool is
+    /// open with all its sessions, so heartbeats are answered before the adoption ends.
+    async fn is_taken_over(&self, id: SessionId, parts: &Parts) -> Result<bool, Error> {
+        let caller = self.app.verifier.caller(bearer_of(&parts.headers)?).await?;
+        let who = caller.authority().through(PoolKind::License);
+        Ok(self.app.engine.live(id, &who).await?.is_some())
+    }
+
+    /// Returns the home of a session that an admin names: the home of the session's subscriber. A session that this region
+    /// has never had is in the region of the id, or that region names the newer home.
+    async fn home_of_managed(
+        &self,
+        admin: &Caller,
+        id: SessionId,
+        subscriber: &mut newer::Subscriber,
+    ) -> Result<Option<Home>, Error> {
+        let found = self.app.ledger.find_session(id).await.map_err(Error::Ledger)?;
+        let pool = found.map(|found| found.record.pool);
+        let user = match pool.filter(|pool| pool.kind == PoolKind::Subscriber && pool.tenant == admin.tenant)
+        {
+            Some(pool) => UserId::new(&*pool.name),
+            None => match self.regions.home_of_session(id) {
+                Some(region) if region != self.regions.own() => return Ok(Some(Home::first(region))),
+                Some(_) | None => admin.user.clone(),
+            },
+        };
+        *subscriber = Some((admin.tenant.clone(), user.clone()));
+        self.regions.home_of_held(&admin.tenant, &user, id).await
+    }
+
+    /// Returns the home of a subscriber, and notes the subscriber.
+    async fn home_of(
+        &self,
+        tenant: &TenantId,
+        user: &UserId,
+        subscriber: &mut newer::Subscriber,
+    ) -> Result<Home, Error> {
+        *subscriber = Some((tenant.clone(), user.clone()));
+        self.regions.home_of(tenant, user, &self.app.engine).await
+    }
+
+    /// Returns the anchor of the tenant whom a caller without a token names. No record is made of the tenant.
+    fn anchor_of_named(&self, body: &[u8]) -> Result<Region, Error> {
+        let tenant = locator::body_field::<String>(body, "tenant");
+        self.regions.named_anchor(&tenant_from_text(tenant.as_deref().unwrap_or(TENANT_DEFAULT)))
+    }
+
+    /// Returns the home of the subscriber whom an admin names.
+    async fn home_of_named(
+        &self,
+        caller: &Caller,
+        body: &[u8],
+        subscriber: &mut newer::Subscriber,
+    ) -> Result<Option<Home>, Error> {
+        let user = locator::body_field::<String>(body, "user").filter(|user| name_field(user, &()).is_ok());
+        match user.filter(|_| caller.scopes.admin) {
+            Some(user) => self.home_of(&caller.tenant, &UserId::new(user), subscriber).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the anchor of the tenant whom a service names, by default of the caller's tenant.
+    async fn anchor_of_object(&self, caller: &Caller, named: Option<String>) -> Result<Option<Home>, Error> {
+        let tenant = match named.as_deref().map(Uuid::try_parse) {
+            None => caller.tenant.clone(),
+            Some(Ok(tenant)) => TenantId::new(tenant.to_string()),
+            Some(Err(_)) => return Ok(None),
+        };
+        if tenant != caller.tenant && !caller.scopes.service {
+            return Ok(None);
+        }
+        self.regions.anchor_of(&tenant).await.map(Some)
+    }
+
+    /// Returns the home of a session. `None` for an id that no region has made.
+    fn home_of_session(&self, id: Option<Uuid>) -> Result<Option<Region>, Error> {
+        let Some(id) = id.and_then(|id| SessionId::try_from(id).ok()) else { return Ok(None) };
+        self.regions.check_session(id)?;
+        Ok(self.regions.home_of_session(id))
+    }
+}
+
+/// Returns the session id in the path of a route `/api/v1/KIND/sessions/ID/…` or `/api/v1/devices/groups/ID/…`.
+fn session_in(path: &str) -> Option<Uuid> {
+    Uuid::try_parse(path.split('/').nth(5)?).ok()
+}

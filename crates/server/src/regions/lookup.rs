@@ -1,0 +1,227 @@
+//! The home of a subscriber, a license or a session: from the cache, the record, or the tenant's anchor.
+
+use seatkeeper_core::{Region, SessionId, TenantId, UserId};
+use seatkeeper_engine::Engine;
+use seatkeeper_ledger::homes::{Home, HomeState};
+use serde::{Deserialize, Serialize};
+
+use super::{HOMES_PATH, HomeAnswer, Regions};
+use crate::error::Error;
+use crate::outbound::PeerFault;
+
+/// The type of the problem of a pool that is being adopted.
+const REGION_ADOPTING_TYPE: &str = "/problems/region-adopting";
+
+/// The question for the home of a subscriber.
+#[derive(Serialize)]
+struct HomeQuestion<'a> {
+    tenant: &'a str,
+    user: &'a str,
+}
+
+/// The type of a problem in a refusal.
+#[derive(Deserialize)]
+struct Refusal {
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+impl Regions {
+    /// Returns the home of a tenant's licenses: the anchor on record, or the successor of a lost anchor. Returns
+    /// `Err(RegionSettingsDiffer)` if the settings name another anchor.
+    pub(crate) async fn anchor_of(&self, tenant: &TenantId) -> Result<Home, Error> {
+        let anchor = self.homes.anchor_of(tenant).await?;
+        self.check_adopted(anchor)?;
+        let own = self.adoptions.last_for(anchor).filter(|adoption| adoption.successor == self.own);
+        let admits_from = own.map(|adoption| adoption.admits_from);
+        Ok(Home { admits_from, ..Home::first(self.present(anchor)) })
+    }
+
+    /// Returns the anchor of a tenant by the settings, without a record, or the successor of a lost anchor.
+    pub(crate) fn named_anchor(&self, tenant: &TenantId) -> Result<Region, Error> {
+        let anchor = self.homes.named_anchor(tenant);
+        self.check_adopted(anchor)?;
+        Ok(self.present(anchor))
+    }
+
+    /// Returns the anchor of a tenant by the settings alone.
+    pub(crate) fn named_anchor_of(&self, tenant: &TenantId) -> Region {
+        self.homes.named_anchor(tenant)
+    }
+
+    /// Returns `Err(RegionSettingsDiffer)` unless this region is the anchor of the tenant.
+    pub(crate) async fn check_anchor(&self, tenant: &TenantId) -> Result<(), Error> {
+        let anchor = self.anchor_of(tenant).await?.region;
+        if anchor == self.own {
+            return Ok(());
+        }
+        Err(Error::RegionSettingsDiffer { tenant: tenant.clone(), recorded: anchor, named: self.own })
+    }
+
+    /// Returns the home of a session, by the region in the id. `None` for the id of an unknown region. A session from
+    /// before the deployment had regions is at home in the anchor. A session of a lost region is at home in the successor.
+    pub(crate) fn home_of_session(&self, id: SessionId) -> Option<Region> {
+        let region = self.present(self.origin_of(id));
+        (region == self.own || self.peers.has(region)).then_some(region)
+    }
+
+    /// Returns the home of a device's session, by the session's id and by the home of the subscriber who asks. A home
+    /// that has moved keeps the ids of its sessions, so the subscriber's home counts if it has ever moved.
+    pub(crate) async fn home_of_held(
+        &self,
+        tenant: &TenantId,
+        user: &UserId,
+        id: SessionId,
+    ) -> Result<Option<Home>, Error> {
+        let Some(by_id) = self.home_of_session(id) else { return Ok(None) };
+        if !self.homes.has_moves().await && self.origin_of(id) == by_id {
+            return Ok(Some(Home::first(by_id)));
+        }
+        // If the ledger is unreachable, the id decides: the pool stays closed in any other region than the home.
+        let home = self.homes.known(tenant, user).await.unwrap_or_default();
+        match home
+            .filter(|home| home.version > Home::FIRST_VERSION || self.present(home.region) != home.region)
+        {
+            Some(home) => self.settled(tenant, user, home).map(Some),
+            None => self.check_session(id).map(|()| Some(Home::first(by_id))),
+        }
+    }
+
+    /// Returns the home of a subscriber. A subscriber without a home gets this region, if the anchor agrees. The `engine`
+    /// has the registry's time, for the silence after an adoption.
+    pub(crate) async fn home_of(
+        &self,
+        tenant: &TenantId,
+        user: &UserId,
+        engine: &Engine,
+    ) -> Result<Home, Error> {
+        // The anchor is checked before the cache, so a region whose anchor contradicts the record admits nobody.
+        let anchor = self.homes.anchor_of(tenant).await?;
+        if let Some(home) = self.homes.known(tenant, user).await? {
+            return self.settled(tenant, user, home);
+        }
+        self.check_adopted(anchor)?;
+        let recorded = anchor;
+        let anchor = self.present(recorded);
+        if anchor == self.own {
+            self.check_anchor_silence(recorded, engine).await?;
+            return self.homes.assign(tenant, user, self.own, self.own).await;
+        }
+        match self.ask_anchor(anchor, tenant, user).await? {
+            // The first home is kept, unless a move has replaced it meanwhile.
+            (home, Home::FIRST_VERSION) => self.homes.assign(tenant, user, home, home).await,
+            told => self.learn(tenant, user, told).await,
+        }
+    }
+
+    /// Takes over a newer home of a subscriber from another region, and returns the home on record. Another region's word
+    /// never makes this region the home: only a move or the anchor's first assignment does.
+    pub(crate) async fn learn(
+        &self,
+        tenant: &TenantId,
+        user: &UserId,
+        told: (Region, u64),
+    ) -> Result<Home, Error> {
+        let home = match told.0 == self.own {
+            true => {
+                self.homes.forget(tenant, user);
+                self.homes.known(tenant, user).await?
+            }
+            false => self.homes.learn(tenant, user, told, self.own).await?,
+        };
+        let home = home.filter(|home| home.region != self.own || home.version >= told.1);
+        self.settled(tenant, user, home.ok_or_else(|| moving(tenant, user))?)
+    }
+
+    /// Drops the cached home of a subscriber, so that the next look reads the record.
+    pub(crate) fn invalidate(&self, tenant: &TenantId, user: &UserId) {
+        self.homes.invalidate(tenant, user);
+    }
+
+    /// Returns `Ok` if a home may leave region `from` for this region: the home is on record in `from`, here or in the
+    /// anchor. So no peer can take a home that is here or in a third region.
+    pub(crate) async fn check_departure(
+        &self,
+        tenant: &TenantId,
+        user: &UserId,
+        from: Region,
+    ) -> Result<(), Error> {
+        self.homes.invalidate(tenant, user);
+        let known = self.homes.known(tenant, user).await?;
+        let anchor = self.anchor_of(tenant).await?.region;
+        let is_there = match known {
+            Some(home) if home.region == from => true,
+            Some(home) if home.region == self.own => false,
+            Some(_) | None if anchor == self.own => false,
+            Some(_) | None => anchor == from || self.ask_anchor(anchor, tenant, user).await?.0 == from,
+        };
+        if is_there {
+            return Ok(());
+        }
+        let detail = "The subscriber's home is not in the region that hands the home over.";
+        Err(Error::HomeNotMovable(detail.to_owned()))
+    }
+
+    /// Drops the cached home of a subscriber, because the home has moved.
+    pub(crate) fn forget(&self, tenant: &TenantId, user: &UserId) {
+        self.homes.forget(tenant, user);
+    }
+
+    /// Returns the home of a subscriber, by this region as the anchor. A subscriber without a home gets `asker`.
+    pub(crate) async fn assign_home(
+        &self,
+        tenant: &TenantId,
+        user: &UserId,
+        asker: Region,
+        engine: &Engine,
+    ) -> Result<Home, Error> {
+        self.check_anchor(tenant).await?;
+        if let Some(home) = self.homes.known(tenant, user).await? {
+            return self.settled(tenant, user, home);
+        }
+        self.check_anchor_silence(self.homes.anchor_of(tenant).await?, engine).await?;
+        self.homes.assign(tenant, user, asker, self.own).await
+    }
+
+    /// Asks the anchor for the home of a subscriber, and returns region and version. Returns `Err(RegionAdopting)` while the
+    /// successor of a lost anchor assigns no homes.
+    async fn ask_anchor(
+        &self,
+        anchor: Region,
+        tenant: &TenantId,
+        user: &UserId,
+    ) -> Result<(Region, u64), Error> {
+        let question = HomeQuestion { tenant: tenant.as_str(), user: user.as_str() };
+        let (status, body) = self.ask(anchor, HOMES_PATH, &question).await?;
+        match serde_json::from_slice(&body) {
+            Ok(HomeAnswer { region: region @ 1.., version }) if status == 200 => {
+                Ok((Region::new(region), version))
+            }
+            Ok(_) | Err(_) => {
+                let refusal: Option<Refusal> = serde_json::from_slice(&body).ok();
+                if status == 503 && refusal.is_some_and(|refusal| refusal.kind == REGION_ADOPTING_TYPE) {
+                    return Err(Error::RegionAdopting { lost: self.homes.anchor_of(tenant).await? });
+                }
+                Err(Error::RegionUnavailable { peer: anchor, source: PeerFault::refused(status, &body) })
+            }
+        }
+    }
+
+    /// Returns a home that is not on its way to another region. The home of a lost region is in the successor, once the
+    /// successor has the home on record.
+    fn settled(&self, tenant: &TenantId, user: &UserId, home: Home) -> Result<Home, Error> {
+        let region = self.present(home.region);
+        match home.state {
+            HomeState::Moving => Err(moving(tenant, user)),
+            HomeState::Here | HomeState::Moved if region == self.own && region != home.region => {
+                self.homes.invalidate(tenant, user);
+                Err(Error::RegionAdopting { lost: home.region })
+            }
+            HomeState::Here | HomeState::Moved => Ok(Home { region, ..home }),
+        }
+    }
+}
+
+fn moving(tenant: &TenantId, user: &UserId) -> Error {
+    Error::HomeMoving { tenant: tenant.clone(), user: user.clone() }
+}
