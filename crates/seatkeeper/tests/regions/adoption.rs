@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::verify::HomeMoveKind;
 use seatkeeper_server::{AdoptError, StartError, adopt, start, wall_clock};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -47,6 +48,15 @@ pub(crate) async fn play(world: &World, region: usize, user: &str, device: &str)
 pub(crate) async fn acquire(world: &World, region: usize, license: &Value, machine: &str) -> Answer {
     let ask = json!({ "license_key": license, "machine_id": machine });
     world.client(region, "ann").post("/api/v1/licenses/acquire", ask).await
+}
+
+/// Asserts that the restored ledger was read for a home that it does not know: the ledger has no event of the pool.
+async fn unknown_home_is_read(world: &World, user: &str) {
+    let ledger = Ledger::open_read_only(world.ledger(US)).await.unwrap();
+    let moves = ledger.home_moves().await.unwrap();
+    ledger.close().await;
+    let moved = moves.iter().find(|moved| moved.subscriber.1.as_str() == user).unwrap();
+    assert_eq!(moved.kind, HomeMoveKind::Adopted { peer_seq: Some(0) });
 }
 
 /// Sends a heartbeat of a license's session.
@@ -148,6 +158,7 @@ async fn lost_region_is_adopted(shares: [bool; 3]) {
     world.lose(EU).await;
     let adopted = adopt(&world.settings[EU], "eu", "us").await.unwrap().expect("a first adoption");
     assert_eq!((adopted.licenses, adopted.sessions), (1, 3), "{adopted:?}");
+    unknown_home_is_read(&world, "fred").await;
     let admits_from = admits_from_millis(&world, US, EU).await;
     // A repetition changes nothing.
     assert_eq!(adopt(&world.settings[EU], "eu", "us").await.unwrap(), None);
