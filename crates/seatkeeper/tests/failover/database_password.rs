@@ -64,6 +64,21 @@ impl Tally {
     }
 }
 
+/// Waits until every machine was served [`BETWEEN`] more requests.
+async fn some_are_done(tallies: &[Tally]) {
+    for tally in tallies {
+        let until = tally.done.load(Relaxed) + BETWEEN;
+        while tally.done.load(Relaxed) < until {
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+/// Returns the number of requests refused since the last call.
+fn refused(tallies: &[Tally]) -> usize {
+    tallies.iter().map(|tally| tally.refused.swap(0, Relaxed)).sum()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_password_of_the_database_is_changed_under_load() {
     let database = postgres::database();
@@ -102,34 +117,25 @@ async fn a_password_of_the_database_is_changed_under_load() {
         .iter()
         .enumerate()
         .map(|(number, tally)| machine(&clients[number % clients.len()], tally, format!("machine-{number}")));
-    let some_are_done = async || {
-        for tally in &tallies {
-            let until = tally.done.load(Relaxed) + BETWEEN;
-            while tally.done.load(Relaxed) < until {
-                tokio::time::sleep(PAUSE).await;
-            }
-        }
-    };
-    let refused = || tallies.iter().map(|tally| tally.refused.swap(0, Relaxed)).sum::<usize>();
     let story = async {
         for change in 1..=CHANGES {
             let password = format!("password-{change}");
             write(&password);
-            some_are_done().await;
-            assert_eq!(refused(), 0, "refused before anything was lost");
+            some_are_done(&tallies).await;
+            assert_eq!(refused(&tallies), 0, "refused before anything was lost");
             let ended = change_to(&password).await;
             tokio::time::sleep(NOTICED_WITHIN).await;
-            some_are_done().await;
-            let refused = refused();
-            println!("change {change}: {ended} connections ended, {refused} asked again");
+            some_are_done(&tallies).await;
+            let asked_again = refused(&tallies);
+            println!("change {change}: {ended} connections ended, {asked_again} asked again");
             // Only a request that waited for an ended connection may be refused.
-            assert!(refused <= usize::try_from(ended).expect("a count"), "{refused} of {ended}");
+            assert!(asked_again <= usize::try_from(ended).expect("a count"), "{asked_again} of {ended}");
         }
         // In the opposite order both passwords are wrong for a while. The nodes recover by themselves.
         change_to("password-last").await;
         tokio::time::sleep(WRONG).await;
         write("password-last");
-        some_are_done().await;
+        some_are_done(&tallies).await;
         is_over.store(true, Relaxed);
     };
     tokio::join!(story, join_all(at_work));
