@@ -1,6 +1,6 @@
 //! Errors of the commands, with their exit codes.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use seatkeeper_server::auth::MintError;
@@ -88,7 +88,8 @@ impl Error {
             // The reader of the output has seen enough: `seatkeeper license list | head -1`.
             return ExitCode::SUCCESS;
         }
-        eprintln!("seatkeeper: {}", sentence(self));
+        // A closed stderr must not change the exit code.
+        let _ = writeln!(io::stderr().lock(), "seatkeeper: {}", sentence(self));
         ExitCode::from(self.exit_code())
     }
 

@@ -87,3 +87,16 @@ async fn a_report_tells_our_code_from_the_commands() {
     let killed = report();
     assert_eq!((&killed["outcome"], &killed["signal"]), (&json!("signalled"), &json!(9)), "{killed}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_closed_stderr_changes_no_exit_code() {
+    let harness = Harness::open();
+    let (key, full) = (license(&harness, 1).await, license(&harness, 0).await);
+    for (key, script, wanted) in [(&key, "exit 7", 7), (&full, "exit 7", 75)] {
+        let (reader, stderr) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut run = run(&harness, key, &[]);
+        assert_eq!(run.args(["sh", "-c", script]).stderr(stderr).status().unwrap().code(), Some(wanted));
+    }
+    until_live(&harness, 0).await;
+}
