@@ -21,6 +21,8 @@ mod license_token;
 mod loss;
 #[path = "run/options.rs"]
 mod options;
+#[path = "run/promptness.rs"]
+mod promptness;
 #[path = "run/signals.rs"]
 mod signals;
 #[path = "run/started.rs"]

@@ -11,7 +11,8 @@ use serde_json::json;
 
 use crate::harness::{Harness, eventually};
 use crate::started::{
-    code, license, live, pid_in, run, send, until_ended, until_gone, until_live, until_stopped,
+    code, hearing_hangups, license, live, pid_in, run, send, until_ended, until_gone, until_live,
+    until_stopped,
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -35,13 +36,6 @@ async fn a_signal_ends_the_whole_group_and_frees_the_seat() {
         // Half of the time limit before SIGKILL: the group ended without being killed.
         assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
     }
-}
-
-/// Returns the command with the default action of SIGHUP, which the tests themselves may ignore under `nohup`.
-fn hearing_hangups(run: &Command) -> Command {
-    let mut env = Command::new("env");
-    env.arg("--default-signal=HUP").arg(run.get_program()).args(run.get_args()).stdin(Stdio::null());
-    env
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -26,6 +26,13 @@ pub(crate) fn run_at(harness: &Harness, url: &str, license: &str, options: &[&st
     run
 }
 
+/// Returns the command with the default action of SIGHUP, which the tests themselves may ignore under `nohup`.
+pub(crate) fn hearing_hangups(run: &Command) -> Command {
+    let mut env = Command::new("env");
+    env.arg("--default-signal=HUP").arg(run.get_program()).args(run.get_args()).stdin(Stdio::null());
+    env
+}
+
 /// Creates a license, and returns its key.
 pub(crate) async fn license(harness: &Harness, seats: u32) -> String {
     harness.license(seats).await["license_key"].as_str().unwrap().to_owned()
