@@ -285,8 +285,19 @@ fn the_page_on_run_goes_as_it_says() {
     let (told, log) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{told}{log}");
     let lines: Vec<_> = told.lines().filter(|line| !line.contains("  ")).collect();
-    let seats = ["exit code 75", "mine at last", "one seat for both", "no token needed"];
-    let wanted = [&["rendering", "exit code 7"][..], &seats].concat();
+    let wanted = [
+        "rendering",
+        "exit code 7",
+        "exit code 137, killed",
+        "exit code 127, not found",
+        "exit code 75",
+        "mine at last",
+        "one seat for both",
+        "no token needed",
+        "exit code 143, terminated",
+        "1 ended",
+        "exit code 76, revoked",
+    ];
     assert_eq!(lines, wanted, "{told}{log}");
 }
 
