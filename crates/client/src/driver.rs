@@ -33,7 +33,7 @@ pub(crate) enum Command {
 
 /// The result of work outside of the task.
 enum Done {
-    Request { key: SeatKey, event: Event },
+    Request { key: SeatKey, id: RequestId, event: Event },
     Token { owner: TokenOwner, fresh: bool },
     Stream { key: SeatKey, session: String, over: StreamOver },
 }
@@ -263,7 +263,10 @@ impl Driver {
 
     fn done(&mut self, done: Done) {
         match done {
-            Done::Request { key, event } => self.step(key, event),
+            Done::Request { key, id, event } => {
+                self.land(key, id);
+                self.step(key, event);
+            }
             Done::Token { owner, fresh } => self.refreshed(&owner, fresh),
             Done::Stream { key, session, over } => {
                 if let Some(entry) = self.seats.get_mut(&key)
@@ -331,17 +334,21 @@ impl Driver {
                 Ok(response) => Event::Answered { request: id, response },
                 Err(failure) => Event::Failed { request: id, failure },
             };
-            Done::Request { key, event }
+            Done::Request { key, id, event }
         });
         entry.flight = Some((id, handle));
     }
 
     fn cancel(&mut self, key: SeatKey, request: RequestId) {
-        if let Some(entry) = self.seats.get_mut(&key)
-            && let Some((_, handle)) = entry.flight.take_if(|(id, _)| *id == request)
-        {
+        if let Some(handle) = self.land(key, request) {
             handle.abort();
         }
+    }
+
+    /// Takes a request out of its seat. The handle keeps the memory of its task, which is larger than the seat.
+    fn land(&mut self, key: SeatKey, request: RequestId) -> Option<AbortHandle> {
+        let entry = self.seats.get_mut(&key)?;
+        entry.flight.take_if(|(id, _)| *id == request).map(|(_, handle)| handle)
     }
 
     fn refresh_token(&mut self, key: SeatKey) {
