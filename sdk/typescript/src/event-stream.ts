@@ -23,8 +23,8 @@ export interface StreamHost {
   readonly open: (token: string, lastEventId: string | undefined, signal: AbortSignal) => Promise<Opened>;
   /** Takes the end of the session. */
   readonly ended: (reason: string, by: string | undefined) => void;
-  /** Takes the arrival of bytes, also of a comment. */
-  readonly heard: () => void;
+  /** Takes the arrival of bytes at `now`, also of a comment. */
+  readonly heard: (now: Micros) => void;
 }
 
 /**
@@ -53,8 +53,8 @@ export class EventStream {
   }
 
   /** Connects when the backoff is over, and drops a connection that has been silent for too long. */
-  tick(): void {
-    if (this.#host.now() < this.wakeAt) return;
+  tick(now: Micros): void {
+    if (now < this.wakeAt) return;
     if (this.#connection === undefined) this.#connect();
     else this.#retry();
   }
@@ -116,9 +116,10 @@ export class EventStream {
     this.#parser = new EventParser(this.#parser.lastEventId);
     const decoder = new TextDecoder();
     for (let piece; (piece = await answer.read()) && !signal.aborted; ) {
-      this.wakeAt = this.#host.now() + SILENCE_MAX;
+      const now = this.#host.now();
+      this.wakeAt = now + SILENCE_MAX;
       for (const event of this.#parser.push(decoder.decode(piece, { stream: true }))) this.#take(event);
-      if (!signal.aborted) this.#host.heard();
+      if (!signal.aborted) this.#host.heard(now);
     }
   }
 

@@ -141,7 +141,7 @@ export class Hold implements Seat, Host {
   /** Fires the timers that are due; after a sleep of the host, steps the machine anyhow. */
   tick(now: Micros, slept: boolean): void {
     if (slept || this.wakeAt <= now) this.step({ kind: EventKind.Tick });
-    this.#stream?.tick();
+    this.#stream?.tick(now);
   }
 
   /** Steps the machine. A seat that is released takes no event. */
@@ -248,7 +248,7 @@ export class Hold implements Seat, Host {
     this.suspend();
     if (session === undefined) return;
     this.#stream = this.#streamOf(session);
-    this.#stream.tick();
+    this.#stream.tick(this.#now);
   }
 
   #streamOf(session: string): EventStream {
@@ -260,7 +260,7 @@ export class Hold implements Seat, Host {
       open: (...request) => server.open(path, ...request),
       ended: (reason, by) => this.step({ kind: EventKind.Ended, session, reason, by }),
       // Timers of a hidden page are late by a minute; bytes are not.
-      heard: () => this.wakeAt <= this.#now && tick(),
+      heard: (now) => this.wakeAt <= now && tick(),
     });
   }
 }

@@ -77,7 +77,7 @@ class Desk {
 
   async advance(seconds: number): Promise<void> {
     this.now += seconds * SECOND;
-    this.stream.tick();
+    this.stream.tick(this.now);
     await turn();
   }
 
@@ -120,7 +120,7 @@ test("event stream: characters of several bytes arrive in any pieces", async () 
     open: async () => opened,
     ended: (_, by) => ends.push(by),
   });
-  stream.tick();
+  stream.tick(desk.now);
   for (let turns = 0; turns < 500; turns += 1) await turn();
   assert.deepEqual(ends, ["Ann’s Sofa"]);
 });
