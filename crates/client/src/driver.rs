@@ -13,7 +13,7 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use crate::clock;
 use crate::events::{SILENCE_MAX, StreamOver, Subscription, listen};
-use crate::shared::{SeatKey, Session, Shared};
+use crate::shared::{SeatKey, Shared};
 use crate::slot::Slot;
 use crate::token_keeper::{Rejected, TokenGeneration, TokenKeeper};
 use crate::tokens::TokenOwner;
@@ -99,7 +99,8 @@ struct Entry {
 pub(crate) struct Driver {
     transport: Transport,
     commands: mpsc::UnboundedReceiver<Command>,
-    seats: HashMap<SeatKey, Entry>,
+    /// Boxed, because the table has up to twice as many places as seats.
+    seats: HashMap<SeatKey, Box<Entry>>,
     timers: BTreeSet<(Deadline, SeatKey)>,
     work: JoinSet<Done>,
     /// The channel of the event streams; `None` if the program wants no streams.
@@ -237,7 +238,7 @@ impl Driver {
             done: Vec::new(),
             finished: false,
         };
-        self.seats.insert(key, entry);
+        self.seats.insert(key, Box::new(entry));
         self.carry_out(key, actions);
     }
 
@@ -387,10 +388,7 @@ impl Driver {
     fn publish(&mut self, key: SeatKey, told: bool) {
         let Some(entry) = self.seats.get_mut(&key) else { return };
         let machine = &entry.machine;
-        if let Some(id) = machine.session() {
-            let license_id = machine.license_id().map(str::to_owned);
-            entry.shared.set_session(Session { id: Some(id.to_owned()), license_id, seats: machine.seats() });
-        }
+        entry.shared.note_session(machine);
         let state = machine.state(clock::now());
         entry.shared.publish(state, told);
         let wake_at = machine.wake_at();
@@ -475,7 +473,7 @@ impl Driver {
 
     /// Removes a seat, and the keeper of its token with the token's last seat.
     fn forget(&mut self, key: SeatKey) {
-        let Some(Entry { token_owner, .. }) = self.seats.remove(&key) else { return };
+        let Some(Entry { token_owner, .. }) = self.seats.remove(&key).map(|entry| *entry) else { return };
         let is_shared = token_owner == TokenOwner::default();
         if !is_shared && !self.seats.values().any(|entry| entry.token_owner == token_owner) {
             self.keepers.remove(&token_owner);

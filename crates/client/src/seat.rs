@@ -36,13 +36,7 @@ impl Seat {
     /// Waits until the acquire of a new seat has its result. `has_slot` waits for the slot of a denied seat to be free, so that
     /// the program may ask again by the same name.
     pub(crate) async fn acquired(self, has_slot: bool) -> Result<Self, Error> {
-        let mut states = self.watch();
-        let state = states
-            .wait_for(|state| !matches!(state, State::Acquiring))
-            .await
-            .map_err(|_| Error::Closed)?
-            .clone();
-        match state {
+        match self.shared.acquired().await {
             State::Refused(refusal) => {
                 if has_slot && matches!(refusal, Refusal::Denied(_)) {
                     // A denied seat leaves nothing to confirm.

@@ -1,11 +1,11 @@
 //! The state of one seat, shared by driver and program.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use seatkeeper_client_core::{Deadline, State};
-use tokio::sync::watch;
+use seatkeeper_client_core::{Deadline, Machine, State};
+use tokio::sync::{Notify, watch};
 
 use crate::clock;
 
@@ -42,19 +42,34 @@ pub(crate) struct Shared {
     valid_until: AtomicU64,
     /// The last activity of the user on the `boot` clock, in milliseconds; 0 without an activity.
     active_at: AtomicU64,
-    state: watch::Sender<State>,
-    session: Mutex<Session>,
+    /// Wakes the acquire.
+    told: Notify,
+    board: Mutex<Board>,
+}
+
+/// The part of a seat's state behind a lock.
+#[derive(Debug)]
+struct Board {
+    state: State,
+    session: Session,
+    /// The channel of those who watch. Made for the first of them: a channel is a quarter of a seat's memory, and a program
+    /// that polls needs none.
+    watched: Option<watch::Sender<State>>,
 }
 
 impl Shared {
     pub(crate) fn new() -> Self {
-        let (state, _) = watch::channel(State::Acquiring);
+        let board = Board { state: State::Acquiring, session: Session::default(), watched: None };
         Self {
             valid_until: AtomicU64::new(0),
             active_at: AtomicU64::new(0),
-            state,
-            session: Mutex::new(Session::default()),
+            told: Notify::new(),
+            board: Mutex::new(board),
         }
+    }
+
+    fn board(&self) -> MutexGuard<'_, Board> {
+        self.board.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Publishes a state; `told` wakes those who watch.
@@ -66,10 +81,31 @@ impl Shared {
             State::Acquiring | State::Reacquiring | State::Lost(_) | State::Refused(_) | State::Released => 0,
         };
         self.valid_until.store(valid_until, Ordering::Release);
-        self.state.send_if_modified(|current| {
-            *current = state;
-            told
-        });
+        let mut board = self.board();
+        if let Some(watched) = &board.watched {
+            watched.send_if_modified(|current| {
+                current.clone_from(&state);
+                told
+            });
+        }
+        board.state = state;
+        drop(board);
+        if told {
+            self.told.notify_waiters();
+        }
+    }
+
+    /// Waits until the acquire has its result, and returns the state.
+    pub(crate) async fn acquired(&self) -> State {
+        loop {
+            // Made before the state is read, so that no change in between is missed.
+            let told = self.told.notified();
+            let state = self.board().state.clone();
+            if !matches!(state, State::Acquiring) {
+                return state;
+            }
+            told.await;
+        }
     }
 
     /// Notes an activity of the user. Lock-free.
@@ -83,12 +119,19 @@ impl Shared {
         (at > 0).then(|| Deadline::from_boot(Duration::from_millis(at)))
     }
 
-    pub(crate) fn set_session(&self, session: Session) {
-        *self.session.lock().unwrap_or_else(PoisonError::into_inner) = session;
+    /// Notes the session of a machine, while the machine has one.
+    pub(crate) fn note_session(&self, machine: &Machine) {
+        let Some(id) = machine.session() else { return };
+        let session = &mut self.board().session;
+        if session.id.as_deref() != Some(id) {
+            session.id = Some(id.to_owned());
+            session.license_id = machine.license_id().map(str::to_owned);
+        }
+        session.seats = machine.seats();
     }
 
     pub(crate) fn session(&self) -> Session {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.board().session.clone()
     }
 
     /// Returns the health while the program may go on. Lock-free.
@@ -105,7 +148,7 @@ impl Shared {
 
     /// Returns the state of this instant: `Active` ends by itself at its deadline.
     pub(crate) fn state(&self) -> State {
-        let state = self.state.borrow().clone();
+        let state = self.board().state.clone();
         if let State::Active { until } = state
             && has_passed(until)
         {
@@ -115,7 +158,9 @@ impl Shared {
     }
 
     pub(crate) fn watch(&self) -> watch::Receiver<State> {
-        self.state.subscribe()
+        let mut board = self.board();
+        let state = board.state.clone();
+        board.watched.get_or_insert_with(|| watch::Sender::new(state)).subscribe()
     }
 }
 
