@@ -2,6 +2,7 @@
 //! has changed.
 
 mod cursor;
+mod keep_alive;
 mod news;
 mod subject;
 mod watch;
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 use axum::http::header::HeaderMap;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
-use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
 use futures_util::Stream;
 use seatkeeper_core::{Authority, SessionId};
@@ -24,10 +25,6 @@ use watch::Watch;
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// Disables response buffering in a reverse proxy, so that events arrive at once.
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
-
-/// Interval of keep-alive comments, by which client and server detect a dead connection. The interval is
-/// shorter than the idle timeouts of proxies.
-const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
 /// Answers with the events of a session of the caller, for at most `lasts`: the remaining lifetime of the caller's token.
 /// Answers 204 if the session has ended and the client has heard of the end.
@@ -49,8 +46,7 @@ pub(crate) async fn stream_events<S: Subject>(
 pub(crate) fn response_of(
     events: impl Stream<Item = Result<Event, Infallible>> + Send + 'static,
 ) -> Response {
-    let keep_alive = KeepAlive::new().interval(KEEP_ALIVE).text("still here");
-    let mut response = Sse::new(events).keep_alive(keep_alive).into_response();
+    let mut response = Sse::new(keep_alive::with_comments(events)).into_response();
     response.headers_mut().insert(X_ACCEL_BUFFERING, HeaderValue::from_static("no"));
     response
 }
