@@ -37,8 +37,10 @@ type Client struct {
 	seats    map[*Seat]struct{}
 	schedule schedule
 	// keepers has one keeper for each owner of a token with a seat.
-	keepers  map[string]*tokenKeeper
-	timer    *time.Timer
+	keepers map[string]*tokenKeeper
+	timer   *time.Timer
+	// firesAt is the time at which the timer fires; never without one.
+	firesAt  instant
 	last     reading
 	isClosed bool
 }
@@ -54,6 +56,7 @@ func NewClient(address string, options ...ClientOption) (*Client, error) {
 		streams:   streams{times: streamTimesDefault},
 		seats:     map[*Seat]struct{}{},
 		keepers:   map[string]*tokenKeeper{},
+		firesAt:   never,
 	}
 	for _, option := range options {
 		option(c)
@@ -226,6 +229,7 @@ func (c *Client) release(seat *Seat) {
 func (c *Client) tick() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.firesAt = never
 	now := c.clock.read()
 	slept := now.sleptSince(c.last)
 	c.last = now
@@ -241,15 +245,23 @@ func (c *Client) tick() {
 	c.setTimer()
 }
 
-// setTimer sets the timer to the first time at which a machine wants a tick. The caller holds the lock.
+// setTimer sees to a tick at the first time at which a machine must have one. A timer that fires sooner stays: its tick looks
+// at the schedule. The caller holds the lock.
 func (c *Client) setTimer() {
-	if c.timer != nil {
-		c.timer.Stop()
-	}
 	if len(c.schedule) == 0 {
+		if c.timer != nil {
+			c.timer.Stop()
+		}
+		c.firesAt = never
 		return
 	}
-	pause := min(max(0, time.Duration(c.schedule[0].wakeAt-c.clock.boot())), lookInterval)
+	now := c.clock.boot()
+	at := min(c.schedule[0].tickBy, now.after(lookInterval))
+	if at >= c.firesAt {
+		return
+	}
+	c.firesAt = at
+	pause := max(0, time.Duration(at-now))
 	if c.timer == nil {
 		c.timer = time.AfterFunc(pause, c.tick)
 	} else {

@@ -79,6 +79,15 @@ func (m *machine) wakeAt() instant {
 	return m.phase.wakeAt()
 }
 
+// slack returns the longest delay of a tick. The hundredth part of an interval lets the heartbeats of many seats share one
+// tick; the machine takes a timer that is much later for a sleep of the host.
+func (m *machine) slack() time.Duration {
+	if held := m.phase.lease(); held != nil {
+		return min(held.interval/100, slackMax)
+	}
+	return 0
+}
+
 // state returns the state at now. No answer is Active after its deadline, also between two steps.
 func (m *machine) state(now instant) State {
 	return m.phase.state().at(now)

@@ -1,15 +1,21 @@
 package seatkeeper
 
-import "container/heap"
+import (
+	"container/heap"
+	"time"
+)
 
-// schedule is a heap of seats, the next one to tick first, so that a step costs no walk over all seats of a client.
+// slackMax is the longest delay of a tick.
+const slackMax = time.Second
+
+// schedule is a heap of seats, the first one that must tick first, so that a step costs no walk over all seats of a client.
 type schedule []*Seat
 
 // unscheduled is the place of a seat outside the schedule.
 const unscheduled = -1
 
 func (s schedule) Len() int           { return len(s) }
-func (s schedule) Less(i, j int) bool { return s[i].wakeAt < s[j].wakeAt }
+func (s schedule) Less(i, j int) bool { return s[i].tickBy < s[j].tickBy }
 
 func (s schedule) Swap(i, j int) {
 	s[i], s[j] = s[j], s[i]
@@ -36,6 +42,7 @@ func (s *schedule) Pop() any {
 // set puts a seat to the time at which its machine wants a tick.
 func (s *schedule) set(seat *Seat) {
 	seat.wakeAt = seat.machine.wakeAt()
+	seat.tickBy = seat.wakeAt.after(seat.machine.slack())
 	if seat.place == unscheduled {
 		heap.Push(s, seat)
 	} else {
@@ -50,7 +57,7 @@ func (s *schedule) remove(seat *Seat) {
 	}
 }
 
-// takeDue takes the seats out whose time has come at now.
+// takeDue takes seats out whose time has come at now: every seat that must tick now, and others that share the tick.
 func (s *schedule) takeDue(now instant) []*Seat {
 	var due []*Seat
 	for len(*s) > 0 && (*s)[0].wakeAt <= now {

@@ -52,6 +52,24 @@ func TestTheScheduleGivesEachSeatAtItsTimeAndNoneThatLeft(t *testing.T) {
 	}
 }
 
+func TestHeartbeatsShareATickAndNoneIsLateByMoreThanAHundredthOfItsInterval(t *testing.T) {
+	var s schedule
+	scheduled := func(interval time.Duration, wakeAt time.Duration) *Seat {
+		held := &lease{interval: interval, until: never}
+		seat := &Seat{place: unscheduled, machine: &machine{phase: &holding{held: held, exchange: wait(instant(wakeAt))}}}
+		s.set(seat)
+		return seat
+	}
+	slow, slower := scheduled(120*time.Second, 10*time.Second), scheduled(120*time.Second, 10_900*time.Millisecond)
+	fast := scheduled(10*time.Second, 11*time.Second)
+	if slow.tickBy != instant(11*time.Second) || fast.tickBy != instant(11_100*time.Millisecond) {
+		t.Error(slow.tickBy, fast.tickBy)
+	}
+	if due := s.takeDue(slow.tickBy); !slices.Equal(due, []*Seat{slow, fast, slower}) {
+		t.Error(due)
+	}
+}
+
 func TestAfterASleepOfTheHostEverySeatAsksAtOnce(t *testing.T) {
 	server := granting(t)
 	client := newListClient(t, server.url)

@@ -31,9 +31,10 @@ type Seat struct {
 	unwatch context.CancelFunc
 	heard   streamPlace
 
-	// wakeAt is the time at which the machine wants a tick, and place the seat's place in the client's schedule.
-	wakeAt instant
-	place  int
+	// wakeAt is the time at which the machine wants a tick, tickBy the latest time for that tick, and place the seat's place
+	// in the client's schedule.
+	wakeAt, tickBy instant
+	place          int
 
 	// validUntil is the end of validity on the clock that counts sleep; 0 is invalid.
 	validUntil atomic.Int64

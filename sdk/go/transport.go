@@ -51,7 +51,8 @@ func newHTTPClient() *http.Client {
 			TLSHandshakeTimeout: connectTimeout,
 			ForceAttemptHTTP2:   true,
 			MaxConnsPerHost:     connectionsMax,
-			MaxIdleConnsPerHost: 2,
+			// Heartbeats of many seats that share a tick need no new connections.
+			MaxIdleConnsPerHost: 8,
 			IdleConnTimeout:     30 * time.Second,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
