@@ -27,3 +27,42 @@ fn read(clock: ClockId) -> Duration {
     let nanoseconds = u32::try_from(tv_nsec).unwrap_or_default();
     Duration::new(u64::try_from(tv_sec).unwrap_or_default(), nanoseconds)
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    /// The environment variable of a process in a time namespace.
+    const SHIFTED: &str = "SEATKEEPER_TEST_SHIFTED_CLOCK";
+    /// A sleep of the host, as the namespace shows it.
+    const SLEEP: Duration = Duration::from_secs(5_000);
+
+    /// No test puts the host to sleep. A time namespace shifts the clock that counts sleep, as a sleep does.
+    #[test]
+    fn deadlines_use_the_clock_that_counts_sleep() {
+        if std::env::var_os(SHIFTED).is_some() {
+            let Now { mono, boot, .. } = now();
+            assert!(boot >= mono + SLEEP, "boot {boot:?}, mono {mono:?}");
+            return;
+        }
+        let in_namespace = |program: &str| {
+            let mut unshare = Command::new("unshare");
+            unshare.args(["--time", "--boottime", &SLEEP.as_secs().to_string(), program]);
+            unshare
+        };
+        if !in_namespace("true").output().is_ok_and(|output| output.status.success()) {
+            println!("skipped: this user may create no time namespace");
+            return;
+        }
+        let test = std::env::current_exe().unwrap();
+        let mut shifted = in_namespace(test.to_str().unwrap());
+        shifted
+            .args(["--exact", "clock::tests::deadlines_use_the_clock_that_counts_sleep"])
+            .env(SHIFTED, "1");
+        let output = shifted.output().unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && told.contains("1 passed"), "{told}");
+    }
+}
