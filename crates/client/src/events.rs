@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use reqwest::StatusCode;
 use reqwest::header::{ACCEPT, HeaderValue, RETRY_AFTER};
+use reqwest::{Response, StatusCode};
 use seatkeeper_client_core::{LossReason, SessionEnd};
 use serde::Deserialize;
 use serde_json::Value;
@@ -94,28 +94,11 @@ async fn follow(
     transport: &Transport,
     ends: &mpsc::Sender<(SeatKey, SessionEnd)>,
 ) -> Broken {
-    let again = Broken::Retry(None);
-    let Ok(Ok(token)) = timeout(HEAD_TIMEOUT, transport.tokens.current(&subscription.owner)).await else {
-        return again;
+    // Boxed, because the memory of a request is larger than all that an open stream needs.
+    let mut answer = match Box::pin(open(subscription, transport)).await {
+        Ok(answer) => answer,
+        Err(broken) => return broken,
     };
-    let wire = &transport.wire;
-    let Some(url) = wire.servers.address(wire.servers.in_use(), &subscription.path) else { return again };
-    let mut request = wire.http.get(url).bearer_auth(token).header(ACCEPT, "text/event-stream");
-    if let Some(id) = subscription.last_id.as_deref().and_then(|id| HeaderValue::from_str(id).ok()) {
-        request = request.header("Last-Event-ID", id);
-    }
-    let Ok(Ok(mut answer)) = timeout(HEAD_TIMEOUT, request.send()).await else { return again };
-    match answer.status() {
-        StatusCode::OK => {}
-        status @ (StatusCode::NO_CONTENT | StatusCode::NOT_FOUND | StatusCode::UNAUTHORIZED) => {
-            return Broken::Over(status);
-        }
-        _ => {
-            let seconds =
-                answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-            return Broken::Retry(seconds.map(Duration::from_secs));
-        }
-    }
     let mut parser = Parser::resuming(subscription.last_id.clone());
     // The end of the body, an error and a long silence are alike.
     while let Ok(Ok(Some(bytes))) = timeout(subscription.silence_max, answer.chunk()).await {
@@ -124,11 +107,39 @@ async fn follow(
         for end in events.iter().filter_map(end_of) {
             // A driver that is gone listens to no stream.
             if ends.send((key, end)).await.is_err() {
-                return again;
+                return Broken::Retry(None);
             }
         }
     }
-    again
+    Broken::Retry(None)
+}
+
+/// Opens the stream at the server in use, and returns the head of its answer.
+async fn open(subscription: &Subscription, transport: &Transport) -> Result<Response, Broken> {
+    let again = Broken::Retry(None);
+    let Ok(Ok(token)) = timeout(HEAD_TIMEOUT, transport.tokens.current(&subscription.owner)).await else {
+        return Err(again);
+    };
+    let wire = &transport.wire;
+    let Some(url) = wire.servers.address(wire.servers.in_use(), &subscription.path) else {
+        return Err(again);
+    };
+    let mut request = wire.http.get(url).bearer_auth(token).header(ACCEPT, "text/event-stream");
+    if let Some(id) = subscription.last_id.as_deref().and_then(|id| HeaderValue::from_str(id).ok()) {
+        request = request.header("Last-Event-ID", id);
+    }
+    let Ok(Ok(answer)) = timeout(HEAD_TIMEOUT, request.send()).await else { return Err(again) };
+    match answer.status() {
+        StatusCode::OK => Ok(answer),
+        status @ (StatusCode::NO_CONTENT | StatusCode::NOT_FOUND | StatusCode::UNAUTHORIZED) => {
+            Err(Broken::Over(status))
+        }
+        _ => {
+            let seconds =
+                answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+            Err(Broken::Retry(seconds.map(Duration::from_secs)))
+        }
+    }
 }
 
 /// The data of an event that ends a session.
