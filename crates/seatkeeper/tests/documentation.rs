@@ -26,7 +26,7 @@ use seatkeeper_testbed::redis::Redis;
 use serde_json::{Value, json};
 
 /// The pages, with the folder that their links start from.
-const PAGES: [(&str, &str); 23] = [
+const PAGES: [(&str, &str); 24] = [
     ("README.md", ""),
     ("ARCHITECTURE.md", ""),
     ("CONTRIBUTING.md", ""),
@@ -50,6 +50,7 @@ const PAGES: [(&str, &str); 23] = [
     ("docs/usage.md", "docs"),
     ("docs/regions.md", "docs"),
     ("docs/clients.md", "docs"),
+    ("docs/migrate-flexnet-rlm.md", "docs"),
 ];
 
 fn page(path: &str) -> String {
