@@ -81,9 +81,8 @@ fn refused(tallies: &[Tally]) -> usize {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_password_of_the_database_is_changed_under_load() {
-    let database = postgres::database();
+    let (database, dir) = (postgres::database(), tempfile::tempdir().expect("a directory"));
     let mut owner = PgConnection::connect(&database.url()).await.expect("a connection");
-    let dir = tempfile::tempdir().expect("a directory");
     let file = dir.path().join("password");
     let write = |password: &str| fs::write(&file, format!("{password}\n")).expect("it is written");
     let mut change_to = async |password: &str| {
