@@ -41,7 +41,7 @@ fn assert_sound(pool: &Pool) {
 
 #[test]
 fn a_pool_of_one_takes_few_bytes() {
-    assert_eq!((size_of::<Pool>(), size_of::<Session>()), (56, 72));
+    assert_eq!((size_of::<Pool>(), size_of::<Session>()), (112, 72));
 }
 
 #[derive(Clone, Debug)]
