@@ -53,11 +53,15 @@ impl Few {
             *self = Self::One(session);
             return;
         }
-        let mut sessions = mem::take(self).into_vec();
-        // Most pools of subscribers hold one or two sessions: the default growth to 4 places would waste memory.
-        if sessions.len() < 2 {
-            sessions.reserve_exact(1);
-        }
+        let mut sessions = match mem::take(self) {
+            // Most pools of subscribers hold one or two sessions: the default growth to 4 places would waste memory.
+            Self::One(first) => {
+                let mut sessions = Vec::with_capacity(2);
+                sessions.push(first);
+                sessions
+            }
+            Self::List(sessions) => sessions,
+        };
         let place = sessions.partition_point(|other| other.rank() < session.rank());
         sessions.insert(place, session);
         *self = Self::List(sessions);

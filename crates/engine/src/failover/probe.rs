@@ -220,8 +220,9 @@ impl Worker for Probe {
         }
         // A silent registry takes a second to be noticed, and the buckets were not served from the start.
         self.reach.note_unserved(modes.len() - in_service(&modes, &conditions).iter().count(), began);
-        if let Some(queue) = self.queue(&conditions, now) {
-            self.queue.set(queue, now);
+        match self.queue(&conditions, now) {
+            Some(queue) => self.queue.set(queue, now),
+            None => self.queue.forget_demands(),
         }
         if self.lease.holds() {
             // Clients can heartbeat at a node with a lease, so silent sessions may expire. Without renewals a

@@ -89,10 +89,12 @@ impl BucketView<'_> {
             })
         };
         let last_served = || row.identity.as_deref().map(|text| Identity(text.into()));
-        // An old primary serves again only once most nodes have lost its successor for long. A node with an open breaker
-        // leaves a return to the nodes that voted for it: its rebuild would fail halfway, and cost another epoch.
+        // An old primary serves again only once most nodes have lost its successor for long. A node with an open
+        // breaker leaves a return to the nodes that voted for the return: a rebuild by this node would fail halfway,
+        // and cost another epoch.
+        let is_left_to_others = self.is_back && self.is_tripped;
         let may_serve =
-            if is_superseded(row, condition) { self.is_lost } else { self.is_back && !self.is_tripped };
+            if is_superseded(row, condition) { self.is_lost } else { self.is_back && !is_left_to_others };
         // A node without a connection to the registry leaves the rebuild to other nodes.
         let is_reached = condition.state != State::Unreachable;
         let to_main = || to(BucketMode::Registry, condition.server.clone()).filter(|_| is_reached);
@@ -108,7 +110,7 @@ impl BucketView<'_> {
             BucketMode::Registry if self.is_tripped => None,
             BucketMode::Registry => to_main(),
             BucketMode::Ledger | BucketMode::Allow | BucketMode::Deny if may_serve && is_reached => to_main(),
-            BucketMode::Ledger | BucketMode::Allow if self.standby_must_be_filled() => {
+            BucketMode::Ledger | BucketMode::Allow if self.standby_must_be_filled() && !is_left_to_others => {
                 to(row.mode, last_served())
             }
             BucketMode::Ledger | BucketMode::Allow | BucketMode::Deny => None,
@@ -184,16 +186,27 @@ pub(super) fn reached(nodes: &[&NodeRow]) -> BucketSet {
     Bucket::all().filter(is_reached).collect()
 }
 
-/// A rebuild under way is given up once the probes have demanded another mode for this time, about four probes. Over a
-/// network that loses answers, single probes of a majority fail, and to give up would cost an epoch.
+/// `Rebuilder` stops repeating the steps of a return once the probes have demanded another mode for this time, and
+/// [`DEMANDS_MIN`] times in a row. Over a network that loses answers the probes of a majority fail now and then, and
+/// each rebuild that stops costs an epoch.
 const DEMAND_LASTS: Duration = Duration::from_secs(2);
+
+/// The number of probes in a row that make a demand. Probes of a silent server come every second.
+const DEMANDS_MIN: u32 = 3;
+
+/// The mode that the latest probes in a row demand for a bucket.
+#[derive(Clone, Copy, Debug)]
+struct Demand {
+    mode: BucketMode,
+    since: Instant,
+    probes: u32,
+}
 
 /// The latest list of rebuilds, from `Probe` to `Rebuilder`.
 #[derive(Default)]
 pub(crate) struct RebuildQueue {
     list: Mutex<Vec<RebuildTask>>,
-    /// The mode demanded by every probe since the instant, for each bucket that must be rebuilt.
-    demands: Mutex<BTreeMap<Bucket, (BucketMode, Instant)>>,
+    demands: Mutex<BTreeMap<Bucket, Demand>>,
     added: Notify,
     are_met: AtomicBool,
 }
@@ -202,9 +215,10 @@ impl RebuildQueue {
     /// Replaces the list by the result of a probe at `now`.
     pub(super) fn set(&self, list: Vec<RebuildTask>, now: Instant) {
         let mut demands = self.demands.lock();
-        let demanded = |task: &RebuildTask| match demands.get(&task.bucket) {
-            Some(&(mode, since)) if mode == task.mode => (task.bucket, (mode, since)),
-            _ => (task.bucket, (task.mode, now)),
+        let demanded = |task: &RebuildTask| {
+            let known = demands.get(&task.bucket).filter(|known| known.mode == task.mode);
+            let known = known.copied().unwrap_or(Demand { mode: task.mode, since: now, probes: 0 });
+            (task.bucket, Demand { probes: known.probes + 1, ..known })
         };
         *demands = list.iter().map(demanded).collect();
         drop(demands);
@@ -221,13 +235,19 @@ impl RebuildQueue {
         self.are_met.load(Relaxed)
     }
 
-    /// Returns whether every probe of the last [`DEMAND_LASTS`] before `now` wants the bucket in the same mode, other
-    /// than `mode`.
+    /// Forgets the demands, because a probe could demand nothing.
+    pub(super) fn forget_demands(&self) {
+        self.demands.lock().clear();
+    }
+
+    /// Returns whether the latest probes in a row want the bucket in a mode other than `mode`: [`DEMANDS_MIN`] probes at
+    /// least, for [`DEMAND_LASTS`] before `now`.
     pub(super) fn demands_other_mode(&self, bucket: Bucket, mode: BucketMode, now: Instant) -> bool {
-        let demands = self.demands.lock();
-        demands
-            .get(&bucket)
-            .is_some_and(|&(demanded, since)| demanded != mode && now.duration_since(since) >= DEMAND_LASTS)
+        self.demands.lock().get(&bucket).is_some_and(|demand| {
+            demand.mode != mode
+                && demand.probes >= DEMANDS_MIN
+                && now.duration_since(demand.since) >= DEMAND_LASTS
+        })
     }
 
     /// Takes the list.

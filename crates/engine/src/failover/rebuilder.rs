@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -194,7 +195,8 @@ impl Rebuilder {
         let began = Instant::now();
         let raised = self.raise(queue, conditions).await?;
         let raised_at = Instant::now();
-        // By the new rows a single failed probe opens no breaker of a return, and steps that fail are repeated.
+        // With mode `registry` in the rows, a single failed probe does not open this node's breaker, and failed steps are
+        // repeated.
         self.lease.read_again();
         let begun: Vec<_> =
             raised.into_iter().map(|raised| self.begin_raised(raised, conditions).boxed()).collect();
@@ -212,11 +214,13 @@ impl Rebuilder {
             tokio::time::sleep_until((raised_at + LEASE).into()).await;
         }
         let not_before = self.ledger.last_record_time().await?.unwrap_or_default();
+        let unreplayed = AtomicUsize::new(0);
         let filled: Vec<_> = begun
             .iter()
-            .map(|(raised, source)| self.renew(raised, source.as_ref(), not_before).boxed())
+            .map(|(raised, source)| self.renew(raised, source.as_ref(), not_before, &unreplayed).boxed())
             .collect();
         let filled = stream::iter(filled).buffer_unordered(BUCKETS_AT_ONCE).collect::<Vec<_>>().await;
+        warn_of_lost_events(unreplayed.into_inner());
         let (mut buckets, mut sessions) = (0, 0);
         for restored in successes(filled, &mut failure) {
             buckets += 1;
@@ -315,12 +319,14 @@ impl Rebuilder {
         }
     }
 
-    /// Steps 5 to 7: replays the old epoch and fills the target. Returns the number of restored sessions.
+    /// Steps 5 to 7: replays the old epoch and fills the target. Returns the number of restored sessions. Counts the bucket
+    /// in `unreplayed` if the events of the old epoch are lost.
     async fn renew(
         &self,
         raised: &Raised,
         mut source: Option<&Arc<dyn Rebuild>>,
         not_before: RegistryTime,
+        unreplayed: &AtomicUsize,
     ) -> Result<usize, Error> {
         let (mut step, mut retries) = (Step::Replay, Retries::new());
         loop {
@@ -330,13 +336,14 @@ impl Rebuilder {
                     retries.reset();
                 }
                 Ok(ControlFlow::Break(sessions)) => return Ok(sessions),
-                Err(error) if step == Step::Replay && raised.is_fallback() && is_silence(&error) => {
+                Err(error) if step == Step::Replay && raised.is_fallback() && tells_no_events(&error) => {
                     // As in `begin`: the source's epoch is over. Another epoch would leave the source out as well.
                     tracing::debug!(
                         bucket = raised.bucket.number(),
                         error = &error as &dyn std::error::Error,
-                        "the journal of a silent Redis was not replayed: its unrecorded events are lost"
+                        "the journal of a bucket was not replayed"
                     );
+                    unreplayed.fetch_add(1, Relaxed);
                     source = None;
                 }
                 Err(error) => retries.wait(self.is_retried(raised), error).await?,
@@ -409,6 +416,21 @@ impl Rebuilder {
         }
         Ok(sessions)
     }
+}
+
+fn warn_of_lost_events(buckets: usize) {
+    if buckets > 0 {
+        tracing::warn!(
+            buckets,
+            "Redis did not return its last events during the fallback: events not yet in PostgreSQL are lost; only \
+             answers with `durability = journal` rested on them"
+        );
+    }
+}
+
+/// Returns whether a source has no events to replay: the source is silent, or has lost the bucket since `begin`.
+fn tells_no_events(error: &Error) -> bool {
+    is_silence(error) || matches!(error, Error::Registry(RegistryError::NotServing { .. }))
 }
 
 /// Returns the successes, and notes the first failure.

@@ -262,21 +262,38 @@ fn half_of_the_nodes_are_no_majority() {
 }
 
 #[test]
-fn a_rebuild_is_given_up_only_for_another_mode_that_every_probe_demands_for_a_while() {
+fn a_return_is_given_up_only_for_another_mode_that_several_probes_demand_for_a_while() {
     let (queue, start) = (RebuildQueue::default(), Instant::now());
     let task = |mode| to(mode, None).expect("a task");
     let is_given_up = |now| queue.demands_other_mode(bucket(), BucketMode::Registry, now);
-    let almost = start + DEMAND_LASTS - Duration::from_millis(1);
+    let probes = |mode, times: &[Instant]| times.iter().for_each(|&at| queue.set(vec![task(mode)], at));
+    let (middle, end) = (start + DEMAND_LASTS / 2, start + DEMAND_LASTS);
 
-    queue.set(vec![task(BucketMode::Ledger)], start);
-    assert!(!is_given_up(almost));
-    queue.set(vec![task(BucketMode::Ledger)], almost);
+    probes(BucketMode::Ledger, &[start, middle]);
+    assert!(!is_given_up(end), "two probes");
+    probes(BucketMode::Ledger, &[middle]);
+    assert!(!is_given_up(end - Duration::from_millis(1)));
     queue.take();
-    assert!(is_given_up(start + DEMAND_LASTS), "a list that was taken was demanded as well");
+    assert!(is_given_up(end), "a list that was taken was demanded as well");
 
-    queue.set(Vec::new(), almost);
-    queue.set(vec![task(BucketMode::Ledger)], start + DEMAND_LASTS);
-    assert!(!is_given_up(start + DEMAND_LASTS), "the demand is new");
-    queue.set(vec![task(BucketMode::Registry)], start + DEMAND_LASTS);
-    assert!(!is_given_up(start + DEMAND_LASTS * 3), "the same mode is demanded");
+    queue.forget_demands();
+    assert!(!is_given_up(end));
+    probes(BucketMode::Ledger, &[end, end, end]);
+    assert!(!is_given_up(end), "the demand is new");
+    queue.set(Vec::new(), end);
+    probes(BucketMode::Ledger, &[end + DEMAND_LASTS]);
+    assert!(!is_given_up(end + DEMAND_LASTS), "a probe in between demanded nothing");
+    probes(BucketMode::Registry, &[start, middle, end]);
+    assert!(!is_given_up(end), "the same mode is demanded");
+}
+
+#[test]
+fn a_node_with_an_open_breaker_fills_no_standby_during_a_return() {
+    let (row, well) = (row(BucketMode::Ledger), serving(EPOCH - 1, "redis-1", "redis-1"));
+    let standby_state = State::Serving { epoch: EPOCH - 1, identity: None, is_leased: true };
+    let standby = condition(None, standby_state);
+    let tripped = BucketView { standby: Some(&standby), is_tripped: true, ..seen(&row, &well) };
+    let refill = from(BucketMode::Ledger, BucketMode::Ledger, server("redis-1"));
+    assert_eq!(tripped.need(BucketMode::Deny), refill);
+    assert_eq!(BucketView { is_back: true, ..tripped }.need(BucketMode::Deny), None, "the voters return");
 }
