@@ -43,37 +43,37 @@ pub(crate) struct Shared {
     /// The last activity of the user on the `boot` clock, in milliseconds; 0 without an activity.
     active_at: AtomicU64,
     /// Wakes the acquire.
-    told: Notify,
-    board: Mutex<Board>,
+    changed: Notify,
+    seat: Mutex<SeatState>,
 }
 
 /// The part of a seat's state behind a lock.
 #[derive(Debug)]
-struct Board {
+struct SeatState {
     state: State,
     session: Session,
-    /// The channel of those who watch. Made for the first of them: a channel is a quarter of a seat's memory, and a program
-    /// that polls needs none.
+    /// The channel of a program that watches, made at the first use: a channel is a quarter of a seat's memory, and a
+    /// program that polls needs none.
     watched: Option<watch::Sender<State>>,
 }
 
 impl Shared {
     pub(crate) fn new() -> Self {
-        let board = Board { state: State::Acquiring, session: Session::default(), watched: None };
+        let seat = SeatState { state: State::Acquiring, session: Session::default(), watched: None };
         Self {
             valid_until: AtomicU64::new(0),
             active_at: AtomicU64::new(0),
-            told: Notify::new(),
-            board: Mutex::new(board),
+            changed: Notify::new(),
+            seat: Mutex::new(seat),
         }
     }
 
-    fn board(&self) -> MutexGuard<'_, Board> {
-        self.board.lock().unwrap_or_else(PoisonError::into_inner)
+    fn seat(&self) -> MutexGuard<'_, SeatState> {
+        self.seat.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Publishes a state; `told` wakes those who watch.
-    pub(crate) fn publish(&self, state: State, told: bool) {
+    /// Publishes a state; `is_told` wakes everyone who watches.
+    pub(crate) fn publish(&self, state: State, is_told: bool) {
         let valid_until = match &state {
             State::Active { until } => pack(*until, Health::Active),
             State::Offline { until, .. } => pack(*until, Health::Offline),
@@ -81,17 +81,19 @@ impl Shared {
             State::Acquiring | State::Reacquiring | State::Lost(_) | State::Refused(_) | State::Released => 0,
         };
         self.valid_until.store(valid_until, Ordering::Release);
-        let mut board = self.board();
-        if let Some(watched) = &board.watched {
+        let mut seat = self.seat();
+        seat.state.clone_from(&state);
+        let watched = seat.watched.clone();
+        // A woken program may ask for the state at once.
+        drop(seat);
+        if let Some(watched) = watched {
             watched.send_if_modified(|current| {
-                current.clone_from(&state);
-                told
+                *current = state;
+                is_told
             });
         }
-        board.state = state;
-        drop(board);
-        if told {
-            self.told.notify_waiters();
+        if is_told {
+            self.changed.notify_waiters();
         }
     }
 
@@ -99,12 +101,12 @@ impl Shared {
     pub(crate) async fn acquired(&self) -> State {
         loop {
             // Made before the state is read, so that no change in between is missed.
-            let told = self.told.notified();
-            let state = self.board().state.clone();
+            let changed = self.changed.notified();
+            let state = self.seat().state.clone();
             if !matches!(state, State::Acquiring) {
                 return state;
             }
-            told.await;
+            changed.await;
         }
     }
 
@@ -122,7 +124,7 @@ impl Shared {
     /// Notes the session of a machine, while the machine has one.
     pub(crate) fn note_session(&self, machine: &Machine) {
         let Some(id) = machine.session() else { return };
-        let session = &mut self.board().session;
+        let session = &mut self.seat().session;
         if session.id.as_deref() != Some(id) {
             session.id = Some(id.to_owned());
             session.license_id = machine.license_id().map(str::to_owned);
@@ -131,7 +133,7 @@ impl Shared {
     }
 
     pub(crate) fn session(&self) -> Session {
-        self.board().session.clone()
+        self.seat().session.clone()
     }
 
     /// Returns the health while the program may go on. Lock-free.
@@ -148,7 +150,7 @@ impl Shared {
 
     /// Returns the state of this instant: `Active` ends by itself at its deadline.
     pub(crate) fn state(&self) -> State {
-        let state = self.board().state.clone();
+        let state = self.seat().state.clone();
         if let State::Active { until } = state
             && has_passed(until)
         {
@@ -158,9 +160,9 @@ impl Shared {
     }
 
     pub(crate) fn watch(&self) -> watch::Receiver<State> {
-        let mut board = self.board();
-        let state = board.state.clone();
-        board.watched.get_or_insert_with(|| watch::Sender::new(state)).subscribe()
+        let mut seat = self.seat();
+        let state = seat.state.clone();
+        seat.watched.get_or_insert_with(|| watch::Sender::new(state)).subscribe()
     }
 }
 

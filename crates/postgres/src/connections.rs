@@ -9,19 +9,16 @@ use sqlx::{Connection as _, Postgres};
 
 use crate::PostgresUrl;
 use crate::kept::Kept;
-use crate::password::PasswordFile;
-
-/// The server's error code for a wrong password.
-const INVALID_PASSWORD: &str = "28P01";
+use crate::password::{PasswordFile, is_wrong_password};
 
 /// A connection idle for longer is pinged before use.
 const TRUSTED_IDLE: Duration = Duration::from_secs(1);
 
 /// A pool of connections to a database. Clones share the pool.
 ///
-/// If the server rejects the password, the connection is retried with the password that another pool of the same
-/// [`PostgresUrl`] found accepted last, and then with the password in the file. A rotation goes unnoticed if the file is
-/// written before the server learns the new password, even by a pool that made no connection since an earlier rotation.
+/// If the server rejects the password, the pool looks for the right one: the password that another pool of the same
+/// [`PostgresUrl`] found last, or else the password in the file. A rotation goes unnoticed if the file is written before
+/// the server learns the new password, even by a pool that made no connection since an earlier rotation.
 #[derive(Clone, Debug)]
 pub struct Connections {
     pool: PgPool,
@@ -69,34 +66,14 @@ impl Connections {
             return Ok(kept);
         }
         match (self.pool.acquire().await, &self.password) {
-            (Err(error), Some(file)) if is_wrong_password(&error) => self.acquire_by(file).await,
+            (Err(error), Some(file)) if is_wrong_password(&error) => {
+                let known = PgConnectOptions::clone(&self.pool.connect_options());
+                let password = file.find_accepted(&known).await?;
+                self.pool.set_connect_options(known.password(&password));
+                self.pool.acquire().await
+            }
             (acquired, _) => acquired,
         }
-    }
-
-    /// Acquires a connection with the password accepted last, or else with the password in the file.
-    async fn acquire_by(&self, file: &PasswordFile) -> Result<PoolConnection<Postgres>, sqlx::Error> {
-        // One caller at a time, because each caller sets the password of the whole pool.
-        let mut accepted = file.accepted().await;
-        if let Some(password) = &*accepted {
-            match self.acquire_with(password).await {
-                Err(error) if is_wrong_password(&error) => {}
-                acquired => return acquired,
-            }
-        }
-        let password = file.read()?;
-        let acquired = self.acquire_with(&password).await;
-        if acquired.is_ok() {
-            *accepted = Some(password);
-        }
-        acquired
-    }
-
-    /// Sets the pool's password, and acquires a connection.
-    async fn acquire_with(&self, password: &str) -> Result<PoolConnection<Postgres>, sqlx::Error> {
-        let known = PgConnectOptions::clone(&self.pool.connect_options());
-        self.pool.set_connect_options(known.password(password));
-        self.pool.acquire().await
     }
 
     /// Acquires the connection kept last, or a connection of the pool if none is kept or the kept connection was
@@ -129,8 +106,4 @@ impl Connections {
         self.kept.clear();
         closed.await;
     }
-}
-
-fn is_wrong_password(error: &sqlx::Error) -> bool {
-    error.as_database_error().and_then(|refused| refused.code()).is_some_and(|code| code == INVALID_PASSWORD)
 }

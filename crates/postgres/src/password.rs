@@ -2,9 +2,19 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 use std::{fmt, fs, io};
 
-use tokio::sync::{Mutex, MutexGuard};
+use sqlx::postgres::{PgConnectOptions, PgConnection};
+use sqlx::{ConnectOptions as _, Connection as _};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+/// The server's error code for a wrong password.
+const INVALID_PASSWORD: &str = "28P01";
+
+/// Time limit for a login that tries a password.
+const LOGIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A password file. Clones share the password that the server accepted last.
 #[derive(Clone)]
@@ -27,9 +37,21 @@ impl PasswordFile {
         Ok(text.trim_end_matches(['\n', '\r']).to_owned())
     }
 
-    /// Locks the password of this file that the server accepted last; `None` before the first change.
-    pub(crate) async fn accepted(&self) -> MutexGuard<'_, Option<String>> {
-        self.accepted.lock().await
+    /// Returns the password that the server accepts: the password accepted last, or else the password in the file. Each
+    /// password is tried by a login of its own with `options`, by one caller at a time.
+    pub(crate) async fn find_accepted(&self, options: &PgConnectOptions) -> Result<String, sqlx::Error> {
+        let mut accepted = self.accepted.lock().await;
+        if let Some(password) = &*accepted {
+            match log_in(options, password).await {
+                Ok(()) => return Ok(password.clone()),
+                Err(error) if is_wrong_password(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let password = self.read()?;
+        log_in(options, &password).await?;
+        *accepted = Some(password.clone());
+        Ok(password)
     }
 }
 
@@ -37,4 +59,20 @@ impl fmt::Debug for PasswordFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("PasswordFile").field(&self.path).finish()
     }
+}
+
+/// Logs in with a password, and disconnects.
+async fn log_in(options: &PgConnectOptions, password: &str) -> Result<(), sqlx::Error> {
+    let options = options.clone().password(password);
+    let connection: PgConnection = timeout(LOGIN_TIMEOUT, options.connect())
+        .await
+        .map_err(|_| sqlx::Error::Io(io::Error::from(io::ErrorKind::TimedOut)))??;
+    // A login that worked is enough.
+    connection.close().await.ok();
+    Ok(())
+}
+
+/// Returns whether the server rejected the password of a login.
+pub(crate) fn is_wrong_password(error: &sqlx::Error) -> bool {
+    error.as_database_error().and_then(|refused| refused.code()).is_some_and(|code| code == INVALID_PASSWORD)
 }

@@ -51,7 +51,10 @@ pub(super) async fn begin_long(connection: PoolConnection<Postgres>) -> Result<T
 /// one does the work and the rest wait. A slow machine may pause between two statements for longer than the limits of
 /// [`SETTINGS`].
 pub(super) async fn migrate(url: &PostgresUrl) -> Result<(), sqlx::migrate::MigrateError> {
-    let settings = [READ_COMMITTED];
+    // The server notices within half a minute that the machine of a migrating node is gone.
+    let keepalives =
+        [("tcp_keepalives_idle", "10"), ("tcp_keepalives_interval", "5"), ("tcp_keepalives_count", "3")];
+    let settings = [&[READ_COMMITTED], &keepalives[..]].concat();
     let alone = Connections::lazy(url, PgPoolOptions::new().max_connections(1), NAME, &settings)?;
     let mut migrations = migrator(&migration_files!("../../migrations":
         "0001_tables.sql",
