@@ -159,6 +159,25 @@ fn a_home_that_the_lost_region_gave_away_joins_without_its_records() {
     assert!(matches!(join(&regions), Err(RegionBreach::Unjoined { version: 2, .. })));
 }
 
+/// The lost region A took the home over from C. The answer was lost, and C told the successor B of the same move.
+fn answer_lost(left: u64) -> [(Region, Vec<HomeMove>); 3] {
+    let lost = vec![moved(2, C, 0, Some(5))];
+    [(A, lost), (B, vec![adopted(3, A, 4)]), (C, vec![moved(left, B, 6, None)])]
+}
+
+#[test]
+fn a_move_that_the_lost_region_took_over_without_an_answer_joins_through_the_adoption() {
+    let mut trails = join_after_loss(&answer_lost(2)).unwrap();
+    for (region, seq) in [(C, 5), (A, 4), (B, 1)] {
+        trails.admission(region, ann(), seq).unwrap();
+    }
+    for (region, seq) in [(C, 6), (A, 5)] {
+        assert_admitted_away(join_after_loss(&answer_lost(2)).unwrap(), region, seq);
+    }
+    // The adoption is no later home than the departure's target.
+    assert!(matches!(join_after_loss(&answer_lost(3)), Err(RegionBreach::Unjoined { version: 3, .. })));
+}
+
 #[test]
 fn a_home_that_was_adopted_without_its_ledger_is_bounded_by_the_loss_alone() {
     let unread = HomeMove { kind: HomeMoveKind::Adopted { peer_seq: None }, ..adopted(2, A, 0) };

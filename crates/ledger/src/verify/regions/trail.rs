@@ -139,7 +139,10 @@ impl<'a> Trail<'a> {
             HomeMoveKind::Arrived { peer_seq } => {
                 arrival.version == left.version && arrival.peer == from && peer_seq <= left.seq
             }
-            HomeMoveKind::Adopted { .. } | HomeMoveKind::Left => false,
+            // The departure went to a lost region first, and to its successor after the loss. The successor adopted the home
+            // by the restored ledger, in which the move was over. `end_of` checks the moves between the two versions.
+            HomeMoveKind::Adopted { .. } => arrival.version > left.version,
+            HomeMoveKind::Left => false,
         };
         let is_joined = self.arrivals.iter().any(|(region, arrival)| {
             (*region == left.peer && fits(arrival))
