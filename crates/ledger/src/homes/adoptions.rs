@@ -5,7 +5,7 @@ use seatkeeper_core::{
     Origin, Particulars, PoolId, Region, RegistryTime, Session, Span, TenantId, Terms, UserId,
 };
 
-use super::moves::{Admissions, admit, is_on_record, last_event};
+use super::moves::{Admissions, admit, departures_to, is_on_record, last_event, note_left};
 use super::{Home, HomeState, region_from, stored};
 use crate::database::Row;
 use crate::licenses::{License, adopt};
@@ -127,7 +127,11 @@ impl Ledger {
     ) -> Result<(), Error> {
         let mut tx = self.write().await?;
         let now = tx.now().await?;
-        for lost in earlier.iter().copied().chain([adoption.lost]).map(stored) {
+        for lost in earlier.iter().copied().chain([adoption.lost]) {
+            for departure in departures_to(&mut tx, lost).await? {
+                note_left(&mut tx, &departure, now).await?;
+            }
+            let lost = stored(lost);
             let noted = tx.query(include_str!("../../sql/note_homes_adopted.sql"));
             noted.bind(lost).bind(now).execute().await?;
             let adopted = tx.query(include_str!("../../sql/adopt_homes.sql")).bind(lost).bind(stored(own));
@@ -269,6 +273,7 @@ impl Ledger {
     ) -> Result<(), Error> {
         let mut tx = self.write().await?;
         let now = tx.now().await?;
+        let departures = departures_to(&mut tx, lost).await?;
         for KnownHome { tenant, user, home } in homes {
             let (region, version) = match home.state {
                 HomeState::Moving => (teller, home.version.saturating_sub(1)),
@@ -276,6 +281,10 @@ impl Ledger {
             };
             if region == own || version < Home::FIRST_VERSION {
                 continue;
+            }
+            let open = departures.iter().find(|open| open.is_of(tenant, user));
+            if let Some(open) = open.filter(|open| open.home.version < version) {
+                note_left(&mut tx, open, now).await?;
             }
             let learned = tx.query(include_str!("../../sql/learn_home_for_adoption.sql"));
             let learned = learned.bind(tenant.as_str()).bind(user.as_str()).bind(stored(region));

@@ -1,6 +1,7 @@
 //! Moves of homes between regions. A move is on record in both regions before the target admits, and every step may be
 //! repeated: a step of an older version, or of a version that is done, changes nothing.
 
+use chrono::{DateTime, Utc};
 use seatkeeper_core::{
     Change, Event, Origin, Particulars, PoolId, PoolKind, Region, RegistryTime, Seats, Session, TenantId,
     Terms, UserId,
@@ -75,6 +76,11 @@ impl Departure {
     pub fn pool(&self) -> PoolId {
         subscriber_pool(&self.tenant, &self.user)
     }
+
+    /// Returns whether the home of this subscriber departs.
+    pub(super) fn is_of(&self, tenant: &TenantId, user: &UserId) -> bool {
+        self.tenant == *tenant && self.user == *user
+    }
 }
 
 impl Ledger {
@@ -145,10 +151,7 @@ impl Ledger {
         let ended = ended.bind(tenant).bind(user).bind(version).bind(now);
         let ended = ended.bind(stored(departure.home.region)).execute().await?;
         if ended > 0 {
-            let seq = last_event(&mut tx, &departure.pool()).await?;
-            let noted = tx.query(include_str!("../../sql/note_home_move.sql")).bind(tenant).bind(user);
-            let noted = noted.bind(version).bind("left").bind(stored(departure.home.region)).bind(seq);
-            noted.bind(None::<i64>).bind(now).execute().await?;
+            note_left(&mut tx, departure, now).await?;
         }
         tx.commit().await
     }
@@ -169,6 +172,13 @@ impl Ledger {
         let mut tx = self.write().await?;
         let epochs = buckets::hold(&mut tx, std::iter::once(pool.bucket())).await?;
         let clock = tx.now().await?;
+        if let Some(lost) = arrival.lost() {
+            let open = departure(&mut tx, &arrival.tenant, &arrival.user).await?;
+            let open = open.filter(|open| open.home.region == lost && open.home.version < arrival.version);
+            if let Some(open) = open {
+                note_left(&mut tx, &open, clock).await?;
+            }
+        }
         let placed = tx.query(include_str!("../../sql/place_home.sql")).bind(tenant).bind(user);
         let placed = placed.bind(stored(own)).bind(version).bind(clock);
         let placed = placed.bind(arrival.admits_from.map(times::stored)).bind(arrival.lost().map(stored));
@@ -215,6 +225,39 @@ impl Arrival {
         fresh.truncate(terms.limit.0 as usize);
         Ok(fresh)
     }
+}
+
+/// Returns the home of a subscriber on its way out of this region.
+async fn departure(tx: &mut Tx, tenant: &TenantId, user: &UserId) -> Result<Option<Departure>, Error> {
+    let home = tx.query(include_str!("../../sql/home.sql")).bind(tenant.as_str()).bind(user.as_str());
+    let Some(row) = home.fetch_optional().await? else { return Ok(None) };
+    match Home::read(&row)?.state {
+        HomeState::Moving => Departure::read(&row).map(Some),
+        HomeState::Here | HomeState::Moved => Ok(None),
+    }
+}
+
+/// Returns the homes on their way out of this region to a lost region.
+pub(super) async fn departures_to(tx: &mut Tx, lost: Region) -> Result<Vec<Departure>, Error> {
+    let moving = tx.query(include_str!("../../sql/homes_moving.sql")).fetch_all().await?;
+    let moving = moving.iter().map(Departure::read).collect::<Result<Vec<_>, _>>()?;
+    Ok(moving.into_iter().filter(|departure| departure.home.region == lost).collect())
+}
+
+/// Records that a home left this region. A home on its way to a lost region left as well once a later home replaces the
+/// open move: `audit verify` reads the end of this region's tenure from the record.
+pub(super) async fn note_left(
+    tx: &mut Tx,
+    departure: &Departure,
+    now: DateTime<Utc>,
+) -> Result<(), Error> {
+    let seq = last_event(tx, &departure.pool()).await?;
+    let noted = tx.query(include_str!("../../sql/note_home_move.sql"));
+    let noted = noted.bind(departure.tenant.as_str()).bind(departure.user.as_str());
+    let noted = noted.bind(stored_whole(departure.home.version)).bind("left");
+    let noted = noted.bind(stored(departure.home.region)).bind(seq);
+    noted.bind(None::<i64>).bind(now).execute().await?;
+    Ok(())
 }
 
 /// The common part of the admissions of arrived sessions.

@@ -6,7 +6,7 @@ use seatkeeper_core::{
 };
 use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::homes::{Arrival, ArrivalKind, Home, HomeState, KnownHome};
-use seatkeeper_ledger::verify::{HomeMoveKind, HomeTrails, RegionBreach, Verdict};
+use seatkeeper_ledger::verify::{HomeMove, HomeMoveKind, HomeTrails, RegionBreach, Verdict};
 
 use crate::story::{Story, ledger, licensed, subscribed, tenant};
 
@@ -254,6 +254,50 @@ async fn a_home_that_a_lost_region_took_over_and_gave_away_stays_away() {
     ] {
         let home = home_of(&ledger, user).await;
         assert_eq!((home.region, home.version, home.state), (region, version, state), "{user}");
+    }
+}
+
+#[tokio::test]
+async fn an_open_move_to_a_lost_region_ends_the_tenure_before_the_adoption() {
+    let (_place, ledger) = ledger().await;
+    let mut stories = Vec::new();
+    for user in ["ann", "left", "gone"] {
+        let mut story = Story::devices(user);
+        let (_, before) = story.admit("tv");
+        ledger.apply(&[before]).await.unwrap();
+        stories.push(story);
+        let user = UserId::new(user);
+        ledger.assign_home(&tenant(), &user, OWN, OWN).await.unwrap();
+        ledger.begin_home_move(&tenant(), &user, OWN, LOST).await.unwrap();
+    }
+    let adoption = ledger.note_adoption((LOST, OWN), NOW, OWN).await.unwrap().unwrap();
+    // One home by the word of a third region, one by the command, and one by the end of the adoption.
+    let gone = known("gone", TARGET, 3, HomeState::Here);
+    ledger.learn_homes(&[gone], (LOST, TARGET), OWN).await.unwrap();
+    let adopted = Arrival { from: LOST, kind: ArrivalKind::Adopted, ..arrival(3, Vec::new()) };
+    let terms = terms(&ledger).await;
+    for _ in 0..2 {
+        ledger.take_home(&adopted, OWN, terms, NOW).await.unwrap();
+    }
+    ledger.end_adoption(&adoption, &[], OWN).await.unwrap();
+
+    let arrived = HomeMove {
+        subscriber: (tenant(), UserId::new("gone")),
+        version: 3,
+        peer: LOST,
+        seq: 0,
+        kind: HomeMoveKind::Arrived { peer_seq: 0 },
+    };
+    let moves = [(OWN, ledger.home_moves().await.unwrap()), (TARGET, vec![arrived])];
+    let check = async || {
+        let mut trails = HomeTrails::join(&moves, &[LOST]).unwrap();
+        ledger.check_admissions(OWN, &mut trails).await.unwrap()
+    };
+    assert_eq!(check().await, Ok(()));
+    for (story, is_home) in stories.iter_mut().zip([true, true, false]) {
+        let (_, after) = story.admit("phone");
+        ledger.apply(&[after]).await.unwrap();
+        assert_eq!(check().await.is_ok(), is_home, "{:?}", story.pool);
     }
 }
 
