@@ -1,2 +1,8 @@
--- Reads the kept sessions of a lost region's pool. $1 tenant, $2 pool kind, $3 pool
-SELECT record FROM arriving_sessions WHERE tenant_id = $1 AND pool_kind = $2 AND pool_id = $3
+-- Reads the kept sessions of a lost region's pool that were never admitted here, newest heartbeats first.
+-- $1 tenant, $2 pool kind, $3 pool, $4 most sessions
+SELECT k.record FROM arriving_sessions AS k
+WHERE k.tenant_id = $1 AND k.pool_kind = $2 AND k.pool_id = $3
+  AND NOT EXISTS (SELECT 1 FROM sessions AS s WHERE s.id = k.session_id)
+  AND NOT EXISTS (SELECT 1 FROM audit_log AS a WHERE a.session_id = k.session_id AND a.action = 'admitted_alone')
+ORDER BY k.last_heartbeat_at DESC, k.session_id DESC
+LIMIT $4

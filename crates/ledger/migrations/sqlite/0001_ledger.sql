@@ -262,14 +262,15 @@ CREATE TABLE region_adoptions (
     at          TEXT NOT NULL
 ) STRICT;
 
--- Sessions of a license on their way from a lost region. They are admitted in one transaction once all of them are here,
--- so that no restart opens the pool with a part of them. `record` is the session with its particulars, as JSON.
+-- Sessions of a license on their way from a lost region. One transaction admits the sessions of a license, after all of them
+-- have arrived: a restart opens no pool with a part of its sessions. `record` is the session with its particulars, as JSON.
 CREATE TABLE arriving_sessions (
     session_id BLOB NOT NULL PRIMARY KEY CHECK (length(session_id) = 16),
     tenant_id  TEXT NOT NULL,
     pool_kind  TEXT NOT NULL CHECK (pool_kind = 'license'),
     pool_id    TEXT NOT NULL,
-    record     TEXT NOT NULL
+    record     TEXT NOT NULL,
+    last_heartbeat_at TEXT NOT NULL
 ) STRICT;
 
 CREATE INDEX arriving_sessions_by_pool ON arriving_sessions (tenant_id, pool_kind, pool_id);

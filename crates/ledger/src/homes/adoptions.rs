@@ -5,7 +5,7 @@ use seatkeeper_core::{
     Origin, Particulars, PoolId, Region, RegistryTime, Session, Span, TenantId, Terms, UserId,
 };
 
-use super::moves::{Admissions, admit, departures_to, is_on_record, last_event, note_left};
+use super::moves::{Admissions, admit, departures_to, last_event, note_left};
 use super::{Home, HomeState, region_from, stored};
 use crate::database::Row;
 use crate::licenses::{License, adopt};
@@ -229,37 +229,42 @@ impl Ledger {
         let mut tx = self.write().await?;
         for kept in sessions {
             let keep = tx.query(include_str!("../../sql/keep_arriving_session.sql")).bind_pool(pool);
-            keep.bind(kept.0.id.as_uuid()).bind(stored_json(kept)?).execute().await?;
+            let keep = keep.bind(kept.0.id.as_uuid()).bind(stored_json(kept)?);
+            keep.bind(times::stored(kept.0.last_heartbeat)).execute().await?;
         }
         tx.commit().await
     }
 
-    /// Admits the kept sessions of a pool in one transaction, by `terms` at `now`, the registry's time. Every session that is
-    /// on record here, live or over, is left out. If the sessions are more than the limit, those with the oldest heartbeats
-    /// are left out.
-    pub async fn adopt_sessions(&self, pool: &PoolId, terms: Terms, now: RegistryTime) -> Result<(), Error> {
+    /// Admits the kept sessions of a pool in one transaction, by `terms`. The registry's time `now` is read once the pool is
+    /// locked, so that no session loses a part of its TTL to the wait for the lock. Every session that is on record here, live
+    /// or over, is left out. If the sessions are more than the limit, those with the oldest heartbeats are left out. The
+    /// inner result is an error of `now`; then nothing has changed.
+    pub async fn adopt_sessions<E>(
+        &self,
+        pool: &PoolId,
+        terms: Terms,
+        now: impl Future<Output = Result<RegistryTime, E>>,
+    ) -> Result<Result<(), E>, Error> {
         let mut tx = self.write().await?;
         let epochs = buckets::hold(&mut tx, std::iter::once(pool.bucket())).await?;
         let epoch = epochs.get(&pool.bucket()).copied().unwrap_or_default();
-        let kept = tx.query(include_str!("../../sql/arriving_sessions.sql")).bind_pool(pool);
-        let kept = kept.fetch_all().await?;
-        let mut sessions = kept.iter().map(arriving_session).collect::<Result<Vec<_>, _>>()?;
-        sessions.sort_by_key(|(session, _)| std::cmp::Reverse((session.last_heartbeat, session.id)));
-        tx.query(include_str!("../../sql/delete_arriving_sessions.sql")).bind_pool(pool).execute().await?;
+        let now = match now.await {
+            Ok(now) => now,
+            Err(error) => return Ok(Err(error)),
+        };
         let seq = last_event(&mut tx, pool).await?.unsigned_abs();
         let live = tx.query(include_str!("../../sql/count_live_sessions.sql")).bind_pool(pool);
         let live: i64 = live.scalar().await?;
         let live = u32::try_from(live).unwrap_or(u32::MAX);
-        let mut fresh = Vec::new();
-        for session in sessions {
-            if !is_on_record(&mut tx, &session.0).await? {
-                fresh.push(session);
-            }
-        }
-        fresh.truncate(terms.limit.0.saturating_sub(live) as usize);
+        let free = terms.limit.0.saturating_sub(live);
+        let fresh = tx.query(include_str!("../../sql/arriving_sessions.sql")).bind_pool(pool);
+        let fresh = fresh.bind(i64::from(free)).fetch_all().await?;
+        let fresh = fresh.iter().map(arriving_session).collect::<Result<Vec<_>, _>>()?;
         let first = Admissions { pool, seq, live, epoch, terms, now };
         admit(&mut tx, &first.events(&fresh)).await?;
-        tx.commit().await
+        tx.query(include_str!("../../sql/delete_arriving_sessions.sql")).bind_pool(pool).execute().await?;
+        tx.commit().await?;
+        Ok(Ok(()))
     }
 
     /// Records the homes that region `teller` tells the successor of region `lost`. Homes that are here, or of an older

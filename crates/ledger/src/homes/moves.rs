@@ -246,11 +246,7 @@ pub(super) async fn departures_to(tx: &mut Tx, lost: Region) -> Result<Vec<Depar
 
 /// Records that a home left this region. A home on its way to a lost region left as well once a later home replaces the
 /// open move: `audit verify` reads the end of this region's tenure from the record.
-pub(super) async fn note_left(
-    tx: &mut Tx,
-    departure: &Departure,
-    now: DateTime<Utc>,
-) -> Result<(), Error> {
+pub(super) async fn note_left(tx: &mut Tx, departure: &Departure, now: DateTime<Utc>) -> Result<(), Error> {
     let seq = last_event(tx, &departure.pool()).await?;
     let noted = tx.query(include_str!("../../sql/note_home_move.sql"));
     let noted = noted.bind(departure.tenant.as_str()).bind(departure.user.as_str());
@@ -322,7 +318,7 @@ fn subscriber_pool(tenant: &TenantId, user: &UserId) -> PoolId {
 }
 
 /// Returns whether a session was ever admitted in this region.
-pub(super) async fn is_on_record(tx: &mut Tx, session: &Session) -> Result<bool, Error> {
+async fn is_on_record(tx: &mut Tx, session: &Session) -> Result<bool, Error> {
     let found = tx.query(include_str!("../../sql/find_session.sql")).bind(session.id.as_uuid());
     Ok(found.fetch_optional().await?.is_some())
 }

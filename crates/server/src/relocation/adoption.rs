@@ -170,13 +170,13 @@ impl Mover {
         let license = self.ledger.license(&tenant, id).await.map_err(Error::Ledger)?;
         let license = license.ok_or(Error::LicenseNotFound)?;
         let (pool, terms) = (license.pool(), license.terms(self.license_ttl_default));
-        let now = self.engine.time_for(&pool).await?;
         let is_open = self.engine.view_here(&pool, 0).await?.is_some();
         if !is_open {
             self.ledger.keep_arriving_sessions(&pool, &adopted.sessions).await.map_err(Error::Ledger)?;
         }
         if !is_open && adopted.is_last {
-            self.ledger.adopt_sessions(&pool, terms, now).await.map_err(Error::Ledger)?;
+            let now = self.engine.time_for(&pool);
+            self.ledger.adopt_sessions(&pool, terms, now).await.map_err(Error::Ledger)??;
         }
         if adopted.is_last {
             self.engine.revise(&pool, terms, &Origin::SYSTEM).await?;
