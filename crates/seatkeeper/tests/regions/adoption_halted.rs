@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt as _, stream};
+use reqwest::Method;
 use seatkeeper_server::{AdoptError, adopt};
 use seatkeeper_testbed::proxy::Network;
 use serde_json::Value;
@@ -51,7 +52,7 @@ async fn sessions_go_on_while_an_adoption_stands_still() {
         let license = world.license(EU, 1).await;
         further.extend(acquire_all(&world, &license, 1).await);
     }
-    let many = acquire_all(&world, &license, MANY).await;
+    let mut many = acquire_all(&world, &license, MANY).await;
     world.back_up(EU).await;
     world.lose(EU).await;
 
@@ -68,6 +69,14 @@ async fn sessions_go_on_while_an_adoption_stands_still() {
     let (cut_off, ()) = tokio::join!(adopt(&world.settings[EU], "eu", "us"), cut);
     assert!(matches!(&cut_off, Err(AdoptError::Unavailable { .. })), "{cut_off:?}");
     assert_eq!(keep_all(&world, &further).await, [503], "no step behind the first license was taken");
+
+    // A session that ends in the meantime is over with its reason, before the adoption ends and afterwards.
+    let over = many.pop().unwrap();
+    let path = format!("/api/v1/licenses/sessions/{}", over.as_str().unwrap());
+    assert_eq!(world.client(AP, "ann").send(Method::DELETE, &path, None).await.status, 204);
+    for region in [US, AP] {
+        assert_eq!(keep(&world, region, &over).await, 410);
+    }
 
     let halted = Instant::now();
     while halted.elapsed() < Duration::from_secs(LONG_TTL_SECONDS + LONG_TTL_SECONDS / 4) {
@@ -95,6 +104,7 @@ async fn sessions_go_on_while_an_adoption_stands_still() {
     resumed.unwrap().expect("an adoption that was not done");
     assert_eq!(keep_all(&world, &further).await, [200]);
     assert_eq!(keep_all(&world, &many).await, [200]);
+    assert_eq!(keep(&world, AP, &over).await, 410);
     assert_eq!(beat(&world, US, "ann", &screen).await, 204);
     world.close().await;
 }

@@ -98,12 +98,16 @@ impl Layer<'_> {
         self.regions.home_of_held(&caller.tenant, &caller.user, id).await
     }
 
-    /// Returns whether the session of a license is live here already, in the course of an adoption. The session's pool is
-    /// open with all its sessions, so heartbeats are answered before the adoption ends.
+    /// Returns whether the session of a license is here already, in the course of an adoption: live or over. The session's
+    /// pool is open with all its sessions, so heartbeats are answered before the adoption ends. The API tells the reason of a
+    /// session's end.
     async fn is_taken_over(&self, id: SessionId, parts: &Parts) -> Result<bool, Error> {
         let caller = self.app.verifier.caller(bearer_of(&parts.headers)?).await?;
         let who = caller.authority().through(PoolKind::License);
-        Ok(self.app.engine.live(id, &who).await?.is_some())
+        if self.app.engine.live(id, &who).await?.is_some() {
+            return Ok(true);
+        }
+        Ok(self.app.ledger.find_session(id).await.map_err(Error::Ledger)?.is_some())
     }
 
     /// Returns the home of a session that an admin names: the home of the session's subscriber. A session that this region
