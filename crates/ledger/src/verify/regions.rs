@@ -29,11 +29,11 @@ pub struct HomeMove {
     pub peer: Region,
     /// The number of the pool's last event in the recording region at the move.
     pub seq: u64,
-    /// The part of the recording region in the move.
+    /// The role of the recording region in the move.
     pub kind: HomeMoveKind,
 }
 
-/// The part of the recording region in a move.
+/// The role of the recording region in a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HomeMoveKind {
     /// The home left the recording region.
