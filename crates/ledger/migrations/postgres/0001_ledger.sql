@@ -291,6 +291,7 @@ CREATE TABLE region_adoptions (
 -- have arrived: a restart opens no pool with a part of its sessions. `record` is the session with its particulars, as JSON.
 CREATE TABLE arriving_sessions (
     session_id UUID NOT NULL PRIMARY KEY,
+    lost       BIGINT NOT NULL CHECK (lost BETWEEN 1 AND 255),
     tenant_id  TEXT COLLATE "C" NOT NULL,
     pool_kind  TEXT COLLATE "C" NOT NULL CHECK (pool_kind = 'license'),
     pool_id    TEXT COLLATE "C" NOT NULL,

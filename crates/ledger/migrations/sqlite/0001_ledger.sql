@@ -266,6 +266,7 @@ CREATE TABLE region_adoptions (
 -- have arrived: a restart opens no pool with a part of its sessions. `record` is the session with its particulars, as JSON.
 CREATE TABLE arriving_sessions (
     session_id BLOB NOT NULL PRIMARY KEY CHECK (length(session_id) = 16),
+    lost       INTEGER NOT NULL CHECK (lost BETWEEN 1 AND 255),
     tenant_id  TEXT NOT NULL,
     pool_kind  TEXT NOT NULL CHECK (pool_kind = 'license'),
     pool_id    TEXT NOT NULL,

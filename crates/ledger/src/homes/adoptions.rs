@@ -116,9 +116,10 @@ impl Ledger {
         Ok(adoptions.into_iter().find(|adoption| adoption.lost == lost))
     }
 
-    /// Ends an adoption by `own`, the region of this ledger. Homes that are still in the lost region by this ledger come to
-    /// `own` without sessions: the restored ledger knows no home of these subscribers. So do homes in the regions `earlier`,
-    /// which the lost region had adopted.
+    /// Ends an adoption by `own`, the region of this ledger. Homes in the regions `earlier`, which the lost region had adopted,
+    /// come to `own` without sessions. So do homes that are still in the lost region by this ledger: the command takes these
+    /// over before, with a number from the restored ledger. Sessions that are still kept for a pool of the lost region are
+    /// deleted.
     pub async fn end_adoption(
         &self,
         adoption: &Adoption,
@@ -136,6 +137,7 @@ impl Ledger {
             noted.bind(lost).bind(now).execute().await?;
             let adopted = tx.query(include_str!("../../sql/adopt_homes.sql")).bind(lost).bind(stored(own));
             adopted.bind(now).bind(times::stored(adoption.admits_from)).execute().await?;
+            tx.query(include_str!("../../sql/delete_arriving_from.sql")).bind(lost).execute().await?;
         }
         let ended = tx.query(include_str!("../../sql/end_adoption.sql"));
         ended.bind(stored(adoption.lost)).execute().await?;
@@ -154,7 +156,7 @@ impl Ledger {
     }
 
     /// Places in `own`, the region of this ledger, every subscriber with a session on record or an active subscription here,
-    /// and without a home. [`Ledger::assign_home`] has the same rule.
+    /// and without a home. [`Ledger::assign_home`] also counts a subscription that is not active.
     pub async fn claim_unassigned_homes(&self, own: Region) -> Result<(), Error> {
         self.claim_unassigned_with_rights(own).await?;
         let mut tenant = String::new();
@@ -219,10 +221,11 @@ impl Ledger {
         Ok(adopted)
     }
 
-    /// Keeps sessions of a license's pool that a lost region has left, until [`Ledger::adopt_sessions`] admits them. A kept
+    /// Keeps sessions of a license's pool that region `lost` has left, until [`Ledger::adopt_sessions`] admits them. A kept
     /// session is not live.
     pub async fn keep_arriving_sessions(
         &self,
+        lost: Region,
         pool: &PoolId,
         sessions: &[(Session, Particulars)],
     ) -> Result<(), Error> {
@@ -230,8 +233,15 @@ impl Ledger {
         for kept in sessions {
             let keep = tx.query(include_str!("../../sql/keep_arriving_session.sql")).bind_pool(pool);
             let keep = keep.bind(kept.0.id.as_uuid()).bind(stored_json(kept)?);
-            keep.bind(times::stored(kept.0.last_heartbeat)).execute().await?;
+            keep.bind(times::stored(kept.0.last_heartbeat)).bind(stored(lost)).execute().await?;
         }
+        tx.commit().await
+    }
+
+    /// Deletes the kept sessions of a pool that is open already: none of them can go on there.
+    pub async fn drop_arriving_sessions(&self, pool: &PoolId) -> Result<(), Error> {
+        let mut tx = self.write().await?;
+        tx.query(include_str!("../../sql/delete_arriving_sessions.sql")).bind_pool(pool).execute().await?;
         tx.commit().await
     }
 

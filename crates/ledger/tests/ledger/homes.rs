@@ -347,7 +347,8 @@ async fn homes_in_a_region_that_the_lost_region_had_adopted_come_as_well() {
 }
 
 async fn admit_kept(ledger: &Ledger, pool: &PoolId, terms: Terms) {
-    let Ok(()) = ledger.adopt_sessions(pool, terms, async { Ok::<_, Infallible>(NOW + SECOND) }).await.unwrap();
+    let Ok(()) =
+        ledger.adopt_sessions(pool, terms, async { Ok::<_, Infallible>(NOW + SECOND) }).await.unwrap();
 }
 
 /// Admits a session to a story of another ledger.
@@ -355,6 +356,29 @@ fn held_elsewhere(story: &mut Story, machine: &str) -> (Session, Particulars) {
     let (_, event) = story.admit(machine);
     let Change::Admitted { session, particulars, .. } = event.change else { panic!("an admission") };
     (*session, *particulars)
+}
+
+#[tokio::test]
+async fn no_kept_session_outlasts_its_pool_s_opening_or_the_adoption() {
+    let (_place, ledger) = ledger().await;
+    let license = licensed(&ledger, 9).await;
+    let (pool, mut story, terms) = (license.pool(), Story::new(&license), license.terms(SECOND));
+    let held: Vec<_> = (0..4).map(|number| held_elsewhere(&mut story, &format!("m{number}"))).collect();
+    let adoption = ledger.note_adoption((LOST, OWN), NOW, OWN).await.unwrap().unwrap();
+    let live = async || ledger.pool_head(&pool).await.unwrap().sessions.len();
+
+    ledger.keep_arriving_sessions(LOST, &pool, &held[..1]).await.unwrap();
+    ledger.drop_arriving_sessions(&pool).await.unwrap();
+    admit_kept(&ledger, &pool, terms).await;
+    assert_eq!(live().await, 0);
+
+    // The end of the adoption deletes the sessions from the lost region alone.
+    for (lost, held) in [(LOST, &held[1..3]), (TARGET, &held[3..])] {
+        ledger.keep_arriving_sessions(lost, &pool, held).await.unwrap();
+    }
+    ledger.end_adoption(&adoption, &[], OWN).await.unwrap();
+    admit_kept(&ledger, &pool, terms).await;
+    assert_eq!(live().await, 1);
 }
 
 #[tokio::test]
@@ -386,7 +410,7 @@ async fn of_thousands_of_sessions_the_newest_that_are_not_on_record_are_taken_ov
     for (session, _) in &mut arriving[..3] {
         session.last_heartbeat = elsewhere.now + SECOND;
     }
-    ledger.keep_arriving_sessions(&pool, &arriving).await.unwrap();
+    ledger.keep_arriving_sessions(LOST, &pool, &arriving).await.unwrap();
     admit_kept(&ledger, &pool, license.terms(SECOND)).await;
     let live = ledger.pool_head(&pool).await.unwrap().sessions;
     let live: BTreeSet<_> = live.iter().map(|session| session.id).collect();
@@ -413,7 +437,7 @@ async fn a_license_of_a_lost_region_goes_on_with_its_sessions() {
             // A restart between two messages opens no pool with a part of the sessions.
             let live = into.pool_head(&license.pool()).await.unwrap().sessions.len();
             assert!(live == 0 || is_repeated, "{live}");
-            into.keep_arriving_sessions(&license.pool(), arriving).await.unwrap();
+            into.keep_arriving_sessions(LOST, &license.pool(), arriving).await.unwrap();
         }
         // Without the registry's time nothing changes.
         let failed = into.adopt_sessions(&license.pool(), terms, async { Err("no time") }).await.unwrap();

@@ -172,9 +172,13 @@ impl Mover {
         let (pool, terms) = (license.pool(), license.terms(self.license_ttl_default));
         let is_open = self.engine.view_here(&pool, 0).await?.is_some();
         if !is_open {
-            self.ledger.keep_arriving_sessions(&pool, &adopted.sessions).await.map_err(Error::Ledger)?;
+            let kept = self.ledger.keep_arriving_sessions(lost, &pool, &adopted.sessions).await;
+            kept.map_err(Error::Ledger)?;
         }
-        if !is_open && adopted.is_last {
+        if adopted.is_last && is_open {
+            // The pool has opened since the first message.
+            self.ledger.drop_arriving_sessions(&pool).await.map_err(Error::Ledger)?;
+        } else if adopted.is_last {
             let now = self.engine.time_for(&pool);
             self.ledger.adopt_sessions(&pool, terms, now).await.map_err(Error::Ledger)??;
         }
