@@ -1,5 +1,5 @@
--- Places in this region every subscriber with a live session, a subscription or a deleted history here and without a home.
--- $1 this region, $2 time
+-- Places in this region every subscriber with a live session, an active subscription or a deleted history here, and without
+-- a home. $1 this region, $2 time
 INSERT INTO homes (tenant_id, user_id, region, version, state, since)
 SELECT tenant_id, user_id, $1, 1, 'here', $2
 FROM (

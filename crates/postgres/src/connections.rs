@@ -16,8 +16,8 @@ const TRUSTED_IDLE: Duration = Duration::from_secs(1);
 
 /// A pool of connections to a database. Clones share the pool.
 ///
-/// If the server rejects the password, the pool looks for the right one: the password that another pool of the same
-/// [`PostgresUrl`] found last, or else the password in the file. A rotation goes unnoticed if the file is written before
+/// If the server rejects the password, the pool looks for the right one: the password that a pool of a clone of the
+/// [`PostgresUrl`] found last, and then the password in the file. A rotation goes unnoticed if the file is written before
 /// the server learns the new password, even by a pool that made no connection since an earlier rotation.
 #[derive(Clone, Debug)]
 pub struct Connections {

@@ -37,8 +37,8 @@ impl PasswordFile {
         Ok(text.trim_end_matches(['\n', '\r']).to_owned())
     }
 
-    /// Returns the password that the server accepts: the password accepted last, or else the password in the file. Each
-    /// password is tried by a login of its own with `options`, by one caller at a time.
+    /// Returns the password that the server accepts: the password accepted last, or else the password in the file. The
+    /// search tries each password by a login with `options`, for a single caller at a time.
     pub(crate) async fn find_accepted(&self, options: &PgConnectOptions) -> Result<String, sqlx::Error> {
         let mut accepted = self.accepted.lock().await;
         if let Some(password) = &*accepted {

@@ -22,8 +22,8 @@ pub struct PostgresUrl {
 pub struct NotAPostgresUrl(String);
 
 impl PostgresUrl {
-    /// Takes the password from the file at `path`, read again for every use. Pools of this URL and of its clones share
-    /// the password that the server accepted last.
+    /// Takes the password from the file at `path`, read again for every use. Pools of the URL and of clones share
+    /// the password accepted last by the server.
     pub fn with_password_file(self, path: PathBuf) -> Self {
         Self { password: Some(PasswordFile::new(path)), ..self }
     }

@@ -213,7 +213,7 @@ impl Courier<'_> {
         Ok(())
     }
 
-    /// Returns the other regions that are not lost: by the adoptions `recorded` in the restored ledger, and by the pairs of
+    /// Returns the living peers, the successor included: by the adoptions `recorded` in the restored ledger, and by the pairs of
     /// lost region and successor that the successor has `adopted` on record.
     fn others(&self, recorded: &[Adoption], adopted: &[(u8, u8)]) -> Vec<Region> {
         let recorded = recorded.iter().map(|adoption| adoption.lost);

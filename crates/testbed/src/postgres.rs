@@ -231,7 +231,7 @@ impl Drop for Postgres {
     }
 }
 
-/// Returns a name that no other database has.
+/// Returns a new name for a database.
 fn new_name() -> String {
     static NUMBER: AtomicU32 = AtomicU32::new(1);
     format!("test_{}", NUMBER.fetch_add(1, Ordering::Relaxed))

@@ -8,8 +8,8 @@ use crate::{Session, SessionId, Users};
 /// Most sessions in a list.
 pub(super) const FEW_MAX: usize = 8;
 
-/// A list of sessions, sorted by rank. Most pools of licenses and subscribers have one session, which needs no
-/// allocation of its own.
+/// A list of sessions, sorted by rank. Most pools of licenses and subscribers have a single session, kept
+/// without an allocation.
 #[derive(Clone, Debug)]
 pub(super) enum Few {
     One(Session),

@@ -90,11 +90,11 @@ impl BucketView<'_> {
         };
         let last_served = || row.identity.as_deref().map(|text| Identity(text.into()));
         // An old primary serves again only once most nodes have lost its successor for long. A node with an open
-        // breaker leaves a return to the nodes that voted for the return: a rebuild by this node would fail halfway,
-        // and cost another epoch.
+        // breaker leaves a return to the nodes that voted for the return: the node's own rebuild would fail
+        // halfway, and cost an epoch more.
         let is_left_to_others = self.is_back && self.is_tripped;
         let may_serve =
-            if is_superseded(row, condition) { self.is_lost } else { self.is_back && !is_left_to_others };
+            if is_superseded(row, condition) { self.is_lost } else { self.is_back && !self.is_tripped };
         // A node without a connection to the registry leaves the rebuild to other nodes.
         let is_reached = condition.state != State::Unreachable;
         let to_main = || to(BucketMode::Registry, condition.server.clone()).filter(|_| is_reached);
@@ -187,8 +187,8 @@ pub(super) fn reached(nodes: &[&NodeRow]) -> BucketSet {
 }
 
 /// `Rebuilder` stops repeating the steps of a return once the probes have demanded another mode for this time, and
-/// [`DEMANDS_MIN`] times in a row. Over a network that loses answers the probes of a majority fail now and then, and
-/// each rebuild that stops costs an epoch.
+/// [`DEMANDS_MIN`] times in a row. Over a lossy network the probes of a majority fail now and then, and a stopped
+/// rebuild costs an epoch.
 const DEMAND_LASTS: Duration = Duration::from_secs(2);
 
 /// The number of probes in a row that make a demand. Probes of a silent server come every second.
@@ -206,6 +206,7 @@ struct Demand {
 #[derive(Default)]
 pub(crate) struct RebuildQueue {
     list: Mutex<Vec<RebuildTask>>,
+    /// The demand on each bucket in the latest list.
     demands: Mutex<BTreeMap<Bucket, Demand>>,
     added: Notify,
     are_met: AtomicBool,
@@ -235,7 +236,7 @@ impl RebuildQueue {
         self.are_met.load(Relaxed)
     }
 
-    /// Forgets the demands, because a probe could demand nothing.
+    /// Forgets the demands. Called if a probe has no list, because the ledger is out of reach.
     pub(super) fn forget_demands(&self) {
         self.demands.lock().clear();
     }

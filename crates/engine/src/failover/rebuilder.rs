@@ -65,7 +65,7 @@ pub(super) struct Raised {
 }
 
 impl Raised {
-    /// Returns whether the bucket leaves its configured registry for a fallback.
+    /// Returns `true` if the bucket leaves the configured registry for a fallback.
     fn is_fallback(&self) -> bool {
         self.from == BucketMode::Registry && self.to != BucketMode::Registry
     }

@@ -262,8 +262,8 @@ CREATE TABLE region_adoptions (
     at          TEXT NOT NULL
 ) STRICT;
 
--- Sessions of a license on their way from a lost region. One transaction admits the sessions of a license, after all of them
--- have arrived: a restart opens no pool with a part of its sessions. `record` is the session with its particulars, as JSON.
+-- Sessions of a license on their way from a lost region. One transaction admits the sessions of a license, after the last has
+-- arrived: a restart opens no pool with a part of its sessions. `record` is the session with its particulars, as JSON.
 CREATE TABLE arriving_sessions (
     session_id BLOB NOT NULL PRIMARY KEY CHECK (length(session_id) = 16),
     lost       INTEGER NOT NULL CHECK (lost BETWEEN 1 AND 255),

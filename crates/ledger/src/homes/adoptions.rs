@@ -168,8 +168,8 @@ impl Ledger {
         }
     }
 
-    /// Places in `own` every subscriber of a tenant with an audit record and without a home. Each statement reads one page,
-    /// so no statement lasts long.
+    /// Places in `own` every subscriber of a tenant with an audit record and without a home. A statement reads
+    /// a page of [`HISTORIES_PAGE`] subscribers: the time limit of statements holds for any ledger.
     async fn claim_homes_by_history(&self, tenant: &str, own: Region) -> Result<(), Error> {
         let mut after = String::new();
         loop {

@@ -50,7 +50,7 @@ pub(crate) async fn acquire(world: &World, region: usize, license: &Value, machi
     world.client(region, "ann").post("/api/v1/licenses/acquire", ask).await
 }
 
-/// Asserts that the restored ledger was read for a home that it does not know: the ledger has no event of the pool.
+/// Asserts that the adoption reads the restored ledger for an unknown home: the ledger has no event of the pool.
 async fn unknown_home_is_read(world: &World, user: &str) {
     let ledger = Ledger::open_read_only(world.ledger(US)).await.unwrap();
     let moves = ledger.home_moves().await.unwrap();

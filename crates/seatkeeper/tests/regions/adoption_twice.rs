@@ -1,4 +1,4 @@
-//! Two regions that are lost one after the other: the last region adopts what the second had adopted.
+//! The first region is lost, and then the second region: the third region adopts the pools of both.
 
 use std::time::{Duration, Instant};
 

@@ -11,7 +11,7 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 /// Interval of keep-alive comments, by which client and server detect a dead connection. The interval is
 /// shorter than the idle timeouts of proxies.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// The comments of all streams leave at multiples of this span. A client with a thousand streams, and this server, then wake
+/// The comments of every stream leave at multiples of the span. A client with a thousand streams, and this server, then wake
 /// up once a second instead of once for each comment.
 const GRID: Duration = Duration::from_secs(1);
 

@@ -207,7 +207,7 @@ impl Regions {
         }
     }
 
-    /// Returns a home that is not on its way to another region. The home of a lost region is in the successor, once the
+    /// Returns a home, unless the home is moving. The home of a lost region is in the successor, once the
     /// successor has the home on record.
     fn settled(&self, tenant: &TenantId, user: &UserId, home: Home) -> Result<Home, Error> {
         let region = self.present(home.region);

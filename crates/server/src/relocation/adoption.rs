@@ -161,8 +161,8 @@ impl Mover {
         Ok(())
     }
 
-    /// Takes over sessions of a license. The pool opens with the last of them, so that every session gets a full TTL from
-    /// then on.
+    /// Takes over sessions of a license. The last message opens the pool, and every session gets a full TTL from the
+    /// opening.
     pub(crate) async fn adopt_sessions(&self, lost: Region, adopted: AdoptedSessions) -> Result<(), Error> {
         self.adopting(lost).await?;
         let (tenant, id) = (TenantId::new(adopted.tenant), LicenseId(adopted.license_id));

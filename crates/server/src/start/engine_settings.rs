@@ -29,11 +29,11 @@ pub(super) fn engine_settings(
 }
 
 fn topology(settings: &Settings, ledger: &Location, servers: Option<Servers>) -> Topology {
-    let standby = match ledger {
+    let postgres = match ledger {
         Location::Postgres(url) => Some(url.clone()),
         Location::Directory(_) => None,
     };
-    let store = match (servers, standby) {
+    let store = match (servers, postgres) {
         (Some(servers), standby) => SharedStore::Redis(RedisSettings {
             servers,
             standby,

@@ -50,7 +50,7 @@ impl<'a> Trail<'a> {
         self.arrivals.len() as u64
     }
 
-    /// Returns the tenures of all homes, in the order of their versions. Every tenure but the last has an end on record.
+    /// Returns the tenures of every home, in the order of versions. Every tenure but the last has an end on record.
     /// Records may be missing in the regions `lost`.
     pub(super) fn tenures(&self, user: &UserId, lost: &[Region]) -> Result<Vec<Tenure>, RegionBreach> {
         self.check_arrivals_differ(user)?;
@@ -131,7 +131,7 @@ impl<'a> Trail<'a> {
         end.ok_or_else(|| RegionBreach::Unjoined { user: user.clone(), version, from, to })
     }
 
-    /// Checks that the target of a departure has the arrival on record, and that both records fit. The arrival in a lost
+    /// Checks that the target of a departure has a fitting arrival on record. The arrival in a lost
     /// region may be missing: then another region has a later home.
     fn check_departure(&self, from: Region, left: &HomeMove, lost: &[Region]) -> Result<(), RegionBreach> {
         let fits = |arrival: &HomeMove| match arrival.kind {

@@ -14,7 +14,7 @@ use crate::forwarding::locator::{self, Locator};
 use crate::forwarding::newer;
 use crate::http::name_field;
 
-/// The tenant of a request that names none.
+/// The tenant of a request without a tenant.
 const TENANT_DEFAULT: &str = "default";
 
 /// The beginning of the paths of devices.

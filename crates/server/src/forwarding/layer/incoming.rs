@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::forwarding::newer::Subscriber;
 use crate::http::read_body;
 
-/// A request with the part of its body that is already read.
+/// A request, with a body read or unread.
 pub(super) struct Incoming {
     pub(super) parts: Parts,
     body: Reading,
@@ -30,7 +30,7 @@ impl Incoming {
         Self { parts, body: Reading::Unread(body), subscriber: None }
     }
 
-    /// Reads the body, unless it is read, and returns it.
+    /// Returns the body, and reads the body if unread.
     pub(super) async fn bytes(&mut self, app: &App) -> Result<Bytes, Error> {
         let body = match &mut self.body {
             Reading::Read(bytes) => return Ok(bytes.clone()),
