@@ -52,7 +52,7 @@ fn the_address_sanitizer_finds_nothing() {
     // The sanitizer keeps freed memory in quarantine.
     run.env("SEATS_CYCLES", "100").env("SEATS_MEMORY_UNBOUNDED", "1");
     let said = output(run.env("ASAN_OPTIONS", "detect_leaks=1:detect_stack_use_after_return=1"), "nothing");
-    assert_eq!(said.matches("ok ").count(), 12, "{said}");
+    assert_eq!(said.matches("ok ").count(), 11, "all but the test that forks: {said}");
 }
 
 /// Prepares a run of `per_process.c` under a license that counts processes, with a folder for state directories.
@@ -65,16 +65,17 @@ fn processes(server: &Server, path: &Path, license: &str, state: &Path) -> Comma
 #[test]
 fn a_process_is_named_by_a_slot_of_the_state_directory() {
     let server = start();
-    for (number, extra) in
-        [&[][..], &["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]].iter().enumerate()
+    // The sanitized program leaves out the test that forks.
+    for (extra, tests) in
+        [(&[][..], 4), (&["-fsanitize=address,undefined", "-fno-sanitize-recover=all"][..], 3)]
     {
-        let license = format!("PROCESSES-{number}");
+        let license = format!("PROCESSES-{tests}");
         let create = ["license", "create", "--count-per", "process", "--seats", "50", "--key"];
         server.run(&[&create[..], &[&license]].concat());
         let state = tempfile::TempDir::new().unwrap();
         let path = compile("tests/c/per_process.c", extra);
         let said = output(&mut processes(&server, &path, &license, state.path()), "nothing");
-        assert_eq!(said.matches("ok ").count(), 4, "{said}");
+        assert_eq!(said.matches("ok ").count(), tests, "{said}");
     }
 }
 

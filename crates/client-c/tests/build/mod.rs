@@ -1,8 +1,12 @@
 //! Compiles C and C++ against the library.
 #![allow(dead_code, reason = "each test uses a part")]
 
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
 /// The folder of this crate.
 pub(crate) fn root() -> &'static Path {
@@ -20,10 +24,24 @@ pub(crate) fn libraries() -> PathBuf {
     folder.to_owned()
 }
 
-/// Runs a command, which must succeed, and returns its output.
+/// The longest that a program or a compiler takes here, some five times what it takes on a busy machine.
+const LONGEST: Duration = Duration::from_secs(300);
+
+/// Runs a command, which must succeed within [`LONGEST`], and returns its output.
 pub(crate) fn output(command: &mut Command, install: &str) -> String {
-    let output = command.output();
-    let output = output.unwrap_or_else(|error| panic!("{command:?}: {error}: install {install}"));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let process = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}: install {install}"));
+    let group = -i32::try_from(process.id()).unwrap();
+    let (ended, end) = mpsc::channel::<()>();
+    let watch = thread::spawn(move || {
+        if end.recv_timeout(LONGEST) == Err(RecvTimeoutError::Timeout) {
+            // SAFETY: ends the processes of the command, children included: their output is waited for.
+            unsafe { libc::kill(group, libc::SIGKILL) };
+        }
+    });
+    let output = process.wait_with_output().unwrap();
+    drop(ended);
+    watch.join().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}: {}\n{said}{errors}", output.status);

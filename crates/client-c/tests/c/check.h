@@ -23,6 +23,14 @@
         }                                                                                   \
     } while (0)
 
+/* Whether a forked child may allocate: with the address sanitizer of gcc 12, another thread may hold a lock of the
+ * allocator at the fork, for which the child then waits without end. */
+#ifdef __SANITIZE_ADDRESS__
+#define CHILD_MAY_ALLOCATE 0
+#else
+#define CHILD_MAY_ALLOCATE 1
+#endif
+
 /* Returns a variable of the environment, which must be set. */
 static inline const char *variable(const char *name) {
     const char *value = getenv(name);
