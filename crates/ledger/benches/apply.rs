@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p seatkeeper-ledger --bench apply` writes a ledger to a temporary directory (`TMPDIR`). With
 //! `-- postgres` the ledger is on a temporary PostgreSQL with durable commits, first used by one node and
-//! then shared by several nodes.
+//! then shared by several nodes. With `-- history` only a ledger with a million ended sessions is measured.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark")]
 
 use std::time::Instant;
@@ -22,6 +22,9 @@ fn main() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     let postgres = std::env::args().any(|arg| arg == "postgres").then(|| Postgres::start_with(&[]));
     let place = &BenchLedger { postgres };
+    if std::env::args().any(|arg| arg == "history") {
+        return runtime.block_on(history(place, 1_000_000));
+    }
     runtime.block_on(async {
         for batch in [1, 16, 128, 512, 1_024, 4_096, 8_192] {
             commits(place, batch, 100_000.min(batch * 2_000)).await;
@@ -82,6 +85,24 @@ async fn commits(place: &BenchLedger, batch: u64, events: u64) {
     let done = cycles(&ledger, &mut Pools::default(), batch, events).await;
     let rate = done as f64 / started.elapsed().as_secs_f64();
     println!("batches of {batch:>5} events: {rate:>8.0} events/s");
+}
+
+/// Measures a ledger with many ended sessions: events of 10,000 live sessions, and the reading of these.
+async fn history(place: &BenchLedger, ended: u64) {
+    let (_dir, ledger) = place.fresh().await;
+    let mut pools = Pools::default();
+    cycles(&ledger, &mut pools, 8_192, 2 * ended).await;
+    for batch in [16, 1_024] {
+        let started = Instant::now();
+        let done = cycles(&ledger, &mut pools, batch, 100_000.min(batch * 2_000)).await;
+        let rate = done as f64 / started.elapsed().as_secs_f64();
+        println!("{ended} ended sessions, batches of {batch:>5} events: {rate:>8.0} events/s");
+    }
+    let batch: Vec<_> = (0..10_000).map(|_| pools.begin()).collect();
+    ledger.apply(&batch).await.unwrap();
+    let started = Instant::now();
+    let read = ledger.live_sessions().try_fold(0, async |sum, pool| Ok(sum + pool.sessions.len())).await;
+    println!("{} of {ended} sessions read in {:.3} s", read.unwrap(), started.elapsed().as_secs_f64());
 }
 
 async fn cycles(ledger: &Ledger, pools: &mut Pools, batch: u64, events: u64) -> u64 {

@@ -1,9 +1,6 @@
--- Reads the first pool after a pool in the order of names, with its cut and its number of rows in
--- `live_sessions`.
+-- Reads the first pool after a pool in the order of names, with its cut.
 -- $1 tenant, $2 pool kind, $3 pool
-SELECT p.tenant_id, p.pool_kind, p.pool_id, c.seq AS cut_seq, c.live AS cut_live,
-    (SELECT COUNT(*) FROM live_sessions AS l
-     WHERE l.tenant_id = p.tenant_id AND l.pool_kind = p.pool_kind AND l.pool_id = p.pool_id) AS live
+SELECT p.tenant_id, p.pool_kind, p.pool_id, c.seq AS cut_seq, c.live AS cut_live
 FROM (
     SELECT * FROM (
         SELECT tenant_id, pool_kind, pool_id FROM audit_log
@@ -16,12 +13,6 @@ FROM (
         WHERE (tenant_id, pool_kind, pool_id) > ($1, $2, $3)
         ORDER BY tenant_id, pool_kind, pool_id LIMIT 1
     ) AS held
-    UNION
-    SELECT * FROM (
-        SELECT tenant_id, pool_kind, pool_id FROM live_sessions
-        WHERE (tenant_id, pool_kind, pool_id) > ($1, $2, $3)
-        ORDER BY tenant_id, pool_kind, pool_id LIMIT 1
-    ) AS live
     UNION
     SELECT * FROM (
         SELECT tenant_id, pool_kind, pool_id FROM audit_cuts

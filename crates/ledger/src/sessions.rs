@@ -171,7 +171,7 @@ impl SessionFilter {
             .and_where_option(
                 self.live.map(|live| if live { end_reason().is_null() } else { end_reason().is_not_null() }),
             )
-            // Table `live_sessions` lets PostgreSQL find a few live sessions among many ended sessions.
+            // PostgreSQL finds a few live sessions among many ended sessions by the indexes of `live_sessions`.
             .and_where_option(self.live.filter(|live| *live).map(|_| Expr::cust(STANDS_AMONG_THE_LIVE)))
             .take()
     }

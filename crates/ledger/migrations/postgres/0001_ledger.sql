@@ -175,6 +175,31 @@ CREATE INDEX sessions_by_pool ON sessions (tenant_id, pool_kind, pool_id, id);
 CREATE INDEX sessions_by_holder ON sessions (holder, tenant_id, id);
 CREATE INDEX sessions_by_user ON sessions (user_id, tenant_id, id);
 CREATE INDEX sessions_by_ip ON sessions (ip, tenant_id, id) WHERE ip IS NOT NULL;
+CREATE UNIQUE INDEX sessions_live ON sessions (tenant_id, pool_kind, pool_id, holder) WHERE ended_at IS NULL;
+-- The eighth byte of the id is the bucket.
+CREATE INDEX sessions_live_by_bucket ON sessions (substr(id, 8, 1), id) WHERE ended_at IS NULL;
+-- Live sessions in the order of the batches of a usage window.
+CREATE INDEX sessions_metered_live ON sessions (tenant_id, id) WHERE pool_kind = 'capacity' AND ended_at IS NULL;
+
+-- The live sessions on record, at most one per holder of a pool.
+CREATE VIEW live_sessions AS
+SELECT substr(id, 8, 1) AS bucket, id AS session_id, tenant_id, pool_kind, pool_id, holder
+FROM sessions
+WHERE ended_at IS NULL;
+
+-- No statement changes these columns. The check is an AFTER trigger, because a BEFORE trigger would lock row
+-- by row.
+CREATE FUNCTION refuse_change_of_session() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'the owner of a session never changes, and an ended session stays ended';
+END;
+$$;
+
+CREATE TRIGGER sessions_stay AFTER UPDATE OF id, tenant_id, pool_kind, pool_id, holder ON sessions
+FOR EACH ROW EXECUTE FUNCTION refuse_change_of_session();
+
+CREATE TRIGGER sessions_stay_over AFTER UPDATE OF ended_at ON sessions
+FOR EACH ROW WHEN (OLD.ended_at IS NOT NULL AND NEW.ended_at IS NULL) EXECUTE FUNCTION refuse_change_of_session();
 
 CREATE TABLE buckets (
     id                BIGINT NOT NULL PRIMARY KEY CHECK (id BETWEEN 0 AND 255),

@@ -153,8 +153,7 @@ CREATE INDEX sessions_by_ip ON sessions (tenant_id, ip, id) WHERE ip IS NOT NULL
 -- Live sessions in the order of the batches of a usage window.
 CREATE INDEX sessions_metered_live ON sessions (tenant_id, id) WHERE pool_kind = 'capacity' AND ended_at IS NULL;
 
--- The live sessions on record, at most one per holder of a pool. SQLite updates only the index entries
--- changed by an update, so a view suffices; PostgreSQL has a table.
+-- The live sessions on record, at most one per holder of a pool.
 CREATE VIEW live_sessions AS
 SELECT substr(id, 8, 1) AS bucket, id AS session_id, tenant_id, pool_kind, pool_id, holder
 FROM sessions

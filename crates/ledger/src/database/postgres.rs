@@ -13,9 +13,8 @@ use tokio::time::timeout;
 use super::{Access, Pool};
 use crate::Error;
 
-pub(super) static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
-    migrator(&migration_files!("../../migrations/postgres": "0001_ledger.sql", "0002_live_sessions.sql"))
-});
+pub(super) static MIGRATIONS: LazyLock<Migrator> =
+    LazyLock::new(|| migrator(&migration_files!("../../migrations/postgres": "0001_ledger.sql")));
 
 /// Replaces function `apply_events` by the program's definition. PostgreSQL refuses concurrent replacements,
 /// so an advisory lock serializes processes starting together.

@@ -174,14 +174,6 @@ pub enum Breach {
         /// The number of missing sessions.
         missing: u64,
     },
-    /// The number of rows in `live_sessions` is not the number of live sessions.
-    #[error("{standing} sessions stand among the live ones, and by the log {live} are live")]
-    LiveMisplaced {
-        /// Rows in `live_sessions`.
-        standing: u64,
-        /// Live sessions by the log.
-        live: u64,
-    },
 }
 
 fn granted_text(granted: Option<u32>) -> String {

@@ -53,13 +53,11 @@ impl Fold {
         Ok(())
     }
 
-    /// Compares a row of table `sessions`, and the row's presence in `live_sessions`, with the records.
-    pub(super) fn compare(&self, row: &SessionRecord, is_live: bool) -> Result<(), Breach> {
+    /// Compares a row of table `sessions` with the records.
+    pub(super) fn compare(&self, row: &SessionRecord) -> Result<(), Breach> {
         let told = self.sessions.get(&row.session.id).ok_or(Breach::NotOnRecord)?;
-        let same = told.holder == row.session.holder
-            && told.began == row.session.started
-            && told.ended == row.ended
-            && told.ended.is_none() == is_live;
+        let same =
+            told.holder == row.session.holder && told.began == row.session.started && told.ended == row.ended;
         if same { Ok(()) } else { Err(Breach::Differs) }
     }
 }

@@ -35,14 +35,13 @@ impl Ledger {
         let mut plans = (TenantId::from(""), PlanHistory::default());
         while let Some(row) = next_pool(&mut tx, &after).await? {
             let (pool, cut) = pool_and_cut(&row)?;
-            let live = Fields(&row).whole("live")?;
             after = (pool.tenant.to_string(), pool.kind.as_str().to_owned(), pool.name.to_string());
             if pool.kind == PoolKind::Subscriber && pool.tenant != plans.0 {
                 plans = (pool.tenant.clone(), plan_history(&mut tx, &pool.tenant).await?);
             }
             let begun = Replay::new(pool.clone(), cut, &plans.1).with_clock_repairs(repairs.clone());
             let begun = begun.with_copies(&copies);
-            match replay(&mut tx, pool, begun, live).await {
+            match replay(&mut tx, pool, begun).await {
                 Ok(proven) => proof.add(proven),
                 Err(Halt::Broken(finding)) => return Ok(Verdict::Broken(finding)),
                 Err(Halt::NoAnswer(error)) => return Err(error),
@@ -100,7 +99,7 @@ async fn copies(tx: &mut Tx) -> Result<Vec<RegistryTime>, Error> {
     rows.iter().map(|row| Fields(row).time("noted_at")).collect()
 }
 
-async fn replay(tx: &mut Tx, pool: PoolId, mut replay: Replay<'_>, live: u64) -> Result<Proof, Halt> {
+async fn replay(tx: &mut Tx, pool: PoolId, mut replay: Replay<'_>) -> Result<Proof, Halt> {
     let mut records = tx.query(include_str!("../../sql/pool_records.sql")).bind_pool(&pool).fetch();
     while let Some(row) = records.try_next().await? {
         replay.record(&AuditRecord::read(&row)?)?;
@@ -111,9 +110,9 @@ async fn replay(tx: &mut Tx, pool: PoolId, mut replay: Replay<'_>, live: u64) ->
     }
     let mut sessions = tx.query(include_str!("../../sql/pool_sessions.sql")).bind_pool(&pool).fetch();
     while let Some(row) = sessions.try_next().await? {
-        replay.session(&SessionRecord::read(&row)?, Fields(&row).value("is_live")?)?;
+        replay.session(&SessionRecord::read(&row)?)?;
     }
-    Ok(replay.finish(live)?)
+    Ok(replay.finish()?)
 }
 
 /// Returns the head of each stream with heads; 0 without a known head.

@@ -144,11 +144,10 @@ impl<'p> Replay<'p> {
         checked.map_err(|breach| self.finding(place, breach))
     }
 
-    /// Checks a row of table `sessions`, after the last record. `is_live` tells that the row stands in
-    /// `live_sessions`.
-    pub fn session(&mut self, row: &SessionRecord, is_live: bool) -> Result<(), Finding> {
+    /// Checks a row of table `sessions`, after the last record.
+    pub fn session(&mut self, row: &SessionRecord) -> Result<(), Finding> {
         self.rows += 1;
-        let compared = self.fold.compare(row, is_live);
+        let compared = self.fold.compare(row);
         compared.map_err(|breach| self.finding(BreachSite::Session(row.session.id), breach))
     }
 
@@ -162,17 +161,14 @@ impl<'p> Replay<'p> {
         Err(self.finding(BreachSite::Pool, Breach::HeadDiffers { stream, recorded, head }))
     }
 
-    /// Ends the replay after the last record and row. `standing` is the number of rows in `live_sessions`.
-    pub fn finish(mut self, standing: u64) -> Result<Proof, Finding> {
+    /// Ends the replay after the last record and row.
+    pub fn finish(mut self) -> Result<Proof, Finding> {
         self.leave_cut().map_err(|breach| self.finding(BreachSite::Pool, breach))?;
         let missing = self.fold.len().saturating_sub(self.rows);
         if missing > 0 {
             return Err(self.finding(BreachSite::Pool, Breach::SessionsMissing { missing }));
         }
         let live = self.fold.live();
-        if standing != live {
-            return Err(self.finding(BreachSite::Pool, Breach::LiveMisplaced { standing, live }));
-        }
         let lost_terms = self.losses.found(&self.pool);
         Ok(Proof { live, node_local: self.node_local.admissions, lost_terms, ..self.proof })
     }

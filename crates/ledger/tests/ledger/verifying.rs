@@ -64,9 +64,9 @@ impl History {
             replay.record(record)?;
         }
         for session in &self.sessions {
-            replay.session(session, session.ended.is_none())?;
+            replay.session(session)?;
         }
-        replay.finish(self.sessions.iter().filter(|session| session.ended.is_none()).count() as u64)
+        replay.finish()
     }
 
     fn session_of(&self, record: usize) -> SessionId {

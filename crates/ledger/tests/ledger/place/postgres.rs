@@ -9,19 +9,6 @@ pub(crate) type Connection = sqlx::PgConnection;
 /// An expression for a new random UUID.
 pub(crate) const ANY_UUID: &str = "gen_random_uuid()";
 
-/// Statements that corrupt `live_sessions`: a live session removed, given to a different holder, or invented
-/// in a known or unknown pool.
-pub(crate) const LIVE_MISTAKEN: &[&str] = &[
-    "DELETE FROM live_sessions
-     WHERE session_id = (SELECT session_id FROM live_sessions ORDER BY session_id LIMIT 1)",
-    "UPDATE live_sessions SET holder = 'x'
-     WHERE session_id = (SELECT session_id FROM live_sessions ORDER BY session_id LIMIT 1)",
-    "INSERT INTO live_sessions
-     SELECT bucket, gen_random_uuid(), tenant_id, pool_kind, pool_id, 'x' FROM live_sessions LIMIT 1",
-    "INSERT INTO live_sessions
-     SELECT bucket, gen_random_uuid(), tenant_id, pool_kind, 'x', 'x' FROM live_sessions LIMIT 1",
-];
-
 /// All rows about jobs as text.
 pub(crate) const JOBS: &str = "
     SELECT 'job' || jobs AS row FROM jobs UNION ALL SELECT 'run' || job_runs FROM job_runs ORDER BY 1";

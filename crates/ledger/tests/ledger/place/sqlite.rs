@@ -12,9 +12,6 @@ pub(crate) type Connection = sqlx::SqliteConnection;
 /// An expression for a new random UUID.
 pub(crate) const ANY_UUID: &str = "randomblob(16)";
 
-/// Statements that corrupt `live_sessions`. Empty on SQLite, because the view follows `sessions`.
-pub(crate) const LIVE_MISTAKEN: &[&str] = &[];
-
 /// All rows about jobs as text.
 pub(crate) const JOBS: &str = "
     SELECT 'job' || json_array(name, interval_ms, next_run_at, retry_at, last_run_at, locked_by,
