@@ -51,6 +51,8 @@ impl ProbeResult {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Breaker {
     is_open: bool,
+    /// A single failed probe during a fallback opened the breaker.
+    is_only_doubt: bool,
     /// The present series of probes against the state.
     against: Option<Series>,
     /// The instant since which every probe was answered, while the breaker is open.
@@ -73,7 +75,8 @@ impl Breaker {
     /// Notes the result of a probe that took from `began` to `now`. Returns whether the breaker opened or closed.
     ///
     /// `is_in_fallback`: the bucket has left the registry, and a return needs a registry that is well. The first failed
-    /// probe opens the breaker, so that this node does not vote for a return.
+    /// probe opens the breaker, so that this node does not vote for a return. Such a breaker closes once the bucket has
+    /// returned by the votes of the other nodes: otherwise a single probe would be a vote to leave the registry again.
     pub(super) fn note(
         &mut self,
         result: ProbeResult,
@@ -81,16 +84,16 @@ impl Breaker {
         began: Instant,
         now: Instant,
     ) -> bool {
-        let changes = if self.is_open {
-            self.recovers(result, now)
-        } else {
-            let fails = self.fails(result, began, now);
-            fails || (is_in_fallback && result == ProbeResult::Failed)
-        };
-        if changes {
-            (self.is_open, self.against, self.answered_since) = (!self.is_open, None, None);
+        let was_open = self.is_open;
+        if self.is_only_doubt && !is_in_fallback {
+            *self = Self::default();
         }
-        changes
+        let changes = if self.is_open { self.recovers(result, now) } else { self.fails(result, began, now) };
+        let is_doubt = !self.is_open && !changes && is_in_fallback && result == ProbeResult::Failed;
+        if changes || is_doubt {
+            *self = Self { is_open: !self.is_open, is_only_doubt: is_doubt, ..Self::default() };
+        }
+        self.is_open != was_open
     }
 
     /// Notes a probe while the breaker is open. Returns whether the series of answers closes the breaker.

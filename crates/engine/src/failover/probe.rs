@@ -121,6 +121,8 @@ impl Reach {
                 match (breaker.is_open(), is_in_fallback) {
                     (true, false) => changes.lost += 1,
                     (true, true) => changes.not_well += 1,
+                    // The other nodes have returned, and this node has not reached the registry yet.
+                    (false, _) if result == ProbeResult::Failed => {}
                     (false, _) => changes.back += 1,
                 }
             }
@@ -152,8 +154,8 @@ impl BreakerChanges {
         if not_well > 0 {
             tracing::warn!(
                 buckets = not_well,
-                "Redis did not answer in time or refused a write: this node does not vote for a return to Redis, and \
-                 answers 503 for its buckets if the other nodes return before Redis answers"
+                "Redis did not answer in time or refused a write: this node does not vote for a return to Redis until \
+                 Redis answers"
             );
         }
         if back > 0 {

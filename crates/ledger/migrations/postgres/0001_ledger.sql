@@ -299,10 +299,10 @@ CREATE TABLE own_region (
     region BIGINT NOT NULL CHECK (region BETWEEN 1 AND 255)
 );
 
--- Regions that are lost for good, each with the region that takes over its pools. Written once: a lost region has one
--- successor. The successor admits nobody to the lost region's pools before `admits_from`, and serves them all once the
--- adoption is done. `audit_head` is the last audit record of this ledger when the adoption came on record: the restored
--- ledger of the lost region has no admission after it.
+-- Regions that are lost for good, each with its only successor: the region that takes over its pools. The successor admits
+-- nobody to the lost region's pools before `admits_from`, and serves them all once the adoption is done. `audit_head` is the
+-- last audit record of this ledger when the adoption came on record: the restored ledger of the lost region has no
+-- admission after it.
 CREATE TABLE region_adoptions (
     lost        BIGINT NOT NULL PRIMARY KEY CHECK (lost BETWEEN 1 AND 255),
     successor   BIGINT NOT NULL CHECK (successor BETWEEN 1 AND 255 AND successor <> lost),

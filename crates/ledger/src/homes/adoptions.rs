@@ -93,7 +93,7 @@ impl Ledger {
     }
 
     /// Records the successor of a lost region, and returns the adoption on record: a lost region keeps its first
-    /// successor. The successor admits from `admits_from`. The homes on their way from here to the lost region go to the
+    /// successor. The successor admits from `admits_from`: the latest of several begins before the end. The homes on their way from here to the lost region go to the
     /// successor, unless the successor is `own`, the region of this ledger.
     pub async fn note_adoption(
         &self,
@@ -105,8 +105,8 @@ impl Ledger {
         let now = tx.now().await?;
         let noted = tx.query(include_str!("../../sql/note_adoption.sql"));
         let noted = noted.bind(stored(lost)).bind(stored(successor)).bind(times::stored(admits_from));
-        let is_new = noted.bind(now).execute().await? > 0;
-        if is_new && successor != own {
+        let has_begun = noted.bind(now).execute().await? > 0;
+        if has_begun && successor != own {
             let retargeted = tx.query(include_str!("../../sql/retarget_homes_moving.sql"));
             retargeted.bind(stored(lost)).bind(stored(successor)).execute().await?;
         }

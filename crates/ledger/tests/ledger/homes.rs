@@ -166,9 +166,15 @@ async fn a_lost_region_keeps_its_first_successor_and_its_homes_come_once() {
         assert_eq!(ledger.fix_own_region(region).await.unwrap(), OWN);
     }
     let admits_from = NOW + SECOND;
-    for successor in [OWN, TARGET] {
-        let noted = ledger.note_adoption((LOST, successor), admits_from, OWN).await.unwrap().unwrap();
-        assert_eq!((noted.successor, noted.admits_from, noted.is_done), (OWN, admits_from, false));
+    let asked = [
+        (OWN, NOW, NOW),
+        (TARGET, NOW + SECOND + SECOND, NOW),
+        (OWN, admits_from, admits_from),
+        (OWN, NOW, admits_from),
+    ];
+    for (successor, wanted, on_record) in asked {
+        let noted = ledger.note_adoption((LOST, successor), wanted, OWN).await.unwrap().unwrap();
+        assert_eq!((noted.successor, noted.admits_from, noted.is_done), (OWN, on_record, false));
     }
     let told = [
         known("left", LOST, 4, HomeState::Here),
@@ -200,7 +206,8 @@ async fn a_lost_region_keeps_its_first_successor_and_its_homes_come_once() {
     for _ in 0..2 {
         ledger.end_adoption(&adoption, &[], OWN).await.unwrap();
     }
-    assert!(ledger.adoptions().await.unwrap()[0].is_done);
+    let late = ledger.note_adoption((LOST, OWN), admits_from + SECOND, OWN).await.unwrap().unwrap();
+    assert_eq!((late.admits_from, late.is_done), (admits_from, true), "a begin after the end changes nothing");
     let left = home_of(&ledger, "left").await;
     assert_eq!((left.region, left.version, left.admits_from), (OWN, 5, Some(admits_from)));
     assert_eq!(home_of(&ledger, "third").await.region, TARGET);

@@ -106,5 +106,7 @@ async fn sessions_go_on_while_an_adoption_stands_still() {
     assert_eq!(keep_all(&world, &many).await, [200]);
     assert_eq!(keep(&world, AP, &over).await, 410);
     assert_eq!(beat(&world, US, "ann", &screen).await, 204);
+    let refused = acquire(&world, AP, &license, "late").await.expect(503);
+    assert_eq!(refused["type"], "/problems/region-adopting", "the silence counts from the last begin");
     world.close().await;
 }

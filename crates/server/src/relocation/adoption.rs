@@ -15,15 +15,17 @@ use super::{Mover, pool_of};
 use crate::entitlements::Changed;
 use crate::error::Error;
 
-/// The most homes of a page: their longest names fit in a message.
-const HOMES_MAX: u32 = 500;
+/// The most homes of a page. Their longest names fit in a message, and the successor takes each over in a transaction of its
+/// own, within the time of an answer.
+const HOMES_MAX: u32 = 100;
 
 /// The silence beyond the longest TTL: the clocks of the lost region and of this region may differ.
 const CLOCK_MARGIN: Span = Span::from_secs(5);
 
 impl Mover {
     /// Records the successor of region `lost`, unless only a check is asked for. Returns `Err(RegionNotAdoptable)` if the
-    /// lost region answers, or has another successor.
+    /// lost region answers, or has another successor. The silence of the successor counts from the last begin before the
+    /// end: after a begin that halted, the lost region may have answered and admitted again.
     pub(crate) async fn begin_adoption(
         &self,
         lost: Region,
@@ -37,8 +39,10 @@ impl Mover {
         if self.regions.adoption_of(successor).is_some() {
             return Err(not_adoptable("The successor is lost itself, and adopted by another region."));
         }
-        if let Some(known) = self.regions.adoption_of(lost) {
-            return self.begun(&known, successor);
+        let known = self.regions.adoption_of(lost);
+        let is_over = |known: &&Adoption| known.is_done || known.successor != successor;
+        if let Some(known) = known.as_ref().filter(is_over) {
+            return self.begun(known, successor);
         }
         if self.regions.is_alive(lost).await {
             return Err(not_adoptable("The region still answers: stop all its servers first."));

@@ -137,3 +137,21 @@ fn a_single_failure_in_a_fallback_takes_back_the_vote_for_a_return() {
     assert!((0..3).any(|_| bench.probes(Quick, true)));
     assert!(!bench.breaker.is_open());
 }
+
+#[test]
+fn a_single_failure_in_a_fallback_is_no_vote_against_a_registry_that_serves_again() {
+    let mut bench = Bench::new();
+    assert!(bench.probes(Failed, true));
+    assert!(bench.probes(Failed, false), "the bucket has returned by the votes of the others");
+    assert!(!bench.breaker.is_open());
+    let opened = (1..10).find(|_| bench.probes(Failed, false));
+    assert_eq!(opened, Some(4), "and the failures since then count");
+}
+
+#[test]
+fn a_breaker_opened_by_a_series_of_failures_stays_open_after_a_return() {
+    let mut bench = Bench::open();
+    assert!(!bench.probes(Failed, true));
+    assert!(!bench.probes(Failed, false));
+    assert!(bench.breaker.is_open());
+}
