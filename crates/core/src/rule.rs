@@ -194,13 +194,13 @@ pub fn forget_over(pool: &mut Pool, now: RegistryTime) -> Vec<Ending> {
 /// Restores a session that is live in the ledger into a pool of the given kind.
 ///
 /// If heartbeats keep sessions alive, the session gets a full TTL from `now`, since the holder could not
-/// heartbeat meanwhile. Otherwise the session keeps its expiry. Does nothing if the pool already has the
-/// holder or the id.
+/// heartbeat meanwhile: the longer of the session's TTL and the pool's, since the holder heartbeats by the TTL of the
+/// last answer. Otherwise the session keeps its expiry. Does nothing if the pool already has the holder or the id.
 pub fn restore(pool: &mut Pool, kind: PoolKind, session: Session, now: RegistryTime) {
     if pool.held_by(&session.holder).is_some() || pool.get(session.id).is_some() {
         return;
     }
-    let ttl = pool.terms().map_or(session.ttl, |terms| terms.ttl);
+    let ttl = pool.terms().map_or(session.ttl, |terms| terms.ttl.max(session.ttl));
     pool.insert(if kind.has_heartbeats() {
         Session { last_heartbeat: now, ttl, ..session }
     } else {

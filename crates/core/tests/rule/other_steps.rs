@@ -95,15 +95,17 @@ fn a_restored_session_that_has_no_heartbeats_keeps_its_end() {
 }
 
 #[test]
-fn a_restored_session_gets_the_ttl_of_today_or_else_its_own() {
+fn a_restored_session_gets_the_longer_of_its_ttl_and_the_ttl_of_today() {
     let mut scene = license(1);
     let ann = scene.claim("ann").admitted();
     let session = scene.pool.get(ann).cloned().expect("ann is in");
 
-    let today = scene.changed(|terms| terms.ttl = Span::from_secs(5));
-    let mut rebuilt = Pool::new(Some(today));
-    rule::restore(&mut rebuilt, PoolKind::License, session.clone(), scene.now);
-    assert_eq!(rebuilt.next_expiry(), Some(scene.now + Span::from_secs(5)));
+    for (today, restored) in [(Span::from_secs(5), TTL), (Span::from_secs(600), Span::from_secs(600))] {
+        let today = scene.changed(|terms| terms.ttl = today);
+        let mut rebuilt = Pool::new(Some(today));
+        rule::restore(&mut rebuilt, PoolKind::License, session.clone(), scene.now);
+        assert_eq!(rebuilt.next_expiry(), Some(scene.now + restored));
+    }
 
     let mut rebuilt = Pool::new(None);
     rule::restore(&mut rebuilt, PoolKind::License, session, scene.now);

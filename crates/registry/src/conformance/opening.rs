@@ -54,6 +54,19 @@ pub async fn restored_sessions_get_one_full_ttl(h: &impl Harness) {
     pool.claim("bob").await.admitted();
 }
 
+pub async fn restored_sessions_keep_a_ttl_longer_than_the_pools_until_the_next_renewal(h: &impl Harness) {
+    let pool = h.pool_not_open(seats(1));
+    let told = Span::from_millis(2 * pool.ttl().as_millis());
+    let ann = Session { ttl: told, ..held_since_long(h, &pool, "ann", 1).await };
+    pool.open(1, vec![ann.clone()]).await;
+    let restored = pool.session_by(&admin(), ann.id).await.expect("ann is back");
+    assert_eq!(restored.session.ttl, told, "the holder heartbeats by the TTL of the last answer");
+    assert_eq!(restored.expires, restored.session.last_heartbeat + told);
+    let renewed = pool.heartbeat_by(&user("ann"), ann.id).await;
+    let Heartbeat::Renewed(renewed) = renewed else { panic!("{renewed:?}") };
+    assert_eq!(renewed.ttl, pool.ttl());
+}
+
 pub async fn restored_sessions_that_have_no_heartbeats_keep_their_end(h: &impl Harness) {
     let pool = h.pool_not_open(capacity());
     let ann = held_since_long(h, &pool, "ann", 1).await;

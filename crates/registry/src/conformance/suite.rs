@@ -124,6 +124,7 @@ macro_rules! conformance_list {
                 a_pool_that_is_not_open_has_no_answer,
                 opening_an_open_pool_does_nothing,
                 restored_sessions_get_one_full_ttl,
+                restored_sessions_keep_a_ttl_longer_than_the_pools_until_the_next_renewal,
                 restored_sessions_hold_their_seats,
                 restored_sessions_that_have_no_heartbeats_keep_their_end,
                 what_was_over_before_the_pool_opened_ends_as_it_opens,

@@ -9,14 +9,15 @@ local shortest_ttl -- of the sessions with a full TTL from now
 local function insert_known()
   shortest_ttl = NEVER
   -- With heartbeats, each session gets one full TTL from now, since its holder could not send a heartbeat
-  -- meanwhile. Without heartbeats, a session keeps its end.
+  -- meanwhile: the longer of its TTL and the pool's, since the holder heartbeats by the TTL of the last answer.
+  -- Without heartbeats, a session keeps its end.
   local has_heartbeats, known, at = ARGV[5] == '1', ARGV[6], 1
   while at <= #known do
     local s = {}
     s.id, s.heartbeat, s.ttl, s.body, at = struct.unpack('>c16I6I5Hc0', known, at)
     s.key = key_of(read_body(s).holder)
     if has_heartbeats then
-      s.heartbeat, s.ttl = now, pool.ttl or s.ttl
+      s.heartbeat, s.ttl = now, math.max(pool.ttl or 0, s.ttl)
       shortest_ttl = math.min(shortest_ttl, s.ttl)
     end
     if not members.by_holder(s.holder, s.key) and not members.by_id(s.id, s.key) then
