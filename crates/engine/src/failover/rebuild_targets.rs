@@ -9,8 +9,9 @@ use seatkeeper_registry::{Condition, Rebuild, State};
 
 use super::{Route, route_for};
 
-/// Timeout of a survey of a registry. After it, every bucket of the registry counts as unreachable.
-const LOOK_MAX: Duration = Duration::from_secs(1);
+/// Timeout of a survey of a registry. After it, every bucket of the registry counts as unreachable. Longer than the 1 s
+/// within which each server of a Redis Cluster must answer: one silent master is no reason to give up the others.
+const LOOK_MAX: Duration = Duration::from_millis(1_500);
 
 /// The registries under failover. In each mode at most one of them serves a bucket.
 #[derive(Clone)]

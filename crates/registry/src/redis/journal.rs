@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use futures_util::future::join_all;
 use parking_lot::Mutex;
 use redis::Value;
-use seatkeeper_core::Bucket;
+use seatkeeper_core::{Bucket, BucketSet};
 use tokio::time::Instant;
 
 use super::RedisRegistry;
@@ -14,6 +14,7 @@ use super::codec::{Garbled, event_of};
 use super::head::Stage;
 use super::reply::Reply;
 use super::scripts::SCRIPTS;
+use super::survey::ServedHeads;
 use crate::contract::{Journal, JournalEntry, JournalRead, Receipt};
 use crate::{Epochs, Error};
 
@@ -24,29 +25,36 @@ const FULL_SEEN: Duration = Duration::from_millis(50);
 /// node waits longer before recording the events of this node.
 const ACKNOWLEDGED_KNOWN: Duration = Duration::from_millis(250);
 
+/// Time limit for a call on a bucket whose server failed the survey: a silent master of a Redis Cluster must not hold up
+/// the events of the others.
+const UNREACHED_MAX: Duration = Duration::from_secs(1);
+
 /// An acknowledgement that frees this fraction of the journal is sent at once.
 const MAKES_ROOM_PART: usize = 8;
 
 #[async_trait]
 impl Journal for RedisRegistry {
     async fn journal_read(&self, max: usize) -> Result<JournalRead, Error> {
-        self.acknowledge_recorded().await?;
-        if let Err(error) = self.look_at_journals(self.settings.journal_poll).await {
-            // A survey fails if Redis refuses writes, as with full memory. A journal that fills the memory must
-            // be read nevertheless, or it would never shrink.
-            tracing::debug!(
-                error = &error as &dyn std::error::Error,
-                "the journals' heads were not read: only known events are read"
-            );
-        }
+        // A survey fails if a server refuses writes, as with full memory. A journal that fills the memory must be read
+        // nevertheless, or it would never shrink.
+        let unreached = self.look_at_journals(self.settings.journal_poll).await.unreached;
+        self.acknowledge_recorded(&unreached).await;
         let linger = self.settings.journal_linger;
         let waiting: Vec<_> = self.served().filter(|&bucket| self.backlog.is_due(bucket, linger)).collect();
         // An equal share of each bucket, so that a bucket with a hundred thousand ends delays no admission of
         // another bucket.
         let each = max.div_ceil(waiting.len().max(1));
-        let mut entries = Vec::new();
-        for events in join_all(waiting.into_iter().map(|bucket| self.read_journal(bucket, each))).await {
-            entries.extend(events?);
+        let read = |bucket| within(unreached.contains(bucket), self.read_journal(bucket, each));
+        let (mut entries, mut failure) = (Vec::new(), None);
+        for events in join_all(waiting.into_iter().map(read)).await {
+            match events {
+                Ok(events) => entries.extend(events),
+                Err(error) => failure = Some(error),
+            }
+        }
+        // The events of reachable servers do not wait for the others.
+        if let Some(error) = failure.filter(|_| entries.is_empty()) {
+            return Err(error);
         }
         let acknowledged = self.served().map(|bucket| self.backlog.done(bucket));
         Ok(JournalRead {
@@ -85,7 +93,7 @@ impl RedisRegistry {
     /// Returns `Err(JournalFull)` if too many events wait, summed over all buckets.
     pub(super) async fn room_in_journals(&self) -> Result<(), Error> {
         if self.backlog.depth() >= self.settings.journal_events_max {
-            self.look_at_journals(FULL_SEEN).await?;
+            self.look_at_journals(FULL_SEEN).await.check()?;
         }
         let depth = self.backlog.depth();
         if depth < self.settings.journal_events_max { Ok(()) } else { Err(Error::JournalFull { depth }) }
@@ -141,13 +149,17 @@ impl RedisRegistry {
     }
 
     /// Acknowledges recorded events to Redis, at most once per [`ACKNOWLEDGED_KNOWN`]: one call per bucket
-    /// for many commits.
-    async fn acknowledge_recorded(&self) -> Result<(), Error> {
+    /// for many commits. An acknowledgement that fails is repeated in a later round.
+    async fn acknowledge_recorded(&self, unreached: &BucketSet) {
         if !is_time_again(&self.acknowledged, ACKNOWLEDGED_KNOWN) {
-            return Ok(());
+            return;
         }
         let untold = self.served().filter_map(|bucket| self.backlog.untold(bucket, 0));
-        join_all(untold.map(|through| self.acknowledge(through))).await.into_iter().collect()
+        let told = untold.map(|through| within(unreached.contains(through.bucket), self.acknowledge(through)));
+        for error in join_all(told).await.into_iter().filter_map(Result::err) {
+            let error = &error as &dyn std::error::Error;
+            tracing::debug!(error, "recorded events of a bucket were not acknowledged to Redis");
+        }
     }
 
     async fn acknowledge(&self, through: Receipt) -> Result<(), Error> {
@@ -173,20 +185,29 @@ impl RedisRegistry {
         self.expect(reply.receipt)
     }
 
-    /// Updates the backlog of every served bucket from a survey at most `known_for` old.
-    async fn look_at_journals(&self, known_for: Duration) -> Result<(), Error> {
-        for (bucket, standing) in self.served_heads(known_for).await? {
-            if let Some(head) = standing.serving_in(self.epochs.get(bucket)) {
-                let end = Receipt { bucket, epoch: head.epoch, position: head.last };
+    /// Updates the backlog of every served bucket on a reachable server, from a survey at most `known_for` old.
+    async fn look_at_journals(&self, known_for: Duration) -> ServedHeads {
+        let served = self.served_heads(known_for).await;
+        for (bucket, standing) in &served.heads {
+            if let Some(head) = standing.serving_in(self.epochs.get(*bucket)) {
+                let end = Receipt { bucket: *bucket, epoch: head.epoch, position: head.last };
                 self.backlog.note(end, head.acknowledged);
             }
         }
-        Ok(())
+        served
     }
 
     fn served(&self) -> impl Iterator<Item = Bucket> {
         Bucket::all().filter(|&bucket| self.epochs.get(bucket) != Epochs::NONE)
     }
+}
+
+/// Limits a call on a bucket to [`UNREACHED_MAX`] if the bucket's server is out of reach.
+async fn within<T>(is_unreached: bool, call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    if !is_unreached {
+        return call.await;
+    }
+    tokio::time::timeout(UNREACHED_MAX, call).await.unwrap_or(Err(Error::TimedOut))
 }
 
 /// Returns whether `interval` has passed since `then`. If so, restarts the interval.

@@ -29,7 +29,7 @@ const REBUILD_MAX: Duration = Duration::from_secs(600);
 #[async_trait]
 impl Rebuild for RedisRegistry {
     async fn conditions(&self) -> Vec<Condition> {
-        let survey = self.survey(Duration::ZERO).await;
+        let survey = self.own_survey().await;
         survey.buckets().map(|(bucket, standing)| condition(bucket, standing)).collect()
     }
 

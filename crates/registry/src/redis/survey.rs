@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use redis::{FromRedisValue, RedisResult, Value};
-use seatkeeper_core::{Bucket, RegistryTime};
+use seatkeeper_core::{Bucket, BucketSet, RegistryTime};
 use seatkeeper_redis::{Connection, Link, Slot, not_reached};
 use tokio::time::Instant;
 
@@ -63,6 +63,25 @@ impl Survey {
     }
 }
 
+/// The heads of the buckets that this node serves.
+pub(super) struct ServedHeads {
+    pub(super) heads: Vec<(Bucket, BucketSurvey)>,
+    /// The served buckets on unreachable servers.
+    pub(super) unreached: BucketSet,
+    /// The reason why the last of these is unreachable.
+    why: Option<Arc<str>>,
+}
+
+impl ServedHeads {
+    /// Returns `Err(Unavailable)` if buckets are served, and all are unreachable.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        match &self.why {
+            Some(why) if self.heads.is_empty() => Err(Error::Unavailable(why.to_string().into())),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
 /// The latest survey, and the clocks of the surveyed servers.
 #[derive(Debug, Default)]
 pub(super) struct Surveys {
@@ -73,10 +92,13 @@ pub(super) struct Surveys {
 }
 
 impl RedisRegistry {
-    /// Returns a survey that began at most `age_max` ago. Makes a new survey if the latest is older.
+    /// Returns a survey that began at most `age_max` before the call. Waits for a survey in flight, and makes a new
+    /// survey if the latest is older.
     pub(super) async fn survey(&self, age_max: Duration) -> Arc<Survey> {
+        let asked = Instant::now();
         let mut latest = self.surveys.latest.lock().await;
-        if let Some(survey) = latest.as_ref().filter(|survey| survey.began.elapsed() < age_max) {
+        // A survey of a silent server is old when it ends, and callers that waited for it need no other.
+        if let Some(survey) = latest.as_ref().filter(|survey| survey.began + age_max > asked) {
             return Arc::clone(survey);
         }
         let survey = Arc::new(self.make_survey().await);
@@ -84,12 +106,19 @@ impl RedisRegistry {
         survey
     }
 
-    /// Returns the served buckets and their heads, from a survey that began at most `age_max` ago.
-    ///
-    /// `Err(Unavailable)` if a bucket served by this node is unreachable.
-    pub(super) async fn served_heads(&self, age_max: Duration) -> Result<Vec<(Bucket, BucketSurvey)>, Error> {
+    /// Makes a survey of its own, in parallel with a survey in flight: failover must not wait for a silent server twice.
+    pub(super) async fn own_survey(&self) -> Arc<Survey> {
+        let survey = Arc::new(self.make_survey().await);
+        if let Ok(mut latest) = self.surveys.latest.try_lock() {
+            *latest = Some(Arc::clone(&survey));
+        }
+        survey
+    }
+
+    /// Returns the heads of the buckets that this node serves, from a survey that began at most `age_max` ago.
+    pub(super) async fn served_heads(&self, age_max: Duration) -> ServedHeads {
         let survey = self.survey(age_max).await;
-        let mut served = Vec::new();
+        let mut served = ServedHeads { heads: Vec::new(), unreached: BucketSet::default(), why: None };
         for (bucket, standing) in survey.buckets() {
             let epoch = self.epochs.get(bucket);
             if epoch == Epochs::NONE {
@@ -97,13 +126,16 @@ impl RedisRegistry {
             }
             match standing {
                 Ok(standing) if standing.serving_in(epoch).is_some() => {
-                    served.push((bucket, standing.clone()))
+                    served.heads.push((bucket, standing.clone()));
                 }
                 Ok(_) => {}
-                Err(why) => return Err(Error::Unavailable(why.to_string().into())),
+                Err(why) => {
+                    served.unreached.insert(bucket);
+                    served.why = Some(Arc::clone(why));
+                }
             }
         }
-        Ok(served)
+        served
     }
 
     /// Groups buckets for multi-key commands: all buckets in one group on a single server, a group per slot

@@ -95,11 +95,12 @@ impl Expiry for RedisRegistry {
 
     /// Returns the served buckets with a due pool, by the bound in their heads.
     async fn due_buckets(&self) -> Result<Vec<Bucket>, Error> {
-        let served = self.served_heads(self.settings.journal_poll).await?;
+        let served = self.served_heads(self.settings.journal_poll).await;
+        served.check()?;
         let is_due = |(bucket, standing): &(Bucket, BucketSurvey)| {
             let head = standing.serving_in(self.epochs.get(*bucket));
             head.is_some_and(|head| head.due <= standing.clock)
         };
-        Ok(served.iter().filter(|served| is_due(served)).map(|(bucket, _)| *bucket).collect())
+        Ok(served.heads.iter().filter(|served| is_due(served)).map(|(bucket, _)| *bucket).collect())
     }
 }

@@ -3,11 +3,13 @@
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
 
 use seatkeeper_testbed::redis::{Redis, RedisCluster, RedisSetup, Sentinel};
 
-use super::support::{Nodes, renewed, seat};
+use super::support::{Nodes, epochs_per_bucket, renewed, seat};
 
 #[tokio::test]
 async fn nodes_over_a_cluster_share_its_seats() {
@@ -67,6 +69,48 @@ async fn no_seat_is_lost_when_a_cluster_takes_a_master_out_of_service() {
         clients[0].release(ann).await.expect(204);
         seat(&clients[1], license, "bob").await;
     }
+    drop(nodes.close());
+}
+
+/// A master is frozen for longer than the circuit breakers wait, and the Cluster does not replace the master yet.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_silent_master_leaves_the_buckets_of_the_others_in_service() {
+    const SILENT: Duration = Duration::from_secs(15);
+    let cluster = tokio::task::block_in_place(|| RedisCluster::start(3, &RedisSetup::default()));
+    for node in cluster.nodes() {
+        let patience = redis::cmd("CONFIG").arg("SET").arg("cluster-node-timeout").arg(60_000).take();
+        assert_eq!(node.ask::<String>(patience), "OK");
+    }
+    let mut nodes = tokio::task::block_in_place(|| Nodes::over(&[cluster.url(), cluster.url()]));
+    let clients = nodes.clients();
+    let mut held = Vec::new();
+    // A third of the buckets is on the silent master: of 24 licenses, six at least are elsewhere.
+    for _ in 0..24 {
+        let license = nodes.harnesses[0].license(2).await;
+        let ann = seat(&clients[0], &license, "ann").await;
+        held.push((license, ann));
+    }
+    let before = epochs_per_bucket(&nodes).await;
+    cluster.nodes()[0].pause();
+    let silence = Instant::now();
+    let served = join_all(held.iter().map(async |(license, ann)| {
+        let mut is_served = true;
+        while silence.elapsed() < SILENT {
+            is_served &= clients[1].heartbeat(ann).await.status == 200;
+            let bob = clients[0].acquire(&license["license_key"], "bob").await;
+            is_served &= bob.status == 201 && clients[1].release(&bob.body["session_id"]).await.status == 204;
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+        is_served
+    }));
+    let served = served.await.into_iter().filter(|is_served| *is_served).count();
+    let after = epochs_per_bucket(&nodes).await;
+    cluster.nodes()[0].resume();
+    let raised = before.iter().zip(&after).filter(|(before, after)| before != after).count();
+    assert!((1..=128).contains(&raised), "{raised} of 256 buckets were raised");
+    assert!(served >= 6, "the seats of {served} licenses were always served");
+    nodes.redis_serves_again().await;
+    nodes.raised_at_most(2, &before).await;
     drop(nodes.close());
 }
 
