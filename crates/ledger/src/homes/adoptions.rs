@@ -70,6 +70,12 @@ fn arriving_session(row: &Row) -> Result<(Session, Particulars), Error> {
     serde_json::from_str(record).map_err(|source| corrupt("record", source))
 }
 
+/// Returns the adoption of region `lost`.
+fn adoption_among(rows: &[Row], lost: Region) -> Result<Option<Adoption>, Error> {
+    let adoptions = rows.iter().map(Adoption::read).collect::<Result<Vec<_>, _>>()?;
+    Ok(adoptions.into_iter().find(|adoption| adoption.lost == lost))
+}
+
 impl Ledger {
     /// Returns the region of this ledger, and fixes `region` if no region is on record.
     pub async fn fix_own_region(&self, region: Region) -> Result<Region, Error> {
@@ -93,7 +99,8 @@ impl Ledger {
     }
 
     /// Records the successor of a lost region, and returns the adoption on record: a lost region keeps its first
-    /// successor. The successor admits from `admits_from`: the latest of several begins before the end. The homes on their way from here to the lost region go to the
+    /// successor. The successor admits from `admits_from`: the latest of several begins before the end counts, also for the
+    /// homes taken over since an earlier begin. The homes on their way from here to the lost region go to the
     /// successor, unless the successor is `own`, the region of this ledger.
     pub async fn note_adoption(
         &self,
@@ -103,6 +110,8 @@ impl Ledger {
     ) -> Result<Option<Adoption>, Error> {
         let mut tx = self.write().await?;
         let now = tx.now().await?;
+        let rows = tx.query(include_str!("../../sql/adoptions.sql")).fetch_all().await?;
+        let earlier = adoption_among(&rows, lost)?;
         let noted = tx.query(include_str!("../../sql/note_adoption.sql"));
         let noted = noted.bind(stored(lost)).bind(stored(successor)).bind(times::stored(admits_from));
         let has_begun = noted.bind(now).execute().await? > 0;
@@ -110,10 +119,14 @@ impl Ledger {
             let retargeted = tx.query(include_str!("../../sql/retarget_homes_moving.sql"));
             retargeted.bind(stored(lost)).bind(stored(successor)).execute().await?;
         }
+        if let Some(earlier) = earlier.filter(|_| has_begun && successor == own) {
+            let prolonged = tx.query(include_str!("../../sql/prolong_silence.sql")).bind(stored(own));
+            let prolonged = prolonged.bind(times::stored(earlier.admits_from));
+            prolonged.bind(times::stored(admits_from)).execute().await?;
+        }
         let rows = tx.query(include_str!("../../sql/adoptions.sql")).fetch_all().await?;
         tx.commit().await?;
-        let adoptions = rows.iter().map(Adoption::read).collect::<Result<Vec<_>, _>>()?;
-        Ok(adoptions.into_iter().find(|adoption| adoption.lost == lost))
+        adoption_among(&rows, lost)
     }
 
     /// Ends an adoption by `own`, the region of this ledger. Homes in the regions `earlier`, which the lost region had adopted,

@@ -202,6 +202,10 @@ async fn a_lost_region_keeps_its_first_successor_and_its_homes_come_once() {
         let taken = ledger.take_home(&adopted, OWN, terms, NOW).await.unwrap().unwrap();
         assert_eq!((taken.version, taken.admits_from), (2, Some(admits_from)));
     }
+    let admits_from = admits_from + SECOND;
+    ledger.note_adoption((LOST, OWN), admits_from, OWN).await.unwrap();
+    let taken = ledger.home(&tenant(), &adopted.user).await.unwrap().unwrap();
+    assert_eq!(taken.admits_from, Some(admits_from), "a later begin counts for a home that is here already");
     let [adoption] = ledger.adoptions().await.unwrap()[..] else { panic!("one adoption") };
     for _ in 0..2 {
         ledger.end_adoption(&adoption, &[], OWN).await.unwrap();

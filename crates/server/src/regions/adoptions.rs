@@ -36,11 +36,13 @@ impl Adoptions {
         Arc::clone(&self.known.read())
     }
 
-    /// Reads the record now.
-    pub(super) async fn refresh(&self) -> Result<(), seatkeeper_ledger::Error> {
-        let known = self.ledger.adoptions().await?;
-        *self.known.write() = known.into();
-        Ok(())
+    /// Reads the record now. Returns whether the record has changed since the last read.
+    pub(super) async fn refresh(&self) -> Result<bool, seatkeeper_ledger::Error> {
+        let read: Arc<[Adoption]> = self.ledger.adoptions().await?.into();
+        let mut known = self.known.write();
+        let has_changed = *known != read;
+        *known = read;
+        Ok(has_changed)
     }
 
     /// Returns the adoption of a lost region.
@@ -83,7 +85,9 @@ impl Worker for AdoptionReader {
 
     async fn activate(&self) -> Result<Progress, Self::Error> {
         // Without the ledger, the last read goes on. The ledger's absence is logged elsewhere.
-        drop(self.0.adoptions.refresh().await);
+        if self.0.adoptions.refresh().await.unwrap_or_default() {
+            self.0.homes.clear();
+        }
         Ok(Progress::Idle)
     }
 }

@@ -215,11 +215,10 @@ impl Mover {
 
     /// Returns the adoption of a lost region by this region, while the adoption is under way.
     async fn adopting(&self, lost: Region) -> Result<Adoption, Error> {
-        if self.regions.adoption_of(lost).is_none() {
-            // Another node may have recorded the begin.
-            self.regions.refresh_adoptions().await.map_err(Error::Ledger)?;
-        }
-        match self.regions.adoption_of(lost).filter(|adoption| adoption.successor == self.regions.own()) {
+        // Another node may have recorded a begin, or a later begin.
+        let adoptions = self.ledger.adoptions().await.map_err(Error::Ledger)?;
+        let own = |adoption: &Adoption| adoption.lost == lost && adoption.successor == self.regions.own();
+        match adoptions.into_iter().find(own) {
             Some(adoption) if !adoption.is_done => Ok(adoption),
             Some(_) => Err(not_adoptable("The adoption is done.")),
             None => Err(not_adoptable("The adoption has not begun in this region.")),
