@@ -107,17 +107,17 @@ impl Backend {
         }
     }
 
-    /// Checks that an answer given in `epoch` still holds. An admission committed to the ledger in its epoch
+    /// Checks that an answer given in `epoch` still holds. An event committed to the ledger in its epoch
     /// needs no check, unless the registry is node-local.
     pub(crate) async fn check_answer(
         &self,
         lease: &EpochLease,
         (bucket, epoch): (Bucket, u64),
-        is_recorded_admission: bool,
+        is_on_record: bool,
     ) -> Result<(), RegistryError> {
         match self.role {
             Role::Lasting => Ok(()),
-            Role::Rebuilt(_) if is_recorded_admission => Ok(()),
+            Role::Rebuilt(_) if is_on_record => Ok(()),
             Role::Rebuilt(_) | Role::NodeLocal(_) => lease.check(bucket, epoch).await,
         }
     }

@@ -174,7 +174,7 @@ impl Engine {
     ) -> Result<HeartbeatOutcome, Q::Error> {
         let epoch = self.lease.epoch(id.bucket());
         let Some(backend) = self.registries.serving(kind, self.lease.mode(id.bucket())) else {
-            return Box::pin(self.beat_on_record(id, who, quota)).await;
+            return Box::pin(self.beat_on_record((id, epoch), who, quota)).await;
         };
         let remembered = backend.registry.heartbeat_remembered(id, who, origin).await.map_err(Error::from)?;
         let heartbeat = match remembered {
@@ -194,7 +194,9 @@ impl Engine {
                 Box::pin(self.durable(backend, receipt)).await?;
                 Ok(HeartbeatOutcome::Ended(EndedSession::expired(last_heartbeat)))
             }
-            Heartbeat::Missing if backend.is_partial() => Box::pin(self.beat_on_record(id, who, quota)).await,
+            Heartbeat::Missing if backend.is_partial() => {
+                Box::pin(self.beat_on_record((id, epoch), who, quota)).await
+            }
             Heartbeat::NeverWas => {
                 quota.charge();
                 Ok(HeartbeatOutcome::Missing)
@@ -219,14 +221,20 @@ impl Engine {
         origin: &Origin,
         durability: Durability,
     ) -> Result<bool, Error> {
+        let epoch = self.lease.epoch(id.bucket());
         for kind in kinds(who) {
             let backend = self.backend(*kind, id.bucket())?;
+            let holds = |is_on_record| backend.check_answer(&self.lease, (id.bucket(), epoch), is_on_record);
             match backend.registry.end(id, who, reason, origin).await? {
                 Ended::Now { reason: ended_for, receipt } => {
                     self.settled(backend, receipt, durability).await?;
+                    holds(durability == Durability::Ledger).await?;
                     return Ok(ended_for == reason);
                 }
-                Ended::Left => return Ok(true),
+                Ended::Left => {
+                    holds(false).await?;
+                    return Ok(true);
+                }
                 // The session may be live on another node, out of this node's reach.
                 Ended::Missing if backend.is_partial() => {
                     return Err(RegistryError::NotServing { bucket: id.bucket() }.into());
@@ -261,9 +269,12 @@ impl Engine {
         if backend.is_partial() {
             return Err(RegistryError::NotServing { bucket: pool.bucket() }.into());
         }
+        let epoch = self.lease.epoch(pool.bucket());
         match backend.registry.end_all(pool, reason, origin).await {
             Ok(EndedAll { count, receipt }) => {
                 self.settled(backend, receipt, durability).await?;
+                let is_on_record = durability == Durability::Ledger;
+                backend.check_answer(&self.lease, (pool.bucket(), epoch), is_on_record).await?;
                 if count == 0 {
                     self.check_home(pool).await?;
                 }

@@ -85,10 +85,11 @@ impl Engine {
     }
 
     /// Answers a heartbeat while no registry serves the session's bucket. A session live in the ledger is
-    /// renewed: no session ends until a registry serves again, and a rebuild gives each session a full TTL.
+    /// renewed: no session ends until a registry serves again, and a rebuild gives each session a full TTL. The
+    /// lease must cover `epoch`: on a node without a lease a registry may serve again unseen.
     pub(super) async fn beat_on_record<Q: SearchQuota>(
         &self,
-        id: SessionId,
+        (id, epoch): (SessionId, u64),
         who: &Authority,
         quota: &Q,
     ) -> Result<HeartbeatOutcome, Q::Error> {
@@ -104,6 +105,7 @@ impl Engine {
         if let Some(past) = EndedSession::from_record(&record) {
             return Ok(HeartbeatOutcome::Ended(past.unless_moved(&record.pool)?));
         }
+        self.lease.check(id.bucket(), epoch).await.map_err(Error::from)?;
         // The wall clock stands in for the registry's time. No decision rests on it.
         let now = wall_clock::registry_now();
         let (last_heartbeat, ttl) = (now, record.session.ttl);

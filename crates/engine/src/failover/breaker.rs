@@ -53,13 +53,15 @@ pub(super) struct Breaker {
     is_open: bool,
     /// A single failed probe during a fallback opened the breaker.
     is_only_doubt: bool,
-    /// The present series of probes against the state.
-    against: Option<Series>,
+    /// The present series of failed probes.
+    failing: Option<Series>,
+    /// The present series of quick answers, while the breaker is open.
+    recovering: Option<Series>,
     /// The instant since which every probe was answered, while the breaker is open.
     answered_since: Option<Instant>,
 }
 
-/// A series of probes against a breaker's state.
+/// A series of probes with the same result.
 #[derive(Clone, Copy, Debug)]
 struct Series {
     since: Instant,
@@ -88,10 +90,12 @@ impl Breaker {
         if self.is_only_doubt && !is_in_fallback {
             *self = Self::default();
         }
-        let changes = if self.is_open { self.recovers(result, now) } else { self.fails(result, began, now) };
-        let is_doubt = !self.is_open && !changes && is_in_fallback && result == ProbeResult::Failed;
-        if changes || is_doubt {
-            *self = Self { is_open: !self.is_open, is_only_doubt: is_doubt, ..Self::default() };
+        if self.fails(result, began, now) {
+            *self = Self { is_open: true, failing: self.failing, ..Self::default() };
+        } else if self.is_open && self.recovers(result, now) {
+            *self = Self::default();
+        } else if !self.is_open && is_in_fallback && result == ProbeResult::Failed {
+            (self.is_open, self.is_only_doubt) = (true, true);
         }
         self.is_open != was_open
     }
@@ -104,25 +108,25 @@ impl Breaker {
             return true;
         }
         if result != ProbeResult::Quick {
-            self.against = None;
+            self.recovering = None;
             return false;
         }
-        let series = self.against.get_or_insert(Series { since: now, probes: 0 });
+        let series = self.recovering.get_or_insert(Series { since: now, probes: 0 });
         series.probes += 1;
         now.duration_since(series.since) >= CLOSES_AFTER
     }
 
-    /// Notes a probe while the breaker is closed. Returns whether the series of failures opens the breaker.
+    /// Notes a probe. Returns whether the series of failures opens the breaker, or keeps the breaker open.
     fn fails(&mut self, result: ProbeResult, began: Instant, now: Instant) -> bool {
         let is_old = |series: Series| now.duration_since(series.since) > FAILURES_WITHIN;
-        if result == ProbeResult::Quick || self.against.is_some_and(is_old) {
-            self.against = None;
+        if result == ProbeResult::Quick || self.failing.is_some_and(is_old) {
+            self.failing = None;
         }
         if result != ProbeResult::Failed {
             return false;
         }
         // A silent server fails a probe only after a while, and was out of reach from the start.
-        let series = self.against.get_or_insert(Series { since: began, probes: 0 });
+        let series = self.failing.get_or_insert(Series { since: began, probes: 0 });
         series.probes += 1;
         let (time, failures) = (now.duration_since(series.since), series.probes);
         OPENS_AFTER.iter().any(|(after, failures_min)| time >= *after && failures >= *failures_min)

@@ -40,6 +40,15 @@ pub(crate) struct Membership {
     is_raising: AtomicBool,
 }
 
+/// The announcement that this node raises epochs, until the drop: also after a panic.
+pub(super) struct Raising<'a>(&'a AtomicBool);
+
+impl Drop for Raising<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::SeqCst);
+    }
+}
+
 impl Membership {
     /// Returns the membership of a node. `name` is for people.
     pub(crate) fn new(name: String, ledger: Ledger, reach: Arc<Reach>, roll: Option<RollCall>) -> Self {
@@ -101,17 +110,14 @@ impl Membership {
         Ok(self.ledger.nodes().await?.iter().all(|node| node.row.id == self.id))
     }
 
-    /// Announces on the roll that this node reaches the ledger, until [`raise_ends`](Self::raise_ends).
-    /// Meanwhile an earlier entry of this node extends no lease.
-    pub(super) async fn raise_begins(&self) {
+    /// Announces on the roll that this node reaches the ledger, while the result lives. Meanwhile an earlier entry of
+    /// this node extends no lease.
+    pub(super) async fn raise_begins(&self) -> Raising<'_> {
+        let raising = Raising(&self.is_raising);
         self.is_raising.store(true, Ordering::SeqCst);
         // A node without the announcement has no fresh entry of this node either: its lease ends.
         self.roll_call(true).await;
-    }
-
-    /// Ends the announcement of [`raise_begins`](Self::raise_begins).
-    pub(super) fn raise_ends(&self) {
-        self.is_raising.store(false, Ordering::SeqCst);
+        raising
     }
 
     /// Answers the roll call in Redis. If this node and every named node report the ledger as unreachable,

@@ -175,7 +175,7 @@ impl Rebuilder {
         queue.retain_mut(|need| {
             let number = usize::from(need.bucket.number());
             let Some((row, main)) = rows.get(number).zip(conditions.main.get(number)) else { return false };
-            if need.mode == BucketMode::Registry {
+            if need.mode == BucketMode::Registry && main.server.is_some() {
                 // Redis may have been replaced since the task was queued.
                 need.identity.clone_from(&main.server);
             }
@@ -185,10 +185,8 @@ impl Rebuilder {
         if queue.is_empty() {
             return Ok(());
         }
-        self.membership.raise_begins().await;
-        let rebuilt = self.rebuild(queue, &conditions).await;
-        self.membership.raise_ends();
-        rebuilt
+        let _raising = self.membership.raise_begins().await;
+        self.rebuild(queue, &conditions).await
     }
 
     async fn rebuild(&self, queue: Vec<RebuildTask>, conditions: &Conditions) -> Result<(), Error> {
@@ -210,7 +208,8 @@ impl Rebuilder {
         if begun.is_empty() {
             return failure.map_or(Ok(()), Err);
         }
-        if !self.membership.is_only_node().await? {
+        // Without an answer of the ledger, other nodes may have leases.
+        if !self.membership.is_only_node().await.unwrap_or_default() {
             tokio::time::sleep_until((raised_at + LEASE).into()).await;
         }
         let not_before = self.ledger.last_record_time().await?.unwrap_or_default();
@@ -251,7 +250,17 @@ impl Rebuilder {
                 EpochRaise { bucket, seen, next: epoch_after(last, rand::random()) }
             };
             let raises: Vec<_> = queue.iter().map(raise).collect();
-            let raised = self.ledger.raise(self.membership.id(), &raises, mode, identity.as_deref()).await?;
+            let raised = self.ledger.raise(self.membership.id(), &raises, mode, identity.as_deref()).await;
+            let raised = match raised {
+                Ok(raised) => raised,
+                Err(error) if own.is_empty() => return Err(error.into()),
+                // A raise without its rebuild costs the events that wait in the journal.
+                Err(error) => {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::warn!(error, "epochs of further buckets were not raised: they are rebuilt later");
+                    return Ok(own);
+                }
+            };
             if raised.is_empty() {
                 continue;
             }

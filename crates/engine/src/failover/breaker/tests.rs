@@ -155,3 +155,14 @@ fn a_breaker_opened_by_a_series_of_failures_stays_open_after_a_return() {
     assert!(!bench.probes(Failed, false));
     assert!(bench.breaker.is_open());
 }
+
+#[test]
+fn failures_that_last_are_no_doubt_any_more() {
+    let mut bench = Bench::new();
+    assert!(bench.probes(Failed, true));
+    for _ in 0..5 {
+        assert!(!bench.probes(Failed, true));
+    }
+    assert!(!bench.probes(Failed, false));
+    assert!(bench.breaker.is_open(), "the others have returned, and this node is cut off");
+}
