@@ -1,7 +1,8 @@
 //! The load that idle nodes put on Redis and PostgreSQL.
 //!
 //! Each test counts over a fixed time and asserts only an upper bound, since a busy machine makes the counts
-//! smaller.
+//! smaller. But on a busy machine a rebuild may end late, and PostgreSQL reports commits late: one count of several
+//! must be within the bounds.
 
 use std::time::{Duration, Instant};
 
@@ -22,6 +23,9 @@ const COMMITS_MAX: f64 = 9.0;
 
 /// The time of counting.
 const COUNTED: Duration = Duration::from_secs(12);
+
+/// The most counts until one is within the bounds.
+const COUNTS_MAX: usize = 4;
 
 /// The time after the start in which nodes finish their first rebuild and PostgreSQL counts its commits. An
 /// idle connection reports its last commits up to 10 s late (`PGSTAT_IDLE_INTERVAL` in PostgreSQL's
@@ -64,15 +68,18 @@ async fn assert_idle(registries: &[String], servers: &[Redis], commands_max: f64
     }
     tokio::time::sleep(SETTLED_AFTER).await;
 
-    let (began, commands, commits) = (Instant::now(), commands(servers), commits(&database).await);
-    tokio::time::sleep(COUNTED).await;
-    let (sent, made) = (self::commands(servers) - commands, self::commits(&database).await - commits);
-    let node_seconds = began.elapsed().as_secs_f64() * registries.len() as f64;
-    let (commands, commits) = (sent as f64 / node_seconds, made as f64 / node_seconds);
-    println!("a node and second: {commands:.0} commands at Redis, {commits:.1} commits in PostgreSQL");
-
-    assert!(commands <= commands_max, "{commands} commands a node and second");
-    assert!(commits <= COMMITS_MAX, "{commits} commits a node and second");
+    for counts_left in (0..COUNTS_MAX).rev() {
+        let (began, commands, commits) = (Instant::now(), commands(servers), commits(&database).await);
+        tokio::time::sleep(COUNTED).await;
+        let (sent, made) = (self::commands(servers) - commands, self::commits(&database).await - commits);
+        let node_seconds = began.elapsed().as_secs_f64() * registries.len() as f64;
+        let (commands, commits) = (sent as f64 / node_seconds, made as f64 / node_seconds);
+        println!("a node and second: {commands:.0} commands at Redis, {commits:.1} commits in PostgreSQL");
+        if commands <= commands_max && commits <= COMMITS_MAX {
+            break;
+        }
+        assert!(counts_left > 0, "{commands} commands and {commits} commits a node and second");
+    }
     drop(nodes.close());
 }
 
