@@ -299,7 +299,7 @@ CREATE TABLE own_region (
     region BIGINT NOT NULL CHECK (region BETWEEN 1 AND 255)
 );
 
--- Regions that are lost for good, each with its only successor: the region that takes over its pools. The successor admits
+-- Regions that are lost for good, each with the successor that takes over the pools. The successor admits
 -- nobody to the lost region's pools before `admits_from`, and serves them all once the adoption is done. `audit_head` is the
 -- last audit record of this ledger when the adoption came on record: the restored ledger of the lost region has no
 -- admission after it.
