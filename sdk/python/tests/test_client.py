@@ -11,14 +11,12 @@ import shutil
 import ssl
 import tempfile
 import threading
-import time
 import traceback
 import unittest
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 from seatkeeper import Client, Offline, SeatkeeperError, SeatLost, State
 from seatkeeper._core.answer import Grant, read_acquire
@@ -72,49 +70,6 @@ def answering(status: int, body: bytes = b"{}", certificate: Path | None = None)
             yield f"{scheme}://127.0.0.1:{server.server_port}"
         finally:
             server.shutdown()
-
-
-class TokenTest(unittest.TestCase):
-    def test_a_token_source_that_hangs_is_given_up(self) -> None:
-        calls = iter(["stale"])
-        hang = threading.Event()
-
-        def source() -> str:
-            token = next(calls, None)
-            if token is None:
-                hang.wait()
-            return token or "late"
-
-        began = time.monotonic()
-        with mock.patch("seatkeeper._driver.TOKEN_TIMEOUT", 200_000_000), answering(401) as url:
-            with self.assertRaises(Offline) as offline, Client(url, token_source=source) as client:
-                client.license("K").acquire(machine="m", patience=0)
-        self.assertLess(time.monotonic() - began, 20)
-        hang.set()
-        self.assertIn("no token", str(offline.exception))
-
-
-class FileTest(unittest.TestCase):
-    def test_a_token_file_that_changes_is_read_before_the_server_rejects_the_old_token(self) -> None:
-        with tempfile.TemporaryDirectory() as folder, scripted(lambda *_: Reply(201, GRANTED)) as server:
-            file = Path(folder, "token")
-            file.write_text("first\n")
-            with Client(server.url, token_file=file, event_streams=False) as client:
-
-                def token_of_next_acquire() -> Any:
-                    client.license("K").acquire(machine="m")
-                    return server.arrived("POST")[-1].token
-
-                with mock.patch("seatkeeper._tokens.LOOK_INTERVAL", 0.0):
-                    self.assertEqual(token_of_next_acquire(), "first")
-                    for change in ("second", "third, which is no token", "fourth"):
-                        fresh = Path(folder, "fresh")
-                        fresh.write_text(change)
-                        fresh.rename(file)
-                        wanted = "second" if " " in change else change
-                        self.assertEqual(token_of_next_acquire(), wanted)
-                    file.unlink()
-                    self.assertEqual(token_of_next_acquire(), "fourth")
 
 
 class ErrorTest(unittest.TestCase):

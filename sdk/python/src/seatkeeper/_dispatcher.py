@@ -67,5 +67,5 @@ class Dispatcher:
                 callback, state = self._waiting.popleft()
             try:
                 callback(state)
-            except Exception:
+            except BaseException:  # a callback that calls `sys.exit` ends neither this thread nor the program
                 _log.exception("a callback of the program failed; the seat is not affected")

@@ -13,7 +13,7 @@ async def call_in_thread(function: Callable[[], T]) -> T:
     """Calls ``function`` on a daemon thread of its own.
 
     The executor of an event loop would make the interpreter wait for the call at exit. Raises ``RuntimeError`` if the
-    interpreter is about to end and starts no more threads.
+    interpreter is about to end and starts no more threads, and instead of an exception that is no ``Exception``.
     """
     loop = asyncio.get_running_loop()
     result: asyncio.Future[T] = loop.create_future()
@@ -22,21 +22,33 @@ async def call_in_thread(function: Callable[[], T]) -> T:
         if not result.done():
             result.set_result(value)
 
-    def set_error(error: BaseException) -> None:
+    def set_error(error: Exception) -> None:
         if not result.done():
-            # A future accepts no StopIteration.
-            result.set_exception(RuntimeError("the call failed") if isinstance(error, StopIteration) else error)
+            result.set_exception(error)
 
     def run() -> None:
         try:
             value = function()
         except BaseException as error:  # an exception of the caller's function belongs to the caller
-            post(loop, set_error, error)
+            post(loop, set_error, _for_future(error))
         else:
             post(loop, set_result, value)
 
     threading.Thread(target=run, name="seatkeeper-call", daemon=True).start()
     return await result
+
+
+def _for_future(error: BaseException) -> Exception:
+    """Returns ``error``, or a ``RuntimeError`` that stands for an error which no event loop carries.
+
+    ``SystemExit`` and ``KeyboardInterrupt`` would end the loop, and ``CancelledError`` would cancel the waiting task.
+    A future accepts no ``StopIteration``.
+    """
+    if isinstance(error, Exception) and not isinstance(error, StopIteration):
+        return error
+    wrapped = RuntimeError("the call failed")
+    wrapped.__cause__ = error
+    return wrapped
 
 
 def post(loop: asyncio.AbstractEventLoop, function: Callable[[T], None], argument: T) -> bool:

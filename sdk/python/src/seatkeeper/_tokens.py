@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 from collections.abc import Awaitable
 from pathlib import Path
 from typing import Callable, Optional, Union
@@ -14,6 +15,8 @@ from ._threads import call_in_thread
 TokenSource = Callable[[], Union[str, Awaitable[str]]]
 #: The shortest pause between two looks at the file of a token, in seconds.
 LOOK_INTERVAL = 1.0
+#: The longest wait of a request for the file of a token, in seconds: a file server may hang.
+LOOK_PATIENCE = 1.0
 #: Fetches a token on the thread of the driver.
 Fetch = Callable[[], Awaitable[str]]
 
@@ -58,15 +61,19 @@ class FileToken:
         self._read, text = await call_in_thread(read)
         return text
 
-    async def has_changed(self) -> bool:
-        """Looks at the file once per second at most, on a thread: a file server that hangs must delay no seat."""
+    def is_due(self) -> bool:
+        """Returns true once per ``LOOK_INTERVAL``, when the next look is due."""
         now = asyncio.get_running_loop().time()
         if now < self._look_at:
             return False
         self._look_at = now + LOOK_INTERVAL
+        return True
+
+    async def has_changed(self) -> bool:
+        """Looks at the file; returns false without an answer of the file system."""
         try:
             return await call_in_thread(self._look) != self._read
-        except OSError:
+        except (OSError, RuntimeError):
             return False
 
     def _look(self) -> tuple[int, int, int]:
@@ -83,13 +90,33 @@ def from_source(source: TokenSource, home: Optional[asyncio.AbstractEventLoop]) 
             return token
         if home is None:
             raise NoToken("an awaitable token needs an AsyncClient")
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(_settle(token), home))
+        return await _answer(asyncio.run_coroutine_threadsafe(_settle(token), home))
 
     return fetch
 
 
 async def _settle(token: Awaitable[str]) -> str:
     return await token
+
+
+async def _answer(call: concurrent.futures.Future[str]) -> str:
+    """Returns the answer of a call on the program's loop. Raises ``NoToken`` if the program cancels the call or exits.
+
+    ``CancelledError`` would cancel the request that needs the token, and ``SystemExit`` would end the thread of all
+    seats.
+    """
+    answer = asyncio.wrap_future(call)
+    try:
+        await asyncio.wait([answer])
+    finally:
+        # A request that is cancelled cancels the call.
+        answer.cancel()
+    if answer.cancelled():
+        raise NoToken("the program cancelled its token source")
+    error = answer.exception()
+    if error is not None:
+        raise NoToken from error
+    return answer.result()
 
 
 class TokenCache:
@@ -99,6 +126,8 @@ class TokenCache:
         self._fetch = fetch
         self._current: Optional[str] = None
         self._fetching = asyncio.Lock()
+        #: The look at the file in progress. A file server that hangs gets no second one.
+        self._looking: Optional[asyncio.Task[None]] = None
 
     def owner(self, machine_id: Optional[str]) -> str:
         """Returns one name for all machines: they share the token."""
@@ -109,16 +138,25 @@ class TokenCache:
         return None if isinstance(self._fetch, FileToken) else self._current
 
     async def current(self, owner: str) -> str:
-        """Returns the token of the moment; the first call, or a file that changed, fetches it. Raises ``NoToken``."""
+        """Returns the token of the moment; the first call, or a file that changed, fetches it. Raises ``NoToken``.
+
+        A file that answers after ``LOOK_PATIENCE`` replaces the token for a later request.
+        """
         if self._current is None:
             async with self._fetching:
                 if self._current is None:
                     self._current = await self._fresh()
-        elif isinstance(self._fetch, FileToken) and not self._fetching.locked():
-            async with self._fetching:
-                if await self._fetch.has_changed():
-                    await self.refresh(owner)
+        elif isinstance(self._fetch, FileToken) and self._looking is None and self._fetch.is_due():
+            self._looking = asyncio.ensure_future(self._renew_if_changed(self._fetch, owner))
+            await asyncio.wait([self._looking], timeout=LOOK_PATIENCE)
         return self._current
+
+    async def _renew_if_changed(self, file: FileToken, owner: str) -> None:
+        try:
+            if await file.has_changed():
+                await self.refresh(owner)
+        finally:
+            self._looking = None
 
     def peek(self, owner: str) -> Optional[str]:
         """Returns the token of the moment, and fetches none."""

@@ -1,0 +1,208 @@
+"""Token sources and token files that fail, hang and change."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from functools import partial
+from pathlib import Path
+from typing import Any, Callable, Optional
+from unittest import mock
+
+from seatkeeper import Client, Offline, State
+from seatkeeper._dispatcher import Dispatcher
+from seatkeeper._tokens import FileToken, NoToken, from_source
+from seatkeeper.aio import AsyncClient
+
+from .scripted import GRANT, Arrived, Reply, Scripted, scripted
+
+#: The longest wait of a test, in seconds.
+PATIENCE = 20.0
+
+
+def admit_fresh(request: Arrived, _: int) -> Reply:
+    """Answers an acquire: every token but ``stale`` gets a seat."""
+    return Reply(401) if request.token == "stale" else Reply(201, GRANT)
+
+
+def in_time(call: Callable[[], object]) -> Optional[BaseException]:
+    """Calls on a thread, so that a call that hangs fails the test; returns the error of the call."""
+    errors: list[Optional[BaseException]] = []
+
+    def run() -> None:
+        try:
+            call()
+        except Exception as error:
+            errors.append(error)
+        else:
+            errors.append(None)
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    if not errors:
+        raise AssertionError("the call hangs")
+    return errors[0]
+
+
+class SourceTest(unittest.TestCase):
+    def test_a_token_source_that_hangs_is_given_up(self) -> None:
+        calls = iter(["stale"])
+        hang = threading.Event()
+
+        def source() -> str:
+            token = next(calls, None)
+            if token is None:
+                hang.wait()
+            return token or "late"
+
+        began = time.monotonic()
+        with mock.patch("seatkeeper._driver.TOKEN_TIMEOUT", 200_000_000), scripted(admit_fresh) as server:
+            with self.assertRaises(Offline) as offline, Client(server.url, token_source=source) as client:
+                client.license("K").acquire(machine="m", patience=0)
+        self.assertLess(time.monotonic() - began, PATIENCE)
+        hang.set()
+        self.assertIn("no token", str(offline.exception))
+
+    def test_a_token_source_that_exits_ends_no_thread_of_the_client(self) -> None:
+        for error in (SystemExit(1), KeyboardInterrupt(), asyncio.CancelledError(), StopIteration()):
+            # The first call of each kind fails for lack of any token, the later one for lack of a fresh token.
+            for tokens in ([error, "fresh"], ["stale", error, "fresh"]):
+                with self.subTest(tokens=tokens), scripted(admit_fresh) as server:
+                    client = Client(server.url, token_source=mock.Mock(side_effect=tokens))
+                    acquire = partial(client.license("K").acquire, machine="m", patience=0)
+                    offline = in_time(acquire)
+                    self.assertIsInstance(offline, Offline)
+                    self.assertIn("no token", str(offline))
+                    self.assertIsNone(in_time(acquire))
+                    client.close()
+
+    def test_a_token_source_that_the_program_cancels_has_no_token(self) -> None:
+        async def acquire(server: Scripted, tokens: list[Optional[str]]) -> None:
+            left = iter(tokens)
+
+            async def source() -> str:
+                token = next(left)
+                if token is None:
+                    task = asyncio.current_task()
+                    assert task is not None
+                    task.cancel()
+                    await asyncio.sleep(PATIENCE)
+                return token or ""
+
+            async with AsyncClient(server.url, token_source=source) as client:
+                acquire = partial(client.license("K").acquire, machine="m", patience=0)
+                with self.assertRaises(Offline) as offline:
+                    await asyncio.wait_for(acquire(), PATIENCE)
+                self.assertIn("no token", str(offline.exception))
+                await asyncio.wait_for(acquire(), PATIENCE)
+
+        for tokens in ([None, "fresh"], ["stale", None, "fresh"]):
+            with self.subTest(tokens=tokens), scripted(admit_fresh) as server:
+                asyncio.run(acquire(server, tokens))
+
+    def test_a_token_source_that_exits_from_the_programs_loop_has_no_token(self) -> None:
+        async def source() -> str:
+            sys.exit(1)
+
+        home = asyncio.new_event_loop()
+
+        def run() -> None:
+            with contextlib.suppress(SystemExit):
+                home.run_forever()
+            # The end of a program's loop also runs the callbacks of its tasks.
+            home.run_forever()
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        with self.assertRaises(NoToken):
+            asyncio.run(asyncio.wait_for(from_source(source, home)(), PATIENCE))
+        home.call_soon_threadsafe(home.stop)
+        thread.join(PATIENCE)
+        home.close()
+
+
+class CallbackTest(unittest.TestCase):
+    def test_a_callback_that_exits_does_not_end_the_thread_of_callbacks(self) -> None:
+        told = threading.Event()
+        dispatcher = Dispatcher()
+        with self.assertLogs("seatkeeper", "ERROR"):
+            dispatcher.put(lambda _: sys.exit(1), State("active"))
+            dispatcher.put(lambda _: told.set(), State("active"))
+            self.assertTrue(told.wait(PATIENCE))
+        dispatcher.close()
+
+
+class FileTest(unittest.TestCase):
+    def setUp(self) -> None:
+        resources = contextlib.ExitStack()
+        self.addCleanup(resources.close)
+        self.folder = resources.enter_context(tempfile.TemporaryDirectory())
+        self.file = Path(self.folder, "token")
+        self.file.write_text("first\n")
+        self.server = resources.enter_context(scripted(admit_fresh))
+        self.client = resources.enter_context(Client(self.server.url, token_file=self.file, event_streams=False))
+
+    def replace(self, text: str) -> None:
+        fresh = Path(self.folder, "fresh")
+        fresh.write_text(text)
+        fresh.rename(self.file)
+
+    def token_of_next_acquire(self) -> Any:
+        self.assertIsNone(in_time(lambda: self.client.license("K").acquire(machine="m", patience=0)))
+        return self.server.arrived("POST")[-1].token
+
+    def expect(self, wanted: str) -> None:
+        """Waits until the client sends the wanted token."""
+        end = time.monotonic() + PATIENCE
+        while (token := self.token_of_next_acquire()) != wanted and time.monotonic() < end:
+            time.sleep(0.02)
+        self.assertEqual(token, wanted)
+
+    @mock.patch("seatkeeper._tokens.LOOK_INTERVAL", 0.0)
+    def test_a_token_file_that_changes_is_read_before_the_server_rejects_the_old_token(self) -> None:
+        self.assertEqual(self.token_of_next_acquire(), "first")
+        for change in ("second", "third, which is no token", "fourth"):
+            self.replace(change)
+            self.assertEqual(self.token_of_next_acquire(), "second" if " " in change else change)
+        self.file.unlink()
+        self.assertEqual(self.token_of_next_acquire(), "fourth")
+
+    @mock.patch("seatkeeper._tokens.LOOK_INTERVAL", 0.0)
+    @mock.patch("seatkeeper._tokens.LOOK_PATIENCE", 0.1)
+    def test_a_file_server_that_hangs_in_a_look_delays_one_request_for_a_moment(self) -> None:
+        self.assertEqual(self.token_of_next_acquire(), "first")
+        answers = threading.Event()
+        look = FileToken._look
+        looks = []
+
+        def hang(file: FileToken) -> tuple[int, int, int]:
+            looks.append(file)
+            answers.wait(PATIENCE)
+            return look(file)
+
+        with mock.patch.object(FileToken, "_look", hang):
+            self.replace("second")
+            for _ in range(3):
+                self.assertEqual(self.token_of_next_acquire(), "first")
+            self.assertEqual(len(looks), 1, "one look waits at a time")
+            answers.set()
+            self.expect("second")
+
+    @unittest.skipUnless(hasattr(os, "mkfifo"), "needs a named pipe, whose reader waits for a writer")
+    @mock.patch("seatkeeper._tokens.LOOK_INTERVAL", 0.0)
+    @mock.patch("seatkeeper._tokens.LOOK_PATIENCE", 0.1)
+    def test_a_file_server_that_hangs_in_a_reading_delays_one_request_for_a_moment(self) -> None:
+        self.assertEqual(self.token_of_next_acquire(), "first")
+        self.file.unlink()
+        os.mkfifo(self.file)
+        for _ in range(3):
+            self.assertEqual(self.token_of_next_acquire(), "first")
+        self.file.write_text("second")
+        self.expect("second")
