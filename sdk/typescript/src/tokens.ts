@@ -35,14 +35,14 @@ export function isToken(line: string): boolean {
 /** The token of all seats of a client, fetched once for all requests that need it. */
 export class TokenCache implements Tokens, Bearer {
   generation = 0;
-  readonly #source: Exclude<TokenSource, TokenMaker>;
+  readonly #source: () => string | Promise<string>;
   readonly #timeout: number;
   #current: Promise<string> | undefined;
   #refresh: Promise<boolean> | undefined;
 
   /** `timeout` is the time for a fresh token in milliseconds. */
   constructor(source: Exclude<TokenSource, TokenMaker>, timeout = TOKEN_TIMEOUT / 1_000) {
-    this.#source = source;
+    this.#source = typeof source === "string" ? () => source : source;
     this.#timeout = timeout;
   }
 
@@ -68,7 +68,7 @@ export class TokenCache implements Tokens, Bearer {
   protected async renew(): Promise<boolean> {
     const fresh = this.#fetch();
     try {
-      await Promise.race([fresh, rejectedBy(AbortSignal.timeout(this.#timeout))]);
+      await fresh;
     } catch {
       return false;
     }
@@ -77,10 +77,13 @@ export class TokenCache implements Tokens, Bearer {
     return true;
   }
 
+  /** Asks the source; a source that hangs has no token. */
   async #fetch(): Promise<string> {
     let cause: unknown;
     try {
-      const line = String(typeof this.#source === "string" ? this.#source : await this.#source()).trim();
+      // The source goes first: nothing would handle the rejection of the timeout if the source throws at once.
+      const token = await Promise.race([this.#source(), rejectedBy(AbortSignal.timeout(this.#timeout))]);
+      const line = String(token).trim();
       if (isToken(line)) return line;
     } catch (error) {
       cause = error;

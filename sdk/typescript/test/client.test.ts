@@ -9,6 +9,7 @@ import { createServer as createTlsServer } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { inspect } from "node:util";
 
 import { Client, OfflineError } from "../src/index.node.js";
@@ -98,6 +99,26 @@ test("a token source that hangs is given up", async () => {
   assert.equal(await tokens.replace(0), false);
   assert.ok(Date.now() - began < 10_000);
   clearInterval(alive);
+});
+
+test("a token source that hangs in its first call is asked again", async () => {
+  let calls = 0;
+  const tokens = new TokenCache(() => (++calls === 1 ? new Promise<string>(() => undefined) : "t"), 50);
+  const alive = setInterval(() => undefined, 1_000);
+  await assert.rejects(tokens.current(), { outcome: "no-token" });
+  assert.equal(await tokens.current(), "t");
+  clearInterval(alive);
+});
+
+test("a token source that throws at once leaves no promise behind", async (t) => {
+  const unhandled: unknown[] = [];
+  const note = (reason: unknown) => unhandled.push(reason);
+  process.on("unhandledRejection", note);
+  t.after(() => process.off("unhandledRejection", note));
+  const tokens = new TokenCache(() => { throw new Error("the program's own fault"); }, 10);
+  await assert.rejects(tokens.current(), { outcome: "no-token" });
+  await sleep(100);
+  assert.deepEqual(unhandled, []);
 });
 
 test("a failure whose cause is hidden may have reached the server", () => {

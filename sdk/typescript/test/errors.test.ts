@@ -1,15 +1,9 @@
 /** Errors in the hands of support: ids of requests and remedies. */
 
 import assert from "node:assert/strict";
-import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
 
 import { Client, OfflineError, SeatkeeperError, SeatLostError } from "../src/index.node.js";
-import { tokenFile } from "../src/node.js";
-import { Transport } from "../src/transport.js";
 import { GRANT, type Reply, scripted } from "./scripted.js";
 
 async function errorOf(url: string): Promise<SeatkeeperError> {
@@ -62,26 +56,4 @@ test("a loss that an answer tells has the id of the request", async () => {
   assert.throws(() => seat.check(), /revoked\. Remedy: ask the operator/);
   await client.close();
   server.close();
-});
-
-test("a token file that changes is read before the server rejects the old token", async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), "seatkeeper-token-"));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const path = join(folder, "token");
-  const write = (text: string) => {
-    writeFileSync(join(folder, "fresh"), text);
-    renameSync(join(folder, "fresh"), path);
-  };
-  write("first\n");
-  const tokens = tokenFile(path).tokens(new Transport("http://127.0.0.1:1"), () => 0).bearer("m");
-  assert.equal(await tokens.current("POST"), "first");
-  for (const [text, wanted] of [["second", "second"], ["no token at all", "second"], ["third", "third"]] as const) {
-    write(text);
-    // The client looks at the file once per second at most.
-    for (const end = performance.now() + 1_100; performance.now() < end; await sleep(50)) await tokens.current("POST");
-    assert.equal(await tokens.current("POST"), wanted);
-  }
-  rmSync(path);
-  await sleep(1_100);
-  assert.equal(await tokens.current("POST"), "third");
 });
