@@ -52,9 +52,17 @@ func (d *dispatcher) stop() {
 }
 
 func (d *dispatcher) run() {
+	isOver := false
+	defer func() {
+		// A callback that calls runtime.Goexit, as t.FailNow does, ends this goroutine and no later call.
+		if !isOver {
+			go d.run()
+		}
+	}()
 	for {
 		state, ok := d.next()
 		if !ok {
+			isOver = true
 			return
 		}
 		d.call(state)

@@ -17,7 +17,7 @@ var errNoToken = errors.New("seatkeeper: the token source has no token")
 const (
 	// fileLookInterval is the shortest pause between two looks at the file of a token.
 	fileLookInterval = time.Second
-	// fileLookPatience is the longest wait of a request for a look.
+	// fileLookPatience is the longest wait of a request for the file: a file server may hang.
 	fileLookPatience = time.Second
 )
 
@@ -35,7 +35,8 @@ type tokenFile struct {
 	mu sync.Mutex
 	// seen is the file at the last reading.
 	seen fs.FileInfo
-	// lookAt is the time of the next look, and isLooking is true during a look: a file server may hang.
+	// lookAt is the time of the next look. isLooking is true from a look to the end of the reading that follows, so that a
+	// file server that hangs gets no second look.
 	lookAt    time.Time
 	isLooking bool
 }
@@ -54,21 +55,7 @@ func (f *tokenFile) read(context.Context) (string, error) {
 	return string(text), err
 }
 
-// hasChanged tells whether the file is another one than at the last reading. The file is looked at once per second at most.
-func (f *tokenFile) hasChanged() bool {
-	if !f.startLook() {
-		return false
-	}
-	result := make(chan bool, 1)
-	go func() { result <- f.look() }()
-	select {
-	case isOther := <-result:
-		return isOther
-	case <-time.After(fileLookPatience):
-		return false
-	}
-}
-
+// startLook reports whether a look is due: once per second at most, and never during another look.
 func (f *tokenFile) startLook() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -80,11 +67,17 @@ func (f *tokenFile) startLook() bool {
 	return true
 }
 
-func (f *tokenFile) look() bool {
-	found, err := os.Stat(f.path)
+func (f *tokenFile) endLook() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.isLooking = false
+}
+
+// hasChanged reports whether the file is another one than at the last reading.
+func (f *tokenFile) hasChanged() bool {
+	found, err := os.Stat(f.path)
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	if err != nil || f.seen == nil {
 		return err == nil
 	}
@@ -150,22 +143,44 @@ func (c *tokenCache) owner(string) string { return "" }
 
 // current returns the token of the moment; the first call fetches it, and so does a call after a change of the file.
 func (c *tokenCache) current(ctx context.Context, _ string) (string, error) {
-	if token := c.cached(); token != "" {
-		if c.file == nil || !c.file.hasChanged() || !c.fetching.TryLock() {
-			return token, nil
+	if c.cached() != "" {
+		if c.file != nil {
+			c.followFile()
 		}
-		defer c.fetching.Unlock()
-		if fresh, err := c.fetch(ctx); err == nil {
-			return fresh, nil
-		}
-		return token, nil
+		return c.cached(), nil
 	}
 	c.fetching.Lock()
 	defer c.fetching.Unlock()
 	if token := c.cached(); token != "" {
 		return token, nil
 	}
+	if ctx.Err() != nil {
+		// The source hung in the call of another request: no call for a request that is over.
+		return "", context.Cause(ctx)
+	}
 	return c.fetch(ctx)
+}
+
+// followFile reads the file again if the file has changed, and waits for fileLookPatience at most. A file that takes longer
+// replaces the token for a later request; without a good token in the file the old one stays.
+func (c *tokenCache) followFile() {
+	if !c.file.startLook() {
+		return
+	}
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		defer c.file.endLook()
+		if c.file.hasChanged() {
+			_, _ = c.fetch(context.Background())
+		}
+	}()
+	timer := time.NewTimer(fileLookPatience)
+	defer timer.Stop()
+	select {
+	case <-over:
+	case <-timer.C:
+	}
 }
 
 // refresh replaces the token by a fresh one; without a fresh one the old token stays.
@@ -193,14 +208,16 @@ func (c *tokenCache) ask(ctx context.Context) (string, error) {
 	}
 	answers := make(chan answer, 1)
 	go func() {
+		// The answer of a source that calls runtime.Goexit.
+		a := answer{err: errors.New("the source ended its goroutine")}
 		defer func() {
 			// A panic of the program's source must not end the program from a goroutine of the client.
 			if panicked := recover(); panicked != nil {
-				answers <- answer{err: fmt.Errorf("panic: %v", panicked)}
+				a.err = fmt.Errorf("panic: %v", panicked)
 			}
+			answers <- a
 		}()
-		token, err := c.source(ctx)
-		answers <- answer{token, err}
+		a.token, a.err = c.source(ctx)
 	}()
 	select {
 	case a := <-answers:

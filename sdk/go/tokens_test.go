@@ -2,8 +2,12 @@ package seatkeeper
 
 import (
 	"context"
+	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -25,10 +29,70 @@ func TestATokenSourceThatHangsIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestATokenSourceThatPanicsHasNoToken(t *testing.T) {
-	tokens := &tokenCache{source: func(context.Context) (string, error) { panic("no token") }}
-	if err := tokens.refresh(context.Background(), ""); err == nil {
-		t.Error("a token came from nowhere")
+func TestATokenSourceThatHangsInItsFirstCallIsAskedAgainOnce(t *testing.T) {
+	var calls atomic.Int32
+	tokens := &tokenCache{source: func(context.Context) (string, error) {
+		if calls.Add(1) == 1 {
+			select {}
+		}
+		return "t", nil
+	}}
+	ctx, cancel := context.WithCancel(context.Background())
+	var requests sync.WaitGroup
+	for range 4 {
+		requests.Add(1)
+		go func() {
+			defer requests.Done()
+			if token, err := tokens.current(ctx, ""); err == nil {
+				t.Errorf("%q came from nowhere", token)
+			}
+		}()
+	}
+	for calls.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	requests.Wait()
+	if token, err := tokens.current(context.Background(), ""); token != "t" || err != nil {
+		t.Errorf("%q and %v", token, err)
+	}
+	if calls := calls.Load(); calls != 2 {
+		t.Errorf("%d calls", calls)
+	}
+}
+
+func TestATokenSourceThatPanicsOrEndsItsGoroutineHasNoToken(t *testing.T) {
+	for name, end := range map[string]func(){"panic": func() { panic("no token") }, "Goexit": runtime.Goexit} {
+		t.Run(name, func(t *testing.T) {
+			tokens := &tokenCache{source: func(context.Context) (string, error) {
+				end()
+				return "t", nil
+			}}
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			defer cancel()
+			if err := tokens.refresh(ctx, ""); err == nil || ctx.Err() != nil {
+				t.Errorf("%v, and the context: %v", err, ctx.Err())
+			}
+		})
+	}
+}
+
+func TestACallbackThatEndsItsGoroutineIsCalledAgain(t *testing.T) {
+	told := make(chan State, 2)
+	d := &dispatcher{logger: slog.New(silent{}), callback: func(state State) {
+		told <- state
+		runtime.Goexit()
+	}}
+	for _, kind := range []Kind{Active, Lost} {
+		d.put(State{Kind: kind})
+		select {
+		case state := <-told:
+			if state.Kind != kind {
+				t.Errorf("%v instead of %v", state.Kind, kind)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%v is not told", kind)
+		}
 	}
 }
 
