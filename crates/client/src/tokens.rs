@@ -176,6 +176,7 @@ impl TokenCache {
 #[cfg(test)]
 mod tests {
     use std::future::pending;
+    use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
 
@@ -185,5 +186,17 @@ mod tests {
         assert!(!hanging.refresh(Duration::from_millis(20)).await);
         let panicking = TokenSource::callback(|| async { panic!("the program's own fault") });
         assert!(!TokenCache::new(panicking).refresh(Duration::from_secs(60)).await);
+    }
+
+    #[tokio::test]
+    async fn a_token_source_that_hangs_in_its_first_call_is_asked_again() {
+        let is_first = AtomicBool::new(true);
+        let cache = TokenCache::new(TokenSource::callback(move || {
+            let hangs = is_first.swap(false, Ordering::Relaxed);
+            async move { if hangs { pending().await } else { Ok("t".to_owned()) } }
+        }));
+        // A request drops the call at the end of its own time.
+        assert!(tokio::time::timeout(Duration::from_millis(20), cache.current()).await.is_err());
+        assert_eq!(cache.current().await.unwrap(), "t");
     }
 }
