@@ -257,7 +257,10 @@ impl Rebuilder {
                 // A raise without its rebuild costs the events that wait in the journal.
                 Err(error) => {
                     let error = &error as &dyn std::error::Error;
-                    tracing::warn!(error, "epochs of further buckets were not raised: they are rebuilt later");
+                    tracing::warn!(
+                        error,
+                        "epochs of further buckets were not raised: they are rebuilt later"
+                    );
                     return Ok(own);
                 }
             };

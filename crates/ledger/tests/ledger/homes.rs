@@ -211,7 +211,11 @@ async fn a_lost_region_keeps_its_first_successor_and_its_homes_come_once() {
         ledger.end_adoption(&adoption, &[], OWN).await.unwrap();
     }
     let late = ledger.note_adoption((LOST, OWN), admits_from + SECOND, OWN).await.unwrap().unwrap();
-    assert_eq!((late.admits_from, late.is_done), (admits_from, true), "a begin after the end changes nothing");
+    assert_eq!(
+        (late.admits_from, late.is_done),
+        (admits_from, true),
+        "a begin after the end changes nothing"
+    );
     let left = home_of(&ledger, "left").await;
     assert_eq!((left.region, left.version, left.admits_from), (OWN, 5, Some(admits_from)));
     assert_eq!(home_of(&ledger, "third").await.region, TARGET);

@@ -155,7 +155,8 @@ impl RedisRegistry {
             return;
         }
         let untold = self.served().filter_map(|bucket| self.backlog.untold(bucket, 0));
-        let told = untold.map(|through| within(unreached.contains(through.bucket), self.acknowledge(through)));
+        let told =
+            untold.map(|through| within(unreached.contains(through.bucket), self.acknowledge(through)));
         for error in join_all(told).await.into_iter().filter_map(Result::err) {
             let error = &error as &dyn std::error::Error;
             tracing::debug!(error, "recorded events of a bucket were not acknowledged to Redis");
