@@ -63,15 +63,27 @@ impl Client {
         patience: Option<Duration>,
         instance: Instance,
     ) -> Result<Seat, Error> {
+        let has_slot = instance.slot.is_some();
+        self.start(door, wait, patience, instance)?.acquired(has_slot).await
+    }
+
+    /// Starts a machine, which sends the acquire.
+    fn start(
+        &self,
+        door: Door,
+        wait: Option<Wait>,
+        patience: Option<Duration>,
+        instance: Instance,
+    ) -> Result<Seat, Error> {
         let Instance { id, slot, error } = instance;
-        let (mut plan, has_slot) = (Plan::new(door), slot.is_some());
+        let mut plan = Plan::new(door);
         plan.wait = wait.unwrap_or(plan.wait);
         plan.patience = patience.unwrap_or(plan.patience);
         let key = SeatKey(self.next_key.fetch_add(1, Ordering::Relaxed));
         let shared = Arc::new(Shared::new());
         let start = Command::Start { key, plan: Box::new(plan), shared: shared.clone(), slot };
         self.commands.send(start).map_err(|_| Error::Closed)?;
-        Seat::new(key, shared, self.commands.clone(), id, error).acquired(has_slot).await
+        Ok(Seat::new(key, shared, self.commands.clone(), id, error))
     }
 
     /// Names this process by a free slot of the state directory; by a random id, if there is no slot to take.
@@ -116,7 +128,7 @@ impl Client {
 
 /// A request for a seat. `Debug` shows the end of the license key alone.
 #[derive(Debug)]
-#[must_use = "a request does nothing before `acquire`"]
+#[must_use = "a request does nothing before `acquire` or `start`"]
 pub struct SeatRequest {
     client: Client,
     license: LicenseDoor,
@@ -174,13 +186,31 @@ impl SeatRequest {
     }
 
     /// Acquires the seat. A future that is dropped gives up, and releases a seat that came too late.
-    pub async fn acquire(self) -> Result<Seat, Error> {
-        let Self { client, mut license, per_process, wait, patience } = self;
+    pub async fn acquire(mut self) -> Result<Seat, Error> {
+        let instance = self.name_process().await;
+        let Self { client, license, wait, patience, .. } = self;
+        client.acquire(license.into(), wait, patience, instance).await
+    }
+
+    /// Starts the acquire, and returns the seat before the server has answered; [`Seat::granted`] waits for the answer.
+    ///
+    /// A program that shares the seat with other programs decides about a failed acquire with the seat in hand:
+    /// [`Seat::release`] ends a session that the acquire may have left, and [`Seat::leave`] keeps the session for the others.
+    /// Fails with [`Error::Closed`] after the end of the client.
+    pub async fn start(mut self) -> Result<Seat, Error> {
+        let instance = self.name_process().await;
+        let Self { client, license, wait, patience, .. } = self;
+        client.start(license.into(), wait, patience, instance)
+    }
+
+    /// Puts the name of the process into the request.
+    async fn name_process(&mut self) -> Instance {
+        let Self { client, license, per_process, .. } = self;
         let instance = match &license.instance_id {
-            None if per_process => client.instance(&license.license_key, &license.machine_id).await,
+            None if *per_process => client.instance(&license.license_key, &license.machine_id).await,
             given => Instance { id: given.clone(), ..Instance::default() },
         };
-        license.instance_id = instance.id.clone();
-        client.acquire(license.into(), wait, patience, instance).await
+        license.instance_id.clone_from(&instance.id);
+        instance
     }
 }

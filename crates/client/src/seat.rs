@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use seatkeeper_client_core::{Event, Finish, Refusal, State};
+use seatkeeper_client_core::{Event, Finish, State};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::driver::Command;
@@ -36,21 +36,26 @@ impl Seat {
     /// Waits until the acquire of a new seat has its result. `has_slot` waits for the slot of a denied seat to be free, so that
     /// the program may ask again by the same name.
     pub(crate) async fn acquired(self, has_slot: bool) -> Result<Self, Error> {
+        let granted = self.granted().await;
+        if has_slot && matches!(granted, Err(Error::Denied(_))) {
+            // A denied seat leaves nothing to confirm.
+            let _ = self.give_back().await;
+        }
+        granted.map(|()| self)
+    }
+
+    /// Waits for the result of the acquire of [`SeatRequest::start`](crate::SeatRequest::start). Returns at once after the first
+    /// grant. A dropped future gives nothing up: the acquire goes on.
+    pub async fn granted(&self) -> Result<(), Error> {
         match self.shared.acquired().await {
-            State::Refused(refusal) => {
-                if has_slot && matches!(refusal, Refusal::Denied(_)) {
-                    // A denied seat leaves nothing to confirm.
-                    let _ = self.give_back().await;
-                }
-                Err(refusal.into())
-            }
+            State::Refused(refusal) => Err(refusal.into()),
             State::Released => Err(Error::Closed),
             State::Acquiring
             | State::Active { .. }
             | State::Offline { .. }
             | State::Grace { .. }
             | State::Reacquiring
-            | State::Lost(_) => Ok(self),
+            | State::Lost(_) => Ok(()),
         }
     }
 

@@ -130,6 +130,39 @@ async fn a_close_waits_for_an_acquire_that_was_dropped_in_flight() {
 }
 
 #[tokio::test]
+async fn a_seat_that_is_left_before_the_answer_is_not_given_back() {
+    let server = Answering::start_late(201, GRANT, Duration::from_millis(300)).await;
+    let client = client(&server.url);
+    let seat = client.license("K").machine("m1").start().await.unwrap();
+    drop_in_flight(seat.granted(), &server).await;
+    assert_eq!(seat.state(), State::Acquiring, "a dropped wait gives nothing up");
+    seat.leave();
+    assert_eq!(client.close().await.unwrap(), Finish::GivenBack);
+    assert_eq!(server.lines().len(), 1, "{:?}", server.lines());
+}
+
+#[tokio::test]
+async fn a_seat_in_doubt_is_left_or_given_back_as_the_program_says() {
+    for is_left in [true, false] {
+        let server = Answering::start(503, "{}").await;
+        let client = client(&server.url);
+        let seat = client.license("K").machine("m1").patience(Duration::ZERO).start().await.unwrap();
+        let error = seat.granted().await.unwrap_err();
+        assert!(matches!(error, Error::Offline(Failure::Unavailable)), "{error:?}");
+        let acquires = if is_left {
+            seat.leave();
+            assert_eq!(client.close().await.unwrap(), Finish::GivenBack);
+            1
+        } else {
+            assert_eq!(seat.release().await.unwrap(), Finish::Unconfirmed);
+            // A release asks twice for the session to end.
+            3
+        };
+        assert_eq!(server.lines().len(), acquires, "{:?}", server.lines());
+    }
+}
+
+#[tokio::test]
 async fn a_close_without_an_answer_is_unconfirmed_within_its_budget() {
     let server = Answering::start_late(201, GRANT, Duration::from_secs(60)).await;
     let client = client(&server.url);
