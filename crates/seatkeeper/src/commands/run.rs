@@ -18,7 +18,6 @@ mod story;
 mod supervise;
 
 use std::fs::OpenOptions;
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -28,7 +27,7 @@ pub(crate) use exec::{EXEC, ExecArgs, exec};
 pub(crate) use keeper::{KEEP, KeepArgs, keep};
 
 use super::Error;
-use report::{Ended, Report};
+use report::Report;
 use seats::Clients;
 use signals::Signals;
 use story::Story;
@@ -58,28 +57,15 @@ async fn held(args: &RunArgs, report: &mut Report) -> Result<u8, RunError> {
     let mut signals = Signals::listen().map_err(RunError::Signals)?;
     let story = Story::new(args.quiet);
     let clients = Clients::new(args)?;
-    let ended = held_by(&clients, &program, args, &mut signals, story, report).await;
-    // Requests in flight end with the runtime, and the runtime ends with `run`.
-    seats::close(clients, story).await;
-    let ended = ended?;
-    report.end(&ended);
-    Ok(ended.exit_code())
-}
-
-async fn held_by(
-    clients: &Clients,
-    program: &Path,
-    args: &RunArgs,
-    signals: &mut Signals,
-    story: Story,
-    report: &mut Report,
-) -> Result<Ended, RunError> {
     let began = Instant::now();
-    let seats = seats::acquire(clients, args, signals, story).await;
+    let seats = seats::acquire(&clients, args, &mut signals, story).await;
     report.wait(began.elapsed());
     let seats = seats?;
     report.admit(&seats);
-    let ended = supervise::run(program, args, &seats, signals, story).await;
+    let ended = supervise::run(&program, args, &seats, &mut signals, story).await;
+    // Requests in flight end with the runtime, and the runtime ends with `run`.
     seats::release(seats, story).await;
-    ended
+    let ended = ended?;
+    report.end(&ended);
+    Ok(ended.exit_code())
 }

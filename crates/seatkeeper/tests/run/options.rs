@@ -1,7 +1,7 @@
 //! Options: what counts as a seat, left-over processes, the token, and the grace of a license.
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::Stdio;
 
 use rustix::process::Signal;
 use seatkeeper_testbed::proxy::{Network, Proxy};
@@ -9,89 +9,9 @@ use serde_json::{Value, json};
 
 use crate::harness::Harness;
 use crate::started::{
-    code, end_reasons, is_running, license, live, pid_in, recorded, run, run_at, send, until_gone, until_live,
+    Waiting, code, is_running, license, live, pid_in, recorded, run, run_at, send, sharing, until_gone,
+    until_live,
 };
-
-/// A command that runs until a test calls [`Waiting::end`].
-struct Waiting {
-    run: Child,
-    flag: PathBuf,
-}
-
-impl Waiting {
-    /// Starts `run` with a command, and waits until the command runs.
-    fn start(harness: &Harness, mut run: Command, name: &str) -> Self {
-        let (flag, pid) = (harness.path(&format!("{name}-flag")), harness.path(&format!("{name}-pid")));
-        let script = format!(
-            "echo $$ > {0}.new; mv {0}.new {0}; until test -e {1}; do sleep 0.05; done; exit 5",
-            pid.display(),
-            flag.display()
-        );
-        let run = run.args(["sh", "-c", &script]).spawn().unwrap();
-        pid_in(&pid);
-        Self { run, flag }
-    }
-
-    fn end(self) -> Option<i32> {
-        std::fs::write(&self.flag, "").unwrap();
-        code(self.run)
-    }
-}
-
-/// Builds a run that counts its neighbours in the harness's folder.
-fn sharing(harness: &Harness, key: &str, options: &[&str]) -> Command {
-    let mut run = run(harness, key, options);
-    run.env("XDG_STATE_HOME", harness.path("state"));
-    run
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn runs_on_one_machine_share_a_seat_until_the_last_one_ends() {
-    let harness = Harness::open();
-    for count_per in ["machine", "process"] {
-        let license = harness.license_with(json!({ "max_seats": 1, "count_per": count_per })).await;
-        let key = license["license_key"].as_str().unwrap();
-        let start = |name: &str| {
-            let run = sharing(&harness, key, &["--count-as", "machine", "--machine", "m1"]);
-            Waiting::start(&harness, run, &format!("{count_per}-{name}"))
-        };
-        let (first, second) = (start("first"), start("second"));
-        assert_eq!(live(&harness).await.len(), 1, "{count_per}");
-        let session = live(&harness).await[0]["session_id"].clone();
-        let others: [&[&str]; 2] = [&[], &["--count-as", "machine", "--machine", "m2"]];
-        for options in others {
-            let output = sharing(&harness, key, options).arg("true").output().unwrap();
-            assert_eq!(output.status.code(), Some(75), "{options:?}: {output:?}");
-        }
-        assert_eq!(first.end(), Some(5));
-        let third = start("third");
-        assert_eq!(second.end(), Some(5), "the first run to end keeps the seat for the second");
-        assert_eq!(live(&harness).await[0]["session_id"], session, "one session all along");
-        assert_eq!(third.end(), Some(5));
-        until_live(&harness, 0).await;
-    }
-    assert_eq!(recorded(&harness, "admitted").await, 2);
-    assert_eq!(end_reasons(&harness).await, ["released", "released"]);
-    let files = std::fs::read_dir(harness.path("state/seatkeeper/run")).unwrap().count();
-    assert_eq!(files, 0, "the last run removes its file");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
-async fn runs_that_end_at_once_leave_no_seat() {
-    let harness = Harness::open();
-    let key = license(&harness, 1).await;
-    for _ in 0..5 {
-        let start = |_| {
-            let mut run = sharing(&harness, &key, &["--count-as", "machine", "--machine", "m1"]);
-            run.arg("true").spawn().unwrap()
-        };
-        let runs: Vec<Child> = (0..6).map(start).collect();
-        for run in runs {
-            assert_eq!(code(run), Some(0));
-        }
-        assert_eq!(live(&harness).await.len(), 0);
-    }
-}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn each_run_takes_a_seat_also_with_the_name_of_one_machine() {
@@ -232,7 +152,7 @@ async fn a_command_goes_on_for_the_grace_of_its_license_or_not_at_all() {
     std::io::Read::read_to_string(&mut lines, &mut said).unwrap();
     assert_eq!(ended, Some(76), "{said}");
     assert!(said.contains("is lost (deadline); stopping the command"), "{said}");
-    let Waiting { mut run, flag } = patient;
+    let Waiting { mut run, flag, .. } = patient;
     let mut lines = std::io::BufRead::lines(std::io::BufReader::new(run.stderr.take().unwrap()));
     let lines =
         lines.by_ref().map_while(Result::ok).take_while(|line| !line.contains("lets the command go on"));

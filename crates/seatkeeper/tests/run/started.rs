@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use crate::harness::{Harness, command, eventually};
+use crate::harness::{Harness, Scrape, command, eventually};
 
 /// Time limit of a run.
 const END_DEADLINE: Duration = Duration::from_secs(60);
@@ -23,6 +23,18 @@ pub(crate) fn run_at(harness: &Harness, url: &str, license: &str, options: &[&st
     let mut run = command(&[]);
     run.args(["run", "--license", license, "--server", url, "--data-dir"]).arg(harness.data_dir());
     run.args(options).arg("--").stdin(Stdio::null());
+    run
+}
+
+/// Builds a run that counts its neighbours in the harness's folder.
+pub(crate) fn sharing(harness: &Harness, license: &str, options: &[&str]) -> Command {
+    sharing_at(harness, harness.url(), license, options)
+}
+
+/// Builds a run on a server at `url` that counts its neighbours in the harness's folder.
+pub(crate) fn sharing_at(harness: &Harness, url: &str, license: &str, options: &[&str]) -> Command {
+    let mut run = run_at(harness, url, license, options);
+    run.env("XDG_STATE_HOME", harness.path("state"));
     run
 }
 
@@ -61,6 +73,20 @@ pub(crate) async fn until_live(harness: &Harness, count: usize) -> Duration {
 /// Returns the number of audit records of an action.
 pub(crate) async fn recorded(harness: &Harness, action: &str) -> usize {
     records(harness).await.iter().filter(|record| record["action"] == json!(action)).count()
+}
+
+/// Waits until the server has understood `count` acquires of a license, answered or not.
+pub(crate) async fn until_acquires(harness: &Harness, count: f64) {
+    let began = Instant::now();
+    loop {
+        let scrape = Scrape::fetch(harness.doors().all()).await;
+        let understood = scrape.value("license_acquire_requests_total");
+        if understood >= count {
+            return;
+        }
+        assert!(began.elapsed() < END_DEADLINE, "want {count} acquires, not {understood}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }
 
 /// Waits until the ends on record have exactly these reasons. An expired session leaves the list of live sessions before
@@ -106,6 +132,44 @@ pub(crate) fn code(mut run: Child) -> Option<i32> {
             panic!("the run did not end within {END_DEADLINE:?}");
         }
         std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A command that runs until a test calls [`Waiting::end`].
+pub(crate) struct Waiting {
+    pub(crate) run: Child,
+    pub(crate) flag: PathBuf,
+    pid: PathBuf,
+}
+
+impl Waiting {
+    /// Starts `run` with a command, and waits until the command runs.
+    pub(crate) fn start(harness: &Harness, run: Command, name: &str) -> Self {
+        let waiting = Self::spawn(harness, run, name);
+        waiting.until_running();
+        waiting
+    }
+
+    /// Starts `run` with a command.
+    pub(crate) fn spawn(harness: &Harness, mut run: Command, name: &str) -> Self {
+        let (flag, pid) = (harness.path(&format!("{name}-flag")), harness.path(&format!("{name}-pid")));
+        let script = format!(
+            "echo $$ > {0}.new; mv {0}.new {0}; until test -e {1}; do sleep 0.05; done; exit 5",
+            pid.display(),
+            flag.display()
+        );
+        let run = run.args(["sh", "-c", &script]).spawn().unwrap();
+        Self { run, flag, pid }
+    }
+
+    /// Waits until the command runs.
+    pub(crate) fn until_running(&self) {
+        pid_in(&self.pid);
+    }
+
+    pub(crate) fn end(self) -> Option<i32> {
+        std::fs::write(&self.flag, "").unwrap();
+        code(self.run)
     }
 }
 

@@ -26,6 +26,9 @@ pub(crate) struct KeepArgs {
     /// The instance of the seats.
     #[arg(long)]
     holder_instance: String,
+    /// Other runs may have the seats as well.
+    #[arg(long)]
+    holder_shared: bool,
     /// The sessions of the seats.
     #[arg(long = "session")]
     sessions: Vec<String>,
@@ -46,6 +49,7 @@ impl Keeper {
         command.arg(KEEP);
         if let Some(HeldSeat { holder, .. }) = seats.first() {
             command.args(["--holder-machine", &holder.machine, "--holder-instance", &holder.instance]);
+            command.args(holder.is_shared.then_some("--holder-shared"));
         }
         for session in seats.iter().filter_map(|held| held.seat.session_id()) {
             command.args(["--session", &session]);
@@ -71,8 +75,8 @@ impl Keeper {
 
 /// Keeps the seats of a stopped `run` until the pipe closes.
 pub(crate) async fn keep(args: KeepArgs) -> Result<ExitCode, Error> {
-    let KeepArgs { holder_machine, holder_instance, sessions, run } = args;
-    let holder = RunHolder { machine: holder_machine, instance: holder_instance, is_shared: true };
+    let KeepArgs { holder_machine, holder_instance, holder_shared, sessions, run } = args;
+    let holder = RunHolder { machine: holder_machine, instance: holder_instance, is_shared: holder_shared };
     let clients = Clients::new(&run)?;
     let mut kept = Vec::new();
     let keep_all = async {
@@ -98,7 +102,12 @@ async fn keep_one(client: &Client, license: &str, holder: &RunHolder, sessions: 
     if seat.session_id().is_some_and(|session| sessions.contains(&session)) {
         return Some(seat);
     }
-    // A release without an answer ends with the TTL.
-    let _ = seat.release().await;
+    if holder.is_shared {
+        // Another run may have the session. A session without a run ends with the TTL.
+        seat.leave();
+    } else {
+        // A session without an answer to the release ends with the TTL.
+        let _ = seat.release().await;
+    }
     None
 }

@@ -132,46 +132,42 @@ async fn acquire_one(
         true => Some(Share::join(args, license, holder).await.map_err(RunError::Share)?),
         false => None,
     };
-    let seat = acquire_seat(client, args, holder, license, signals, story).await;
+    let started = request(client, license, holder).wait(args.wait).start().await;
+    let seat = started.map_err(|source| RunError::NoSeat { license: masked(license), source })?;
     let (license, holder, client) = (license.to_owned(), holder.clone(), client.clone());
-    match seat {
-        Ok(seat) => Ok(HeldSeat { license, seat, holder, client, share }),
+    let held = HeldSeat { license, seat, holder, client, share };
+    match wait_for_grant(&held, signals, story).await {
+        Ok(()) => Ok(held),
         Err(error) => {
-            // The last run removes the file of the holder.
-            drop(share.map(Share::leave));
+            // After an acquire in doubt the server may have a session of this run alone, or the session of all runs.
+            release(vec![held], story).await;
             Err(error)
         }
     }
 }
 
-/// Waits for a seat, and tells the user of the wait and of the seat.
-async fn acquire_seat(
-    client: &Client,
-    args: &RunArgs,
-    holder: &RunHolder,
-    license: &str,
-    signals: &mut Signals,
-    story: Story,
-) -> Result<Seat, RunError> {
-    let acquire = request(client, license, holder).wait(args.wait).acquire();
-    tokio::pin!(acquire);
+/// Waits for the grant of a seat, and tells the user of the wait and of the seat.
+async fn wait_for_grant(held: &HeldSeat, signals: &mut Signals, story: Story) -> Result<(), RunError> {
+    let license = || masked(&held.license);
+    let granted = held.seat.granted();
+    tokio::pin!(granted);
     let mut told = false;
-    let acquired = loop {
+    let result = loop {
         tokio::select! {
-            acquired = &mut acquire => break acquired,
+            result = &mut granted => break result,
             signal = signals.next_end() => return Err(RunError::Interrupted { signal }),
             () = tokio::time::sleep(TELL_AFTER), if !told => {
                 told = true;
-                story.tell(format_args!("waiting for a seat of {}", masked(license)));
+                story.tell(format_args!("waiting for a seat of {}", license()));
             }
         }
     };
-    let seat = acquired.map_err(|source| RunError::NoSeat { license: masked(license), source })?;
-    match seat.seats() {
-        Some((used, total)) => story.tell(format_args!("seat {used} of {total} of {}", masked(license))),
-        None => story.tell(format_args!("a seat of {}", masked(license))),
+    result.map_err(|source| RunError::NoSeat { license: license(), source })?;
+    match held.seat.seats() {
+        Some((used, total)) => story.tell(format_args!("seat {used} of {total} of {}", license())),
+        None => story.tell(format_args!("a seat of {}", license())),
     }
-    Ok(seat)
+    Ok(())
 }
 
 /// Returns the request for a seat of a license.
@@ -183,7 +179,8 @@ pub(super) fn request(client: &Client, license: &str, holder: &RunHolder) -> Sea
         .user_agent(concat!("seatkeeper-run/", env!("CARGO_PKG_VERSION")))
 }
 
-/// Releases the seats concurrently, but for seats that other runs keep.
+/// Releases the seats concurrently, but for seats that other runs keep. An acquire without an answer counts as a seat: its
+/// session would live until the TTL.
 pub(super) async fn release(seats: Vec<HeldSeat>, story: Story) {
     let mut releases = Vec::new();
     for HeldSeat { license, seat, share, .. } in seats {
@@ -211,20 +208,5 @@ pub(super) async fn release(seats: Vec<HeldSeat>, story: Story) {
                 masked(&license)
             )),
         }
-    }
-}
-
-/// Ends an acquire left behind by a signal or by a silent server: the seat of the acquire would stay until the TTL.
-pub(super) async fn close(clients: Clients, story: Story) {
-    let closes: Vec<_> =
-        clients.0.into_values().map(|client| tokio::spawn(async move { client.close().await })).collect();
-    let mut given_back = true;
-    for close in closes {
-        given_back &= matches!(close.await, Ok(Ok(Finish::GivenBack)));
-    }
-    if !given_back {
-        story.tell(
-            "the server did not confirm that no seat of this run is left; a seat is free after its license's TTL",
-        );
     }
 }
