@@ -159,6 +159,34 @@ async fn home_of(ledger: &Ledger, user: &str) -> Home {
 }
 
 #[tokio::test]
+async fn the_latest_begin_before_the_end_counts_for_the_silence() {
+    let (_place, ledger) = ledger().await;
+    ledger.fix_own_region(OWN).await.unwrap();
+    let (first, later, last) = (NOW, NOW + SECOND, NOW + SECOND + SECOND);
+    for (successor, wanted, on_record) in
+        [(OWN, first, first), (TARGET, last, first), (OWN, later, later), (OWN, first, later)]
+    {
+        let noted = ledger.note_adoption((LOST, successor), wanted, OWN).await.unwrap().unwrap();
+        assert_eq!((noted.successor, noted.admits_from, noted.is_done), (OWN, on_record, false));
+    }
+    let terms = terms(&ledger).await;
+    let adopted = Arrival {
+        from: LOST,
+        kind: ArrivalKind::Adopted,
+        admits_from: Some(later),
+        ..arrival(2, Vec::new())
+    };
+    ledger.take_home(&adopted, OWN, terms, NOW).await.unwrap().unwrap();
+    let adoption = ledger.note_adoption((LOST, OWN), last, OWN).await.unwrap().unwrap();
+    let taken = ledger.home(&tenant(), &adopted.user).await.unwrap().unwrap();
+    assert_eq!(taken.admits_from, Some(last), "the begin counts for a home that is here already");
+
+    ledger.end_adoption(&adoption, &[], OWN).await.unwrap();
+    let late = ledger.note_adoption((LOST, OWN), last + SECOND, OWN).await.unwrap().unwrap();
+    assert_eq!((late.admits_from, late.is_done), (last, true), "a begin after the end changes nothing");
+}
+
+#[tokio::test]
 async fn a_lost_region_keeps_its_first_successor_and_its_homes_come_once() {
     let (_place, ledger) = ledger().await;
     assert_eq!(ledger.own_region().await.unwrap(), None);
@@ -166,15 +194,9 @@ async fn a_lost_region_keeps_its_first_successor_and_its_homes_come_once() {
         assert_eq!(ledger.fix_own_region(region).await.unwrap(), OWN);
     }
     let admits_from = NOW + SECOND;
-    let asked = [
-        (OWN, NOW, NOW),
-        (TARGET, NOW + SECOND + SECOND, NOW),
-        (OWN, admits_from, admits_from),
-        (OWN, NOW, admits_from),
-    ];
-    for (successor, wanted, on_record) in asked {
-        let noted = ledger.note_adoption((LOST, successor), wanted, OWN).await.unwrap().unwrap();
-        assert_eq!((noted.successor, noted.admits_from, noted.is_done), (OWN, on_record, false));
+    for successor in [OWN, TARGET] {
+        let noted = ledger.note_adoption((LOST, successor), admits_from, OWN).await.unwrap().unwrap();
+        assert_eq!((noted.successor, noted.admits_from, noted.is_done), (OWN, admits_from, false));
     }
     let told = [
         known("left", LOST, 4, HomeState::Here),
@@ -202,20 +224,10 @@ async fn a_lost_region_keeps_its_first_successor_and_its_homes_come_once() {
         let taken = ledger.take_home(&adopted, OWN, terms, NOW).await.unwrap().unwrap();
         assert_eq!((taken.version, taken.admits_from), (2, Some(admits_from)));
     }
-    let admits_from = admits_from + SECOND;
-    ledger.note_adoption((LOST, OWN), admits_from, OWN).await.unwrap();
-    let taken = ledger.home(&tenant(), &adopted.user).await.unwrap().unwrap();
-    assert_eq!(taken.admits_from, Some(admits_from), "a later begin counts for a home that is here already");
     let [adoption] = ledger.adoptions().await.unwrap()[..] else { panic!("one adoption") };
     for _ in 0..2 {
         ledger.end_adoption(&adoption, &[], OWN).await.unwrap();
     }
-    let late = ledger.note_adoption((LOST, OWN), admits_from + SECOND, OWN).await.unwrap().unwrap();
-    assert_eq!(
-        (late.admits_from, late.is_done),
-        (admits_from, true),
-        "a begin after the end changes nothing"
-    );
     let left = home_of(&ledger, "left").await;
     assert_eq!((left.region, left.version, left.admits_from), (OWN, 5, Some(admits_from)));
     assert_eq!(home_of(&ledger, "third").await.region, TARGET);
