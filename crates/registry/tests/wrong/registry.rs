@@ -111,7 +111,7 @@ impl Admission for Node {
         }
         let ttl = terms.map(|terms| terms.ttl);
         let restored = |session: Session| match id.kind.has_heartbeats() {
-            true => Session { last_heartbeat: now, ttl: ttl.unwrap_or(session.ttl), ..session },
+            true => Session { last_heartbeat: now, ttl: ttl.unwrap_or_default().max(session.ttl), ..session },
             false => session,
         };
         let sessions: Vec<_> = live.into_iter().map(restored).collect();
