@@ -195,7 +195,7 @@ impl SeatRequest {
     /// Starts the acquire, and returns the seat before the server has answered; [`Seat::granted`] waits for the answer.
     ///
     /// A program that shares the seat with other programs decides about a failed acquire with the seat in hand:
-    /// [`Seat::release`] ends a session that the acquire may have left, and [`Seat::leave`] keeps the session for the others.
+    /// [`Seat::release`] ends any session of the acquire, and [`Seat::leave`] keeps the session for the others.
     /// Fails with [`Error::Closed`] after the end of the client.
     pub async fn start(mut self) -> Result<Seat, Error> {
         let instance = self.name_process().await;

@@ -87,7 +87,7 @@ async fn commits(place: &BenchLedger, batch: u64, events: u64) {
     println!("batches of {batch:>5} events: {rate:>8.0} events/s");
 }
 
-/// Measures a ledger with many ended sessions: events of 10,000 live sessions, and the reading of these.
+/// Measures a ledger with many ended sessions: the rate of events, and the reading of 10,000 live sessions.
 async fn history(place: &BenchLedger, ended: u64) {
     let (_dir, ledger) = place.fresh().await;
     let mut pools = Pools::default();

@@ -24,7 +24,7 @@ pub(crate) fn libraries() -> PathBuf {
     folder.to_owned()
 }
 
-/// The longest that a program or a compiler takes here, some five times what it takes on a busy machine.
+/// Time limit of a program or a compiler: some five times the time on a busy machine.
 const LONGEST: Duration = Duration::from_secs(300);
 
 /// Runs a command, which must succeed within [`LONGEST`], and returns its output.

@@ -77,8 +77,8 @@ impl Breaker {
     /// Notes the result of a probe that took from `began` to `now`. Returns whether the breaker opened or closed.
     ///
     /// `is_in_fallback`: the bucket has left the registry, and a return needs a registry that is well. The first failed
-    /// probe opens the breaker, so that this node does not vote for a return. Such a breaker closes once the bucket has
-    /// returned by the votes of the other nodes: otherwise a single probe would be a vote to leave the registry again.
+    /// probe opens the breaker, so that this node does not vote for a return. The breaker then closes once the bucket
+    /// has returned by the votes of the other nodes: otherwise a single probe would be a vote to leave the registry again.
     pub(super) fn note(
         &mut self,
         result: ProbeResult,

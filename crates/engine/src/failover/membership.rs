@@ -40,7 +40,7 @@ pub(crate) struct Membership {
     is_raising: AtomicBool,
 }
 
-/// The announcement that this node raises epochs, until the drop: also after a panic.
+/// The announcement of a raise of epochs by this node. Ends with the drop, also after a panic.
 pub(super) struct Raising<'a>(&'a AtomicBool);
 
 impl Drop for Raising<'_> {

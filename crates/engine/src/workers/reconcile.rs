@@ -93,7 +93,7 @@ impl Worker for Reconcile {
 
 impl Reconcile {
     /// Applies the entitlement to an open pool with live sessions, if the pool has only older terms. A pool at home in
-    /// another region is left to that region.
+    /// another region is skipped.
     async fn reconcile(&self, pool: &PoolId) -> Result<(), Error> {
         let Some(view) = self.engine.view_here(pool, 0).await? else { return Ok(()) };
         let now = self.engine.time_for(pool).await?;

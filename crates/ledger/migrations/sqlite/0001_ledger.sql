@@ -248,10 +248,9 @@ CREATE TABLE own_region (
     region INTEGER NOT NULL CHECK (region BETWEEN 1 AND 255)
 ) STRICT;
 
--- Regions that are lost for good, each with the successor that takes over the pools. The successor admits
--- nobody to the lost region's pools before `admits_from`, and serves them all once the adoption is done. `audit_head` is the
--- last audit record of this ledger when the adoption came on record: the restored ledger of the lost region has no
--- admission after it.
+-- Regions lost for good, each with the successor of its pools. The successor admits nobody to the lost region's pools before
+-- `admits_from`, and serves all pools once the adoption is done. `audit_head` is the last audit record of this ledger at the
+-- begin of the adoption: the restored ledger of the lost region has no later admission.
 CREATE TABLE region_adoptions (
     lost        INTEGER NOT NULL PRIMARY KEY CHECK (lost BETWEEN 1 AND 255),
     successor   INTEGER NOT NULL CHECK (successor BETWEEN 1 AND 255 AND successor <> lost),

@@ -35,8 +35,8 @@ const MAKES_ROOM_PART: usize = 8;
 #[async_trait]
 impl Journal for RedisRegistry {
     async fn journal_read(&self, max: usize) -> Result<JournalRead, Error> {
-        // A survey fails if a server refuses writes, as with full memory. A journal that fills the memory must be read
-        // nevertheless, or it would never shrink.
+        // A survey fails if a server refuses writes, as with full memory. The journals are read
+        // nevertheless: a journal that fills the memory would never shrink.
         let unreached = self.look_at_journals(self.settings.journal_poll).await.unreached;
         self.acknowledge_recorded(&unreached).await;
         let linger = self.settings.journal_linger;

@@ -63,12 +63,12 @@ impl Survey {
     }
 }
 
-/// The heads of the buckets that this node serves.
+/// The heads of the buckets served by this node.
 pub(super) struct ServedHeads {
     pub(super) heads: Vec<(Bucket, BucketSurvey)>,
     /// The served buckets on unreachable servers.
     pub(super) unreached: BucketSet,
-    /// The reason why the last of these is unreachable.
+    /// The reason for the last bucket in `unreached`.
     why: Option<Arc<str>>,
 }
 
@@ -97,7 +97,7 @@ impl RedisRegistry {
     pub(super) async fn survey(&self, age_max: Duration) -> Arc<Survey> {
         let asked = Instant::now();
         let mut latest = self.surveys.latest.lock().await;
-        // A survey of a silent server is old when it ends, and callers that waited for it need no other.
+        // The survey of a silent server is old at its end. Callers who waited for the survey need no other.
         if let Some(survey) = latest.as_ref().filter(|survey| survey.began + age_max > asked) {
             return Arc::clone(survey);
         }
@@ -115,7 +115,7 @@ impl RedisRegistry {
         survey
     }
 
-    /// Returns the heads of the buckets that this node serves, from a survey that began at most `age_max` ago.
+    /// Returns the heads of the buckets served by this node, from a survey that began at most `age_max` ago.
     pub(super) async fn served_heads(&self, age_max: Duration) -> ServedHeads {
         let survey = self.survey(age_max).await;
         let mut served = ServedHeads { heads: Vec::new(), unreached: BucketSet::default(), why: None };

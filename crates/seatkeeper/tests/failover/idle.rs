@@ -24,7 +24,7 @@ const COMMITS_MAX: f64 = 9.0;
 /// The time of counting.
 const COUNTED: Duration = Duration::from_secs(12);
 
-/// The most counts until one is within the bounds.
+/// The most counts until a count is within the bounds.
 const COUNTS_MAX: usize = 4;
 
 /// The time after the start in which nodes finish their first rebuild and PostgreSQL counts its commits. An

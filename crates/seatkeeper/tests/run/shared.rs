@@ -128,6 +128,14 @@ async fn runs_that_end_at_once_leave_no_seat() {
     }
 }
 
+/// Checks that the other run still has its session, and that the end of the run is the only end on record.
+async fn other_run_keeps(harness: &Harness, other: Waiting, session: &[Value]) {
+    assert_eq!(sessions(harness).await, session, "the other run has the seat");
+    assert_eq!(other.end(), Some(5));
+    until_live(harness, 0).await;
+    assert_eq!((recorded(harness, "admitted").await, end_reasons(harness).await.len()), (1, 1));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_run_that_is_stopped_during_its_acquire_keeps_the_seat_of_another_run() {
     let harness = Harness::open();
@@ -145,10 +153,7 @@ async fn a_run_that_is_stopped_during_its_acquire_keeps_the_seat_of_another_run(
     tokio::time::sleep(Duration::from_millis(300)).await;
     proxy.set(Network::Well);
     assert_eq!(code(stopped), Some(143));
-    assert_eq!(sessions(&harness).await, session, "the other run has the seat");
-    assert_eq!(other.end(), Some(5));
-    until_live(&harness, 0).await;
-    assert_eq!((recorded(&harness, "admitted").await, end_reasons(&harness).await.len()), (1, 1));
+    other_run_keeps(&harness, other, &session).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -163,10 +168,7 @@ async fn a_run_that_gives_up_in_doubt_keeps_the_seat_of_another_run() {
     let output = sharing_at(&harness, &front.url, &key, &SHARED).arg("true").output().unwrap();
     assert_eq!(output.status.code(), Some(69), "{output:?}");
     assert!(front.statuses.lock().unwrap().is_empty(), "both answers were given");
-    assert_eq!(sessions(&harness).await, session, "the other run has the seat");
-    assert_eq!(other.end(), Some(5));
-    until_live(&harness, 0).await;
-    assert_eq!((recorded(&harness, "admitted").await, end_reasons(&harness).await.len()), (1, 1));
+    other_run_keeps(&harness, other, &session).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -15,8 +15,8 @@ use super::{Mover, pool_of};
 use crate::entitlements::Changed;
 use crate::error::Error;
 
-/// The most homes of a page. Their longest names fit in a message, and the successor takes each over in a transaction of its
-/// own, within the time of an answer.
+/// The most homes of a page. The longest names fit in a message, and the successor takes over every home of a page, in a
+/// transaction each, within the time of an answer.
 const HOMES_MAX: u32 = 100;
 
 /// The silence beyond the longest TTL: the clocks of the lost region and of this region may differ.
@@ -40,8 +40,8 @@ impl Mover {
             return Err(not_adoptable("The successor is lost itself, and adopted by another region."));
         }
         let known = self.regions.adoption_of(lost);
-        let is_over = |known: &&Adoption| known.is_done || known.successor != successor;
-        if let Some(known) = known.as_ref().filter(is_over) {
+        let is_settled = |known: &&Adoption| known.is_done || known.successor != successor;
+        if let Some(known) = known.as_ref().filter(is_settled) {
             return self.begun(known, successor);
         }
         if self.regions.is_alive(lost).await {

@@ -9,7 +9,7 @@ local shortest_ttl -- of the sessions with a full TTL from now
 local function insert_known()
   shortest_ttl = NEVER
   -- With heartbeats, each session gets one full TTL from now, since its holder could not send a heartbeat
-  -- meanwhile: the longer of its TTL and the pool's, since the holder heartbeats by the TTL of the last answer.
+  -- meanwhile: the longer TTL of session and pool, since the holder heartbeats by the TTL of the last answer.
   -- Without heartbeats, a session keeps its end.
   local has_heartbeats, known, at = ARGV[5] == '1', ARGV[6], 1
   while at <= #known do
