@@ -50,7 +50,8 @@ impl ProbeResult {
 /// The state of one circuit breaker.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Breaker {
-    is_open: bool,
+    /// The instant since which the breaker is open; `None` if it is closed.
+    open_since: Option<Instant>,
     /// A single failed probe during a fallback opened the breaker.
     is_only_doubt: bool,
     /// The present series of failed probes.
@@ -71,7 +72,12 @@ struct Series {
 impl Breaker {
     /// Returns whether the registry counts as unreachable.
     pub(super) fn is_open(&self) -> bool {
-        self.is_open
+        self.open_since.is_some()
+    }
+
+    /// Returns whether the breaker has been open for `time` at `now`.
+    pub(super) fn has_been_open(&self, time: Duration, now: Instant) -> bool {
+        self.open_since.is_some_and(|since| now.duration_since(since) >= time)
     }
 
     /// Notes the result of a probe that took from `began` to `now`. Returns whether the breaker opened or closed.
@@ -86,18 +92,19 @@ impl Breaker {
         began: Instant,
         now: Instant,
     ) -> bool {
-        let was_open = self.is_open;
+        let was_open = self.is_open();
         if self.is_only_doubt && !is_in_fallback {
             *self = Self::default();
         }
         if self.fails(result, began, now) {
-            *self = Self { is_open: true, failing: self.failing, ..Self::default() };
-        } else if self.is_open && self.recovers(result, now) {
+            let open_since = self.open_since.or(Some(now));
+            *self = Self { open_since, failing: self.failing, ..Self::default() };
+        } else if self.is_open() && self.recovers(result, now) {
             *self = Self::default();
-        } else if !self.is_open && is_in_fallback && result == ProbeResult::Failed {
-            (self.is_open, self.is_only_doubt) = (true, true);
+        } else if !self.is_open() && is_in_fallback && result == ProbeResult::Failed {
+            (self.open_since, self.is_only_doubt) = (Some(now), true);
         }
-        self.is_open != was_open
+        self.is_open() != was_open
     }
 
     /// Notes a probe while the breaker is open. Returns whether the series of answers closes the breaker.

@@ -76,6 +76,12 @@ impl Reach {
             .collect()
     }
 
+    /// Returns whether the breaker of the bucket's registry has been open for `time` at `now`.
+    pub(super) fn has_been_unreachable(&self, bucket: Bucket, time: Duration, now: Instant) -> bool {
+        let breakers = self.breakers.lock();
+        breakers.get(usize::from(bucket.number())).is_some_and(|breaker| breaker.has_been_open(time, now))
+    }
+
     /// Returns whether more than half of the buckets have not been served for [`UNSERVED_AFTER`].
     pub(crate) fn is_mostly_unserved(&self) -> bool {
         self.mostly_unserved_since.lock().is_some_and(|since| since.elapsed() >= UNSERVED_AFTER)

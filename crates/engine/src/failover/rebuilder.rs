@@ -40,6 +40,10 @@ const BEGUN_AT_ONCE: usize = 32;
 /// The number of buckets filled concurrently.
 const BUCKETS_AT_ONCE: usize = 4;
 
+/// A node whose circuit breaker has been open for this time leaves the rebuild to nodes that reach the registry, which costs
+/// an epoch. Over a lossy network the breaker of a node opens now and then for a few seconds, and a rebuild takes some ten.
+const CUT_OFF_AFTER: Duration = Duration::from_secs(5);
+
 /// The worker that rebuilds the queued buckets.
 pub(crate) struct Rebuilder {
     pub(crate) targets: RebuildTargets,
@@ -394,13 +398,14 @@ impl Rebuilder {
         })
     }
 
-    /// Returns whether a failed step on a bucket is worth a retry: only the configured registry is retried, while
-    /// this node's circuit breaker is closed, and unless the probes have demanded another mode for a while. A retry of the
-    /// standby, in the ledger's database, would keep other nodes from going on without the ledger.
+    /// Returns whether a failed step on a bucket is worth a retry. Only the configured registry is retried, until this
+    /// node's circuit breaker has been open for [`CUT_OFF_AFTER`], or the probes have demanded another mode for a while. A
+    /// retry of the standby, in the ledger's database, would keep other nodes from going on without the ledger.
     fn is_retried(&self, &Raised { bucket, to, .. }: &Raised) -> bool {
+        let now = Instant::now();
         to == BucketMode::Registry
-            && !self.reach.unreachable().contains(bucket)
-            && !self.queue.demands_other_mode(bucket, to, Instant::now())
+            && !self.reach.has_been_unreachable(bucket, CUT_OFF_AFTER, now)
+            && !self.queue.demands_other_mode(bucket, to, now)
     }
 
     /// Fills the cleared target from the ledger. Returns the number of restored sessions. The target's time goes on from

@@ -166,3 +166,18 @@ fn failures_that_last_are_no_doubt_any_more() {
     assert!(!bench.probes(Failed, false));
     assert!(bench.breaker.is_open(), "the others have returned, and this node is cut off");
 }
+
+#[test]
+fn the_time_of_an_open_breaker_is_that_since_it_opened() {
+    let mut bench = Bench::open();
+    let opened = bench.at - TRY_INTERVAL;
+    assert!(!bench.probes(Failed, false));
+    let minute = Duration::from_secs(60);
+    assert!(
+        bench.breaker.has_been_open(minute, opened + minute),
+        "a later failure does not start the time anew"
+    );
+    assert!(!bench.breaker.has_been_open(minute, opened + minute - Duration::from_millis(1)));
+    assert!((0..3).any(|_| bench.probes(Quick, false)));
+    assert!(!bench.breaker.has_been_open(Duration::ZERO, bench.at + minute), "a closed breaker has no time");
+}
