@@ -42,6 +42,12 @@ impl<'p> Grants<'p> {
         }
     }
 
+    /// Returns `true` if a later admission never has older terms. A group that is restored takes the limit of the plan at
+    /// that moment, which may be smaller than before.
+    pub(super) fn are_ordered(&self) -> bool {
+        !matches!(self, Self::Group)
+    }
+
     /// Returns the limit granted by terms of a version; `None` if no terms have the version. Terms not in
     /// force at `at` are a breach.
     pub(super) fn limit(&self, version: u64, at: RegistryTime) -> Result<Option<u32>, Breach> {

@@ -202,3 +202,24 @@ async fn the_version_of_a_group_s_terms_is_its_limit_up_to_eight() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_group_that_was_restored_under_a_smaller_plan_is_proven() {
+    let (_place, ledger) = ledger().await;
+    let mut story = Story::devices("ann");
+    story.pool = PoolId::new(PoolKind::Group, tenant(), "0193d2f4-0007-8000-8abc-0123456789ab");
+    (story.limit, story.version) = (4, 4);
+    let (_, host) = story.admit("tv");
+    (story.limit, story.version) = (2, 2);
+    let (_, guest) = story.admit("tablet");
+    let (_, third) = story.admit("phone");
+    ledger.apply(&[host, guest]).await.unwrap();
+    let verdict = ledger.verify(|_| ()).await.unwrap();
+    assert!(matches!(verdict, Verdict::Proven(_)), "{verdict:?}");
+
+    ledger.apply(&[third]).await.unwrap();
+    let Verdict::Broken(finding) = ledger.verify(|_| ()).await.unwrap() else {
+        panic!("three members of two")
+    };
+    assert_eq!(finding.breach, Breach::AboveLimit { live: 3, limit: 2 });
+}

@@ -6,7 +6,8 @@ use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::subscriptions::Entitled;
 
 /// Returns the terms of a new group on a screen of a plan; `None` for a plan without groups. The version is the limit
-/// itself, so `audit verify` proves the limit from the records, and a smaller limit shrinks no live group.
+/// itself, so `audit verify` proves the limit from the records, and a smaller limit shrinks no live group before the group
+/// is restored from the record.
 pub(crate) fn group_terms(owner: &Entitled) -> Option<Terms> {
     let members_max = owner.groups.members_max;
     (members_max > 0).then(|| Terms {
