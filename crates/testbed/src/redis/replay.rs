@@ -10,6 +10,9 @@ use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, Buf
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
+/// The time after the last call within which the server has reported all calls. A busy server is late by some seconds.
+const REPORTED_WITHIN: Duration = Duration::from_secs(30);
+
 /// Recorded script calls, and the port of their server.
 #[derive(Clone, Debug)]
 pub struct Replay {
@@ -28,15 +31,15 @@ pub struct Call<'t> {
 
 impl Call<'_> {
     /// Returns `true` for a call on a single pool: the fourth key, after the three keys of the bucket, is the
-    /// pool's own key.
+    /// pool's own key, followed by the pool's two other keys.
     pub fn is_on_pool(&self) -> bool {
-        matches!(self.keys[..], [_, _, _, pool, _, _] if pool.contains(":p"))
+        matches!(self.keys[..], [_, _, _, pool, _, _, ..] if pool.contains(":p"))
     }
 }
 
 impl Replay {
     /// Records the next `count` script calls accepted by `is_wanted`, as received by the server on 127.0.0.1.
-    /// `sent` must send at least `count` calls. Every `calls_each` calls count as one operation.
+    /// `sent` must send at least `count` calls, otherwise an error is returned. Every `calls_each` calls count as one operation.
     pub async fn run(
         port: u16,
         count: usize,
@@ -62,7 +65,7 @@ impl Replay {
             Ok::<_, io::Error>(calls)
         });
         sent.await;
-        let calls = taken_down.await.map_err(io::Error::other)??;
+        let calls = tokio::time::timeout(REPORTED_WITHIN, taken_down).await?.map_err(io::Error::other)??;
         Ok(Self { port, calls, calls_each })
     }
 
