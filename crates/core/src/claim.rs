@@ -1,6 +1,6 @@
 //! A request for a seat.
 
-use crate::{Holder, SessionId, Tier, UserId};
+use crate::{EndReason, Holder, SessionId, Tier, UserId};
 
 /// A request for a seat, in terms common to every kind of pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,5 +14,21 @@ pub struct Claim {
     /// A session that the client believes to hold already.
     pub session: Option<SessionId>,
     /// The session to end if the pool is full.
-    pub replace: Option<SessionId>,
+    pub replace: Option<Replacement>,
+}
+
+/// A session that a claim ends if the pool is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replacement {
+    /// The session to end.
+    pub session: SessionId,
+    /// The holder of the session makes the claim, and hands its seat over.
+    pub is_handed_over: bool,
+}
+
+impl Replacement {
+    /// Returns the reason of the session's end: superseded if handed over, and evicted otherwise.
+    pub const fn reason(self) -> EndReason {
+        if self.is_handed_over { EndReason::Superseded } else { EndReason::Evicted }
+    }
 }

@@ -25,7 +25,7 @@ mod usage;
 
 pub use authority::{Authority, Reach};
 pub use bucket_set::BucketSet;
-pub use claim::Claim;
+pub use claim::{Claim, Replacement};
 pub use clock_watch::{CLOCK_SETTLING, CLOCK_TOLERANCE, ClockReading, ClockState, ClockWatch};
 pub use denials::{DENIAL_WINDOW, DENIALS_RECORDED_PER_WINDOW_MAX, DenialFold, Folded};
 pub use epoch::{epoch_after, epoch_counter};

@@ -38,6 +38,15 @@ impl PoolKind {
             Self::Capacity => false,
         }
     }
+
+    /// Returns `true` if the answer to a heartbeat tells the interval of heartbeats. A holder without such answers
+    /// keeps the interval of its admission.
+    pub const fn tells_interval(self) -> bool {
+        match self {
+            Self::License => true,
+            Self::Subscriber | Self::Group | Self::Capacity => false,
+        }
+    }
 }
 
 /// The identity of a pool, unique over every tenant and kind.

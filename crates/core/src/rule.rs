@@ -130,8 +130,11 @@ pub enum Renewal {
     Missing,
 }
 
-/// Renews the session `id` at `now`. A session past its expiry ends instead.
-pub fn renew(pool: &mut Pool, id: SessionId, now: RegistryTime) -> Renewal {
+/// Renews the session `id`, in a pool of the given kind, at `now`. A session past its expiry ends instead.
+///
+/// The session takes the pool's TTL. A holder that is not told its new interval keeps a TTL that is longer, since the
+/// holder's next heartbeat comes by the old interval.
+pub fn renew(pool: &mut Pool, kind: PoolKind, id: SessionId, now: RegistryTime) -> Renewal {
     let Some(session) = pool.get(id) else {
         return Renewal::Missing;
     };
@@ -139,7 +142,8 @@ pub fn renew(pool: &mut Pool, id: SessionId, now: RegistryTime) -> Renewal {
         let ending = take_out(pool, id, EndReason::Expired);
         return ending.map_or(Renewal::Missing, |ending| Renewal::Over(Box::new(ending)));
     }
-    let ttl = pool.terms().map_or(session.ttl, |terms| terms.ttl);
+    let shortest = if kind.tells_interval() { Span::ZERO } else { session.ttl };
+    let ttl = pool.terms().map_or(session.ttl, |terms| terms.ttl.max(shortest));
     pool.renew(id, ttl, now, None);
     Renewal::Renewed
 }
@@ -251,7 +255,7 @@ impl Turn<'_> {
             return self.evict_some();
         }
         let named = self.claim.replace;
-        if let Some(ending) = named.and_then(|id| take_out(self.pool, id, EndReason::Evicted)) {
+        if let Some(ending) = named.and_then(|named| take_out(self.pool, named.session, named.reason())) {
             self.ended.push(ending);
         }
         self.evict_below_limit();
@@ -279,7 +283,7 @@ impl Turn<'_> {
     /// Returns `true` if ending sessions can bring a full pool below its limit. Unknown terms never evict.
     fn may_make_room(&self) -> bool {
         let limit = self.terms.limit.0;
-        let names_one = self.claim.replace.is_some_and(|id| self.pool.get(id).is_some());
+        let names_one = self.claim.replace.is_some_and(|named| self.pool.get(named.session).is_some());
         let one_is_enough = self.pool.live() == limit;
         limit > 0
             && self.policy.terms.is_some()

@@ -29,13 +29,13 @@ fn same_answer(naive: &mut Naive, step: &Step) -> Result<(), TestCaseError> {
             prop_assert_eq!(decision.outcome, outcome);
             prop_assert_eq!(in_order(told(&decision.ended)), in_order(ended));
         }
-        Done::Heartbeat { id, found } => {
+        Done::Heartbeat { id, kind, found } => {
             let heard = match found {
                 Renewal::Renewed => Heard::Renewed,
                 Renewal::Over(_) => Heard::Over,
                 Renewal::Missing => Heard::Missing,
             };
-            prop_assert_eq!(heard, naive.heartbeat(*id, now));
+            prop_assert_eq!(heard, naive.heartbeat(*id, *kind, now));
         }
         Done::End { id, found } => {
             let ended = found.as_ref().map(|ending| (ending.session.id, ending.reason));

@@ -131,6 +131,16 @@ fn the_session_that_is_named_is_replaced_instead_of_the_stalest() {
 }
 
 #[test]
+fn a_session_whose_seat_is_handed_over_is_superseded() {
+    for mut scene in [devices(2), devices_that_deny(2)] {
+        scene.claim("ann").admitted();
+        let bob = scene.claim("bob").admitted();
+        scene.ask(by("cid").handing_over(bob)).ending([("bob", EndReason::Superseded)]).admitted();
+        assert_eq!(scene.holders(), ["ann", "cid"]);
+    }
+}
+
+#[test]
 fn nobody_is_replaced_while_a_seat_is_free() {
     for mut scene in every_kind(2) {
         let ann = scene.claim("ann").admitted();

@@ -19,6 +19,24 @@ fn a_heartbeat_renews_one_session_for_the_ttl_of_today() {
 }
 
 #[test]
+fn a_heartbeat_shortens_the_ttl_only_of_a_holder_that_is_told_so() {
+    let shorter = Span::from_secs(20);
+    for (kind, kept) in [(PoolKind::License, shorter), (PoolKind::Subscriber, TTL), (PoolKind::Group, TTL)] {
+        let mut scene = license(1);
+        let ann = scene.claim("ann").admitted();
+        scene.revise(|terms| terms.ttl = shorter);
+        assert_eq!(scene.heartbeat_of(kind, ann), Renewal::Renewed);
+        assert_eq!(scene.pool.next_expiry(), Some(scene.now + kept), "{kind}");
+        scene.claim("ann");
+        assert_eq!(
+            scene.pool.next_expiry(),
+            Some(scene.now + shorter),
+            "the answer to a claim tells the interval"
+        );
+    }
+}
+
+#[test]
 fn a_heartbeat_without_known_terms_keeps_the_ttl() {
     let mut scene = license(1).of_which_nothing_is_known();
     let ann = scene.claim("ann").admitted();

@@ -47,7 +47,7 @@ proptest! {
         run.play(|step| {
             let Done::Claim { claim, fresh, .. } = &step.done else { return Ok(()) };
             let unnamed = step.ended().into_iter().filter(|ending| {
-                ending.reason == EndReason::Evicted && Some(ending.session.id) != claim.replace
+                ending.reason == EndReason::Evicted && Some(ending.session.id) != claim.replace.map(|named| named.session)
             });
             let victims: Vec<_> = unnamed.map(|ending| rank(&ending.session)).collect();
             prop_assert!(victims.is_sorted());
@@ -87,7 +87,7 @@ proptest! {
             let over: Vec<_> = step.before.iter().filter(over).map(|session| session.id).collect();
             match &step.done {
                 Done::Claim { .. } => prop_assert!(over.iter().all(|&id| step.after.get(id).is_none())),
-                Done::Heartbeat { id, found: Renewal::Renewed } => prop_assert!(!over.contains(id)),
+                Done::Heartbeat { id, found: Renewal::Renewed, .. } => prop_assert!(!over.contains(id)),
                 Done::Heartbeat { .. } | Done::End { .. } | Done::Revise { .. } | Done::Forget { .. }
                 | Done::Nothing => {}
             }

@@ -2,8 +2,8 @@
 //! to end. It shares the input and output types with the crate, but no code.
 
 use seatkeeper_core::{
-    Claim, Denial, EndReason, Holder, Outcome, Policy, RegistryTime, Seats, Session, SessionId, Span,
-    Standing, Terms, Users, WhenFull, WhenHeld, WhenNamed,
+    Claim, Denial, EndReason, Holder, Outcome, Policy, PoolKind, RegistryTime, Seats, Session, SessionId,
+    Span, Standing, Terms, Users, WhenFull, WhenHeld, WhenNamed,
 };
 
 /// An ended session and the reason.
@@ -103,25 +103,30 @@ impl Naive {
             return self.start(claim, terms, fresh, now);
         }
         // Clause 5: the pool is full.
-        let named = self.live.iter().position(|it| Some(it.id) == claim.replace);
+        let named = claim.replace.and_then(|named| {
+            Some((self.live.iter().position(|it| it.id == named.session)?, named.is_handed_over))
+        });
         let replaces = named.is_some() && limit_is_known && limit > 0 && self.live.len() == limit;
         if !evicts && !replaces {
             return Outcome::Denied(Denial::Full { free_in: self.free_in(limit, now) });
         }
-        if let Some(at) = named {
-            ended.push((self.live.remove(at).id, EndReason::Evicted));
+        if let Some((at, is_handed_over)) = named {
+            let reason = if is_handed_over { EndReason::Superseded } else { EndReason::Evicted };
+            ended.push((self.live.remove(at).id, reason));
         }
         self.evict_until_below(limit, ended);
         self.start(claim, terms, fresh, now)
     }
 
-    pub(crate) fn heartbeat(&mut self, id: SessionId, now: RegistryTime) -> Heard {
+    pub(crate) fn heartbeat(&mut self, id: SessionId, kind: PoolKind, now: RegistryTime) -> Heard {
         let Some(at) = self.live.iter().position(|it| it.id == id) else { return Heard::Missing };
         if self.expiry(&self.live[at]) <= now {
             self.live.remove(at);
             return Heard::Over;
         }
-        if let Some(terms) = self.terms {
+        if let Some(terms) = self.terms
+            && (kind == PoolKind::License || terms.ttl > self.live[at].ttl)
+        {
             self.live[at].ttl = terms.ttl;
         }
         self.live[at].last_heartbeat = now;

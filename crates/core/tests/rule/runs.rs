@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use seatkeeper_core::rule::{self, Renewal};
 use seatkeeper_core::{
-    Claim, Decision, EndReason, Ending, Holder, Policy, Pool, RegistryTime, Seats, Session, SessionId, Span,
-    Standing, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
+    Claim, Decision, EndReason, Ending, Holder, Policy, Pool, PoolKind, RegistryTime, Replacement, Seats,
+    Session, SessionId, Span, Standing, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
 };
 
 use crate::scene::a_session_id;
@@ -17,7 +17,7 @@ use crate::scene::a_session_id;
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
     Claim(Ask),
-    Heartbeat(Index),
+    Heartbeat(Index, PoolKind),
     End(Index),
     Revise(Terms),
     Forget,
@@ -31,7 +31,7 @@ pub(crate) struct Ask {
     user: u8,
     tier: u8,
     session: Option<Index>,
-    replace: Option<Index>,
+    replace: Option<(Index, bool)>,
     terms: Option<Terms>,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Run {
 #[derive(Debug)]
 pub(crate) enum Done {
     Claim { claim: Claim, policy: Policy, fresh: SessionId, decision: Decision },
-    Heartbeat { id: SessionId, found: Renewal },
+    Heartbeat { id: SessionId, kind: PoolKind, found: Renewal },
     End { id: SessionId, found: Option<Ending> },
     Revise { terms: Terms, ended: Vec<Ending> },
     Forget { ended: Vec<Ending> },
@@ -105,9 +105,9 @@ impl Run {
                 let decision = rule::admit(pool, &claim, &policy, fresh, now);
                 Done::Claim { claim, policy, fresh, decision }
             }
-            Op::Heartbeat(which) => {
+            Op::Heartbeat(which, kind) => {
                 let id = *which.get(seen);
-                Done::Heartbeat { id, found: rule::renew(pool, id, now) }
+                Done::Heartbeat { id, kind: *kind, found: rule::renew(pool, *kind, id, now) }
             }
             Op::End(which) => {
                 let id = *which.get(seen);
@@ -136,7 +136,9 @@ impl Ask {
             user: format!("user-{}", self.user).as_str().into(),
             tier: Tier(self.tier),
             session: self.session.map(|which| *which.get(seen)),
-            replace: self.replace.map(|which| *which.get(seen)),
+            replace: self
+                .replace
+                .map(|(which, is_handed_over)| Replacement { session: *which.get(seen), is_handed_over }),
         }
     }
 }
@@ -166,7 +168,7 @@ pub(crate) fn runs() -> impl Strategy<Value = Run> {
 fn op() -> impl Strategy<Value = Op> {
     prop_oneof![
         8 => ask().prop_map(Op::Claim),
-        4 => any::<Index>().prop_map(Op::Heartbeat),
+        4 => (any::<Index>(), kind()).prop_map(|(which, kind)| Op::Heartbeat(which, kind)),
         1 => any::<Index>().prop_map(Op::End),
         1 => terms().prop_map(Op::Revise),
         1 => Just(Op::Forget),
@@ -174,9 +176,13 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
+fn kind() -> impl Strategy<Value = PoolKind> {
+    prop_oneof![Just(PoolKind::License), Just(PoolKind::Subscriber)]
+}
+
 fn ask() -> impl Strategy<Value = Ask> {
     let session = option::weighted(0.2, any::<Index>());
-    let replace = option::weighted(0.2, any::<Index>());
+    let replace = option::weighted(0.2, any::<(Index, bool)>());
     let terms = option::weighted(0.7, terms());
     (0_u8..6, 0_u8..3, 1_u8..4, session, replace, terms).prop_map(
         |(holder, user, tier, session, replace, terms)| Ask { holder, user, tier, session, replace, terms },

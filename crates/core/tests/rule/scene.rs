@@ -2,8 +2,8 @@
 
 use seatkeeper_core::rule::{self, Renewal};
 use seatkeeper_core::{
-    Bucket, Claim, Decision, Denial, EndReason, Ending, Outcome, Policy, Pool, Region, RegistryTime, Seats,
-    SessionId, Span, Standing, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
+    Bucket, Claim, Decision, Denial, EndReason, Ending, Outcome, Policy, Pool, PoolKind, Region,
+    RegistryTime, Replacement, Seats, SessionId, Span, Standing, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
 };
 
 /// The TTL of a scene by default.
@@ -128,8 +128,13 @@ impl Scene {
         Decided { decision, ends: Vec::new(), fresh }
     }
 
+    /// Sends a heartbeat of a license's holder.
     pub(crate) fn heartbeat(&mut self, id: SessionId) -> Renewal {
-        rule::renew(&mut self.pool, id, self.now)
+        self.heartbeat_of(PoolKind::License, id)
+    }
+
+    pub(crate) fn heartbeat_of(&mut self, kind: PoolKind, id: SessionId) -> Renewal {
+        rule::renew(&mut self.pool, kind, id, self.now)
     }
 
     /// Returns the names of the holders in the pool, sorted, including holders past their expiry.
@@ -179,7 +184,13 @@ impl By {
 
     /// Names a session to end if the pool is full.
     pub(crate) fn replacing(mut self, id: SessionId) -> Self {
-        self.0.replace = Some(id);
+        self.0.replace = Some(Replacement { session: id, is_handed_over: false });
+        self
+    }
+
+    /// Names a session of the claimant whose seat is handed over if the pool is full.
+    pub(crate) fn handing_over(mut self, id: SessionId) -> Self {
+        self.0.replace = Some(Replacement { session: id, is_handed_over: true });
         self
     }
 }

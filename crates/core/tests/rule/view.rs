@@ -20,15 +20,15 @@ proptest! {
             match &step.done {
                 Done::Claim { claim, policy, fresh, decision } => {
                     let load_bound = LoadBound::to_admit(before.terms(), policy, before.live(), *now);
-                    let asked = [claim.session, claim.replace];
+                    let asked = [claim.session, claim.replace.map(|named| named.session)];
                     view = view_of(step, load_bound, more, &asked, Some(&claim.holder));
                     let decided = rule::admit(&mut view, claim, policy, *fresh, *now);
                     prop_assert_eq!(decided.outcome, decision.outcome);
                     prop_assert_eq!(in_order(decided.ended), in_order(decision.ended.clone()));
                 }
-                Done::Heartbeat { id, found } => {
+                Done::Heartbeat { id, kind, found } => {
                     view = view_of(step, LoadBound::ONE_SESSION, more, &[Some(*id)], None);
-                    prop_assert_eq!(&rule::renew(&mut view, *id, *now), found);
+                    prop_assert_eq!(&rule::renew(&mut view, *kind, *id, *now), found);
                     if let Renewal::Renewed = found {
                         prop_assert_eq!(view.get(*id), step.after.get(*id));
                     }

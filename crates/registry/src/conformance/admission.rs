@@ -150,6 +150,13 @@ pub async fn the_session_that_is_named_is_replaced(h: &impl Harness) {
     assert_eq!(pool.holders().await, ["tablet", "tv"]);
 }
 
+pub async fn a_session_whose_seat_is_handed_over_is_superseded(h: &impl Harness) {
+    let pool = h.pool(devices(1).that_denies()).await;
+    let tv = pool.claim("tv").await.admitted();
+    pool.claim("screen").handing_over(&tv).await.admitted_ending(&[(&tv, EndReason::Superseded)]);
+    assert_eq!(pool.holders().await, ["screen"]);
+}
+
 pub async fn where_newcomers_are_denied_one_can_still_be_replaced(h: &impl Harness) {
     let pool = h.pool(devices(2).that_denies()).await;
     let tv = pool.claim("tv").await.admitted();

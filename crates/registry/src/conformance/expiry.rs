@@ -3,7 +3,7 @@
 use seatkeeper_core::{Denial, EndReason, Span};
 
 use super::harness::{Harness, Scene};
-use super::plan::{devices, seats};
+use super::plan::{TTL_LONG, devices, group, seats};
 use super::pool::{TestPool, admin, owner};
 use crate::{Heartbeat, Live};
 
@@ -16,6 +16,22 @@ pub async fn a_heartbeat_keeps_a_session_alive_past_its_first_ttl(h: &impl Harne
         assert_eq!(renewed.expires, renewed.last_heartbeat + pool.ttl());
         assert_eq!(renewed.expires_in, pool.ttl());
         pool.claim("bob").await.full();
+    }
+}
+
+pub async fn a_heartbeat_shortens_the_ttl_only_of_a_holder_that_is_told_so(h: &impl Harness) {
+    let short = Span::from_secs(60);
+    for (plan, kept) in [(seats(2), short), (devices(2), TTL_LONG), (group(2), TTL_LONG)] {
+        let pool = h.pool(plan).await;
+        let ann = pool.claim("ann").await.admitted();
+        let shortened = pool.after(|terms| terms.ttl = short);
+        shortened.revise(shortened.terms()).await;
+        let renewed = pool.heartbeat(&ann).await;
+        assert_eq!(renewed.ttl, kept, "{:?}", pool.id);
+        assert_eq!(renewed.expires, renewed.last_heartbeat + kept);
+        let bob = shortened.claim("bob").await.admitted();
+        assert_eq!(bob.session.ttl, short, "the answer to a claim tells the interval");
+        assert_eq!(pool.heartbeat(&bob).await.ttl, short);
     }
 }
 

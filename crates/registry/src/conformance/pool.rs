@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use seatkeeper_core::{
     Actor, Authority, Bucket, Claim, Device, EndReason, Holder, Origin, Particulars, Policy, PoolId,
-    PoolKind, Reach, RequestId, Seats, Session, SessionId, Span, Terms, Tier, UserId,
+    PoolKind, Reach, Replacement, RequestId, Seats, Session, SessionId, Span, Terms, Tier, UserId,
 };
 
 use super::asked::ClaimResult;
@@ -173,7 +173,13 @@ impl Claiming<'_> {
 
     /// Names the session to be replaced.
     pub(super) fn replacing(mut self, session: &Live) -> Self {
-        self.claim.replace = Some(session.session.id);
+        self.claim.replace = Some(Replacement { session: session.session.id, is_handed_over: false });
+        self
+    }
+
+    /// Names the claimant's own session of another holder, whose seat is handed over.
+    pub(super) fn handing_over(mut self, session: &Live) -> Self {
+        self.claim.replace = Some(Replacement { session: session.session.id, is_handed_over: true });
         self
     }
 }

@@ -42,6 +42,7 @@ macro_rules! conformance_list {
                 after_a_downgrade_as_many_are_evicted_as_it_takes,
                 a_limit_lowered_by_thousands_is_kept_once_the_claim_is_answered,
                 the_session_that_is_named_is_replaced,
+                a_session_whose_seat_is_handed_over_is_superseded,
                 where_newcomers_are_denied_one_can_still_be_replaced,
                 a_session_of_another_pool_is_not_replaced,
                 an_unknown_limit_never_evicts,
@@ -62,6 +63,7 @@ macro_rules! conformance_list {
             }
             expiry {
                 a_heartbeat_keeps_a_session_alive_past_its_first_ttl,
+                a_heartbeat_shortens_the_ttl_only_of_a_holder_that_is_told_so,
                 a_heartbeat_after_the_expiry_is_told_so_and_brings_nothing_back,
                 a_silent_holders_seat_comes_free_while_the_others_heartbeat,
                 a_session_that_is_over_is_not_shown,

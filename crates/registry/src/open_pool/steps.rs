@@ -90,7 +90,7 @@ impl OpenPool {
         if !self.covers(id, who) {
             return RenewalOutcome::Missing;
         }
-        match rule::renew(&mut self.pool, id, now) {
+        match rule::renew(&mut self.pool, self.id.kind, id, now) {
             Renewal::Renewed => match self.pool.get(id) {
                 Some(session) => RenewalOutcome::Renewed(self.liveness(session, now)),
                 None => RenewalOutcome::Missing,

@@ -44,8 +44,8 @@ impl Admission for PostgresRegistry {
 
     async fn claim(&self, request: Request<'_>) -> Result<Claimed, Error> {
         let Request { pool, claim, policy, .. } = request;
-        let target =
-            Target::Pool { id: pool, holder: Some(&claim.holder), asked: [claim.session, claim.replace] };
+        let asked = [claim.session, claim.replace.map(|named| named.session)];
+        let target = Target::Pool { id: pool, holder: Some(&claim.holder), asked };
         loop {
             self.room_in_journal().await?;
             let made = self.step(

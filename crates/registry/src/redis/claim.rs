@@ -16,7 +16,7 @@ use super::codec::{
 use super::keys::{holder_key, mark_key};
 use super::pools::{in_order, with_what_is_known};
 use super::reply::Reply;
-use super::scripts::{ADMITTED, EXISTING, MAKING_ROOM, REFRESHED, RESUMED, SCRIPTS};
+use super::scripts::{ADMITTED, EXISTING, MAKING_ROOM, REFRESHED, RESUMED, SCRIPTS, reason_number};
 use super::session_location::{LocationHint, SessionLocation};
 use crate::Error;
 use crate::contract::{Admission, Answer, Claimed, Granted, Request};
@@ -48,7 +48,8 @@ impl Admission for RedisRegistry {
     }
 
     async fn claim(&self, request: Request<'_>) -> Result<Claimed, Error> {
-        let Claim { session, replace, .. } = *request.claim;
+        let session = request.claim.session;
+        let replace = request.claim.replace.map(|named| named.session);
         let known = |id: Option<SessionId>| id.map_or(LocationHint::Unknown, |id| self.hint_remembered(id));
         loop {
             self.room_in_journals().await?;
@@ -108,13 +109,14 @@ impl RedisRegistry {
             .arg(claim.tier.0)
             .arg(id_bytes(&claim.session))
             .arg(hints.session.bytes())
-            .arg(id_bytes(&claim.replace))
+            .arg(id_bytes(&claim.replace.map(|named| named.session)))
             .arg(hints.replace.bytes())
             .arg(&undated.as_uuid().as_bytes()[ID_TIME_BYTES..])
             .arg(fresh_body(pool, claim, undated))
             .arg(particulars_bytes(particulars))
             .arg(self.settings.journal_events_max)
             .arg(self.backlog.wants_events())
+            .arg(claim.replace.map_or(0, |named| reason_number(named.reason())))
     }
 
     /// Reads the reply to a claim. Returns `None` for `MAKING_ROOM`: the caller repeats the claim.

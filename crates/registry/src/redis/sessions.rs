@@ -97,7 +97,8 @@ impl RedisRegistry {
         id: SessionId,
         who: &Authority,
     ) -> Result<Heartbeat, Error> {
-        let asked = self.call_on_session(&SCRIPTS.heartbeat, location, id, who, |_, call| call).await?;
+        let add = |pool: &PoolId, call: Call| call.arg(u8::from(pool.kind.tells_interval()));
+        let asked = self.call_on_session(&SCRIPTS.heartbeat, location, id, who, add).await?;
         let Some((pool, mut reply)) = asked else { return Ok(Heartbeat::Missing) };
         match reply.values.signed()? {
             LIVE => {

@@ -128,6 +128,13 @@ impl Pool {
         live && session.is_some_and(|session| session.users.leave(user))
     }
 
+    /// Renews a session by a heartbeat. A holder that is not told its new interval keeps a longer TTL.
+    pub(crate) fn heartbeat(&mut self, id: SessionId, now: RegistryTime) {
+        let longer = self.get(id).map(|session| session.ttl).filter(|_| !self.id.kind.tells_interval());
+        let shortest = longer.unwrap_or_default();
+        self.renew(id, now, self.terms.map(|terms| Terms { ttl: terms.ttl.max(shortest), ..terms }));
+    }
+
     pub(crate) fn renew(&mut self, id: SessionId, now: RegistryTime, terms: Option<Terms>) {
         let Some(session) = self.sessions.iter_mut().find(|session| session.id == id) else { return };
         session.last_heartbeat = session.last_heartbeat.max(now);
@@ -167,16 +174,16 @@ impl Pool {
         if self.taken(step.now) < terms.limit.0 {
             return self.take_seat(claim, terms, particulars, fresh, Vec::new(), step);
         }
-        let named = claim.replace.filter(|&id| self.get(id).is_some());
+        let named = claim.replace.filter(|named| self.get(named.session).is_some());
         let one_is_enough = self.taken(step.now) == terms.limit.0;
         let may = evicts || (named.is_some() && one_is_enough && policy.terms.is_some() && terms.limit.0 > 0);
         if !may {
             return self.deny_full(claim, terms.limit, step);
         }
         let mut ended = Vec::new();
-        if let Some(id) = named {
-            self.end(id, EndReason::Evicted, step);
-            ended.push((id, EndReason::Evicted));
+        if let Some(named) = named {
+            self.end(named.session, named.reason(), step);
+            ended.push((named.session, named.reason()));
         }
         self.evict(terms.limit, &mut ended, step);
         self.take_seat(claim, terms, particulars, fresh, ended, step)

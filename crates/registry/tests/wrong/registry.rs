@@ -158,7 +158,7 @@ impl Sessions for Node {
             if pool.end_if_over(id, step) {
                 return Err(session.last_heartbeat);
             }
-            pool.renew(id, step.now, pool.terms);
+            pool.heartbeat(id, step.now);
             Ok(Liveness::from(pool.live_view(pool.get(id).expect("it lives on"), step.now)))
         });
         Ok(match heard {

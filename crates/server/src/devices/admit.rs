@@ -3,7 +3,9 @@
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use garde::Validate;
-use seatkeeper_core::{Claim, Denial, EndReason, NotNamed, PoolKind, SessionId, Tier, named_enum};
+use seatkeeper_core::{
+    Claim, Denial, EndReason, NotNamed, PoolKind, Replacement, SessionId, Tier, named_enum,
+};
 use seatkeeper_registry::{Answer, Claimed, Granted, Live, Request};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -158,7 +160,8 @@ impl Admit {
             user: who.user.clone(),
             tier: Tier::default(),
             session: session(self.session_id),
-            replace: session(self.replace_session_id),
+            replace: session(self.replace_session_id)
+                .map(|session| Replacement { session, is_handed_over: false }),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The operations of a random run.
 
 use seatkeeper_core::{
-    Authority, Bucket, Claim, EndReason, Holder, Policy, Reach, RegistryTime, Seats, SessionId, Span,
-    Standing, TenantId, Terms, Tier, UserId,
+    Authority, Bucket, Claim, EndReason, Holder, Policy, Reach, RegistryTime, Replacement, Seats, SessionId,
+    Span, Standing, TenantId, Terms, Tier, UserId,
 };
 
 use super::dice::Dice;
@@ -60,7 +60,9 @@ fn claim(dice: &mut Dice, shadow: &Shadow) -> Claim {
         user: (*dice.pick(&USERS)).into(),
         tier: Tier(1 + dice.below(3) as u8),
         session: dice.percent(20).then(|| shadow.some_session(dice)),
-        replace: dice.percent(15).then(|| shadow.some_session(dice)),
+        replace: dice
+            .percent(15)
+            .then(|| Replacement { session: shadow.some_session(dice), is_handed_over: dice.percent(30) }),
     }
 }
 

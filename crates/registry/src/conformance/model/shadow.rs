@@ -187,7 +187,7 @@ impl Shadow {
     }
 
     pub(super) fn renew(&mut self, id: SessionId, now: RegistryTime) -> Renewal {
-        rule::renew(&mut self.pool, id, now)
+        rule::renew(&mut self.pool, self.id.kind, id, now)
     }
 
     pub(super) fn end(

@@ -8,7 +8,7 @@
 --       12 the named session, or '', 13 its key · 14 the session to replace, or '', 15 its key
 --       16 the part after the time in a fresh id, with 4 random bytes at the end
 --       17 body of a fresh session · 18 particulars · 19 bound of the journal's unacknowledged events
---       20 '1' to return the events: see `with_events`
+--       20 '1' to return the events: see `with_events` · 21 the reason for the end of a replaced session
 -- Reply the time, …, live sessions, limit, outcome, and then
 --       for a seat: the session, and in turn id and reason of each session that had to end for the claim
 --       for a denial: time until a seat can come free, or the time at which the entitlement ended
@@ -149,7 +149,7 @@ local function full()
     return MAKING_ROOM
   end
   if replaced then
-    take_out_all({ replaced }, EVICTED)
+    take_out_all({ replaced }, tonumber(ARGV[21]))
   end
   evict_below_limit()
   return take_seat()

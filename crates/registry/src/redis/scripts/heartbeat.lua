@@ -1,7 +1,8 @@
 -- Renews a session unless over, and records the end of a session that is over. Serves every heartbeat outside
 -- the common case of heartbeat_plain.lua.
 --
--- ARGV  2 to 4 as in lib/one_session.lua
+-- ARGV  2 to 4 as in lib/one_session.lua · 5 '1' if the answer tells the holder the interval of heartbeats. Other
+--       holders keep a TTL that is longer than the pool's.
 -- Reply the time, …, the outcome: LIVE and times as in heartbeat_plain.lua, GONE and the last heartbeat, or
 --       MISSING
 local function step()
@@ -10,7 +11,8 @@ local function step()
     return missing
   end
   if not is_over(s) then
-    renew(s, pool.ttl or s.ttl)
+    local shortest = ARGV[5] == '1' and 0 or s.ttl
+    renew(s, math.max(pool.ttl or s.ttl, shortest))
     save_pool()
     keep_head()
     return reply(LIVE, s.heartbeat, s.ttl, expiry_of(s))

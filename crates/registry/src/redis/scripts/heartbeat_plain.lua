@@ -1,7 +1,7 @@
 -- Renews a session in the common case: the session is live, in a pool with known, open terms, and keeps its
 -- TTL. Every other heartbeat takes `rare_step` (heartbeat.lua). Follows lib/plain.lua.
 --
--- ARGV  2 to 4 as in lib/one_session.lua
+-- ARGV  as in heartbeat.lua
 -- Reply the time, …, LIVE, and the session's last heartbeat, TTL and expiry; or the reply of `rare_step`
 
 -- Returns whether the caller may touch the session whose body begins at `at`.

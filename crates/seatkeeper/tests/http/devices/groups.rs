@@ -8,7 +8,7 @@ mod guests;
 mod joins_per_hour;
 mod steps;
 
-use super::player::{live, path};
+use super::player::{self, live, path};
 use crate::http::exchange::assert_problem;
 use crate::http::tenant_client::{TenantClient, text};
 use crate::http::until::until;
@@ -50,6 +50,19 @@ async fn a_group_takes_one_screen_of_the_plan_and_the_last_member_gives_the_scre
     assert_eq!(beat(&ann, &first["session_id"]).await.expect(410)["reason"], "released");
     leave(&ann, &group, &second["session_id"]).await.expect(204);
     assert_eq!(live(&ann).await, [] as [Value; 0]);
+}
+
+#[tokio::test]
+async fn the_session_that_became_a_group_is_superseded_whether_screens_are_free_or_not() {
+    for device_limit in [1, 2] {
+        let api = TenantClient::open();
+        subscribe(&api, "ann", json!({ "device_limit": device_limit, "group_members_max": 2 })).await;
+        let ann = api.user("ann");
+        let session = admit(&ann, "tv").await["session_id"].clone();
+        ann.post(GROUPS, with(device("tv"), "session_id", &session)).await.expect(201);
+        let over = player::beat(&ann, &session).await.expect(410);
+        assert_eq!(over["reason"], "superseded", "{device_limit} screens");
+    }
 }
 
 #[tokio::test]

@@ -3,7 +3,9 @@
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use garde::Validate;
-use seatkeeper_core::{Claim, EndReason, Origin, Policy, PoolKind, SessionId, Tier, WhenFull, WhenHeld};
+use seatkeeper_core::{
+    Claim, EndReason, Origin, Policy, PoolKind, Replacement, SessionId, Tier, WhenFull, WhenHeld,
+};
 use seatkeeper_registry::{Answer, Request};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -135,7 +137,7 @@ async fn take_screen(
         user: who.user.clone(),
         tier: Tier::default(),
         session: None,
-        replace: Some(session),
+        replace: Some(Replacement { session, is_handed_over: true }),
     };
     let policy = Policy {
         when_full: WhenFull::Deny,
