@@ -16,7 +16,8 @@ $$;
 
 -- Reads the time, and makes sure that no later step has an earlier time. Prolongs the clock's lease, if not
 -- over.
---   p_not_after   the latest plausible reading of the clock; 0: the caller does not keep the lease
+--   p_not_after   the latest plausible reading of the clock, and the latest end of the lease, so that a statement
+--                 that arrives late does not prolong the lease late; 0: the caller does not keep the lease
 --   p_lease       duration of the lease
 -- Returns the time, the clock, and the trust in the clock.
 CREATE FUNCTION registry.tell_time(p_not_after bigint, p_lease bigint)
@@ -34,7 +35,7 @@ BEGIN
     v_clock := registry.clock();
     is_trusted := v_clock <= v_trusted_until;
     IF is_trusted AND v_clock <= p_not_after THEN
-        v_trusted_until := v_clock + p_lease;
+        v_trusted_until := least(v_clock + p_lease, greatest(v_trusted_until, p_not_after));
     END IF;
     RETURN QUERY
         UPDATE registry.told t SET

@@ -1,6 +1,7 @@
 //! Conformance of the PostgreSQL backend.
 #![expect(clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod postgres_clock;
 mod postgres_harness;
 mod postgres_sections;
 

@@ -28,9 +28,6 @@ const LEASE: Span = Span::from_secs(10);
 /// lease.
 const READING_AGE_MAX: Duration = Duration::from_secs(2);
 
-/// Maximum lead of the clock over the reading that a statement rests on: longer than any statement takes.
-const READING_SLACK: Span = Span::from_secs(10);
-
 /// A lag of the clock behind registry time is logged beyond this.
 const BEHIND_NOTABLE_MILLIS: i64 = 1_000;
 
@@ -164,14 +161,15 @@ impl PostgresClock {
         Ok(())
     }
 
-    /// Returns the latest plausible reading of the clock; a later reading has jumped. Returns 0 if this node
-    /// must not prolong the lease: the reading is unknown, the node is no keeper, or heartbeats fail.
+    /// Returns the end of a lease from now: a clock that is read later than this has jumped, or the statement was late.
+    /// Returns 0 if this node must not prolong the lease: the reading is unknown, the node is no keeper, or heartbeats
+    /// fail.
     fn not_after(&self) -> i64 {
         if !self.is_keeper.load(Ordering::Relaxed) || !self.heartbeats.gets_through() {
             return 0;
         }
         let expected = self.trust.lock().expected(Instant::now());
-        expected.map_or(0, |clock| signed((clock + READING_SLACK).as_millis()))
+        expected.map_or(0, |clock| signed((clock + LEASE).as_millis()))
     }
 }
 
