@@ -21,7 +21,7 @@ pub(crate) struct FieldError {
 pub(crate) enum Error {
     #[error("the caller is not known")]
     Unauthenticated(#[from] Refusal),
-    #[error("the keys that tokens are checked with are not there yet")]
+    #[error("the server has no key to check tokens with")]
     NoKeys,
     #[error("the caller lacks the admin scope")]
     NotAdmin,

@@ -262,7 +262,6 @@ impl From<Error> for Problem {
             Error::Registry(_)
             | Error::OthersUnreachable(_)
             | Error::NotDurable
-            | Error::NoKeys
             | Error::TooBusy
             | Error::Uncounted
             | Error::TimedOut
@@ -273,6 +272,11 @@ impl From<Error> for Problem {
                 Self::new(&UNAVAILABLE, "Nothing is lost: ask for the same again.")
                     .retry_after(UNAVAILABLE_RETRY_AFTER_SECONDS)
             }
+            Error::NoKeys => Self::new(
+                &UNAVAILABLE,
+                "The server has no key to check tokens with: the issuer of tokens publishes none, or cannot be reached.",
+            )
+            .retry_after(UNAVAILABLE_RETRY_AFTER_SECONDS),
             Error::Unready(unready) => Self::new(&UNAVAILABLE, format!("Ask another node: {unready}."))
                 .retry_after(UNAVAILABLE_RETRY_AFTER_SECONDS),
             Error::Ledger(seatkeeper_ledger::Error::Unavailable(_)) => {

@@ -1,7 +1,8 @@
 //! Keys published by an issuer at an address of the operator's choice, as a JSON Web Key Set (RFC 7517).
 //!
-//! The key set is fetched at the start, at a fixed interval, and for a token with an unknown key id. While
-//! the issuer is unreachable, the last fetched keys stay valid.
+//! The key set is fetched at the start, at a fixed interval, and on demand: for a token that no cached key has signed.
+//! While the issuer is unreachable or its answer is no key set, the cached keys stay valid. A fetched set replaces the
+//! cached set, also if the fetched set has no key.
 
 mod key_set;
 mod refresh;
@@ -12,22 +13,23 @@ use std::time::{Duration, Instant};
 use parking_lot::RwLock;
 use reqwest::{Client, StatusCode};
 use tokio::sync::Mutex;
+use tokio::task::JoinError;
 
 use super::key_match::KeyMatch;
 use super::{Error, KeyError, Refusal};
 use crate::outbound::{self, ANSWER_BYTES_MAX};
 use crate::settings::{Algorithm, AuthSettings};
-use key_set::{KeySet, NotKeys};
+use key_set::KeySet;
 pub(super) use refresh::Refresh;
 
 /// Timeout of a request to the issuer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Throttle on fetches caused by unknown key ids: at most one in 30 s, because anybody can write a token with
-/// an unknown key id.
-const UNKNOWN_KEY_PAUSE: Duration = Duration::from_secs(30);
+/// Throttle on fetches on demand: at most one in 30 s, because anybody can write a token that no key has signed.
+const DEMAND_PAUSE: Duration = Duration::from_secs(30);
 
-/// Longest pause before the retry of a failed fetch. A shorter refresh interval takes precedence.
+/// Longest pause before the retry of a failed fetch, or of a fetch without keys. A shorter refresh interval takes
+/// precedence.
 const RETRY_PAUSE: Duration = Duration::from_secs(10);
 
 pub(super) struct Jwks {
@@ -35,9 +37,9 @@ pub(super) struct Jwks {
     url: String,
     algorithm: Algorithm,
     interval: Duration,
-    known: RwLock<CachedKeySet>,
-    /// Serializes fetches, and holds the time of the last fetch for an unknown key id.
-    asking: Mutex<Option<Instant>>,
+    cached: RwLock<CachedKeySet>,
+    /// Serializes fetches, and holds the time of the last fetch on demand.
+    fetch_lock: Mutex<Option<Instant>>,
 }
 
 struct CachedKeySet {
@@ -46,7 +48,7 @@ struct CachedKeySet {
     due: Instant,
 }
 
-/// A reason for which a fetch returned no keys.
+/// A reason for which a fetch returned no key set.
 #[derive(Debug, thiserror::Error)]
 enum Fault {
     #[error("no answer: {0}")]
@@ -55,88 +57,110 @@ enum Fault {
     Status(StatusCode),
     #[error("the answer has {ANSWER_BYTES_MAX} bytes or more")]
     TooLong,
-    #[error(transparent)]
-    NotKeys(#[from] NotKeys),
+    #[error("the answer is no JSON Web Key Set")]
+    NotKeySet(#[from] serde_json::Error),
 }
 
 impl Jwks {
     /// Creates a client for the issuer in the settings, or returns `None` without `auth.jwks_url`.
     pub(super) fn from_settings(settings: &AuthSettings) -> Result<Option<Self>, KeyError> {
         let Some(url) = &settings.jwks_url else { return Ok(None) };
-        let known = CachedKeySet { keys: Arc::default(), due: Instant::now() };
+        let cached = CachedKeySet { keys: Arc::default(), due: Instant::now() };
         Ok(Some(Self {
             client: outbound::client(TIMEOUT)?,
             url: url.clone(),
             algorithm: settings.algorithm,
             interval: Duration::from_secs(settings.jwks_refresh_seconds),
-            known: RwLock::new(known),
-            asking: Mutex::default(),
+            cached: RwLock::new(cached),
+            fetch_lock: Mutex::default(),
         }))
     }
 
     /// Returns the last fetched keys.
-    pub(super) fn known(&self) -> Arc<KeySet> {
-        Arc::clone(&self.known.read().keys)
+    pub(super) fn cached(&self) -> Arc<KeySet> {
+        Arc::clone(&self.cached.read().keys)
     }
 
-    /// Returns the key with id `name`, or the only key of the set without a `name`. An unknown id triggers a
-    /// fetch first, unless throttled by `UNKNOWN_KEY_PAUSE`.
-    pub(super) async fn key(self: &Arc<Self>, name: Option<&str>) -> Result<KeyMatch, Error> {
-        if let Some(found) = self.known().find(name) {
+    /// Returns the candidate keys of a token: the key with id `kid`, or the keys for tokens without a `kid`. Without a
+    /// cached candidate, the keys are fetched first, unless throttled by `DEMAND_PAUSE`.
+    pub(super) async fn candidates(self: &Arc<Self>, kid: Option<&str>) -> Result<KeyMatch, Error> {
+        if let Some(found) = self.cached().find(kid) {
             return Ok(found);
         }
-        // The fetch runs in a task, because the request that triggers it may be cancelled while other
-        // requests wait for the result.
-        let this = Arc::clone(self);
-        tokio::spawn(async move { this.ask_for_unknown().await }).await?;
-        let known = self.known();
-        known
-            .find(name)
-            .ok_or_else(|| if known.is_empty() { Error::NoKeys } else { Refusal::UnknownKey.into() })
+        self.fetch_on_demand().await?;
+        let cached = self.cached();
+        cached.find(kid).ok_or_else(|| match kid {
+            _ if cached.is_empty() => Error::NoKeys,
+            Some(_) => Refusal::UnknownKey.into(),
+            None => Refusal::NoKeyId.into(),
+        })
     }
 
-    async fn ask_for_unknown(&self) {
-        let mut asked = self.asking.lock().await;
-        if asked.is_none_or(|at| at.elapsed() >= UNKNOWN_KEY_PAUSE) {
-            *asked = Some(Instant::now());
-            self.ask().await;
+    /// Returns the candidate keys in a newer edition than `edition`, whose candidates have not signed the token. An issuer
+    /// may replace a key under the same `kid`, so the keys are fetched first, unless throttled by `DEMAND_PAUSE`. Returns
+    /// `None` if the issuer publishes the same keys.
+    pub(super) async fn newer_candidates(
+        self: &Arc<Self>,
+        kid: Option<&str>,
+        edition: u64,
+    ) -> Result<Option<KeyMatch>, Error> {
+        if self.cached().edition() == edition {
+            self.fetch_on_demand().await?;
         }
+        if self.cached().edition() == edition {
+            return Ok(None);
+        }
+        self.candidates(kid).await.map(Some)
+    }
+
+    /// Fetches the keys, unless throttled by `DEMAND_PAUSE`. Waits for a fetch in progress.
+    async fn fetch_on_demand(self: &Arc<Self>) -> Result<(), JoinError> {
+        // The fetch runs in a task, because the request that triggers it may be cancelled while other
+        // requests wait for the result.
+        let jwks = Arc::clone(self);
+        let fetch = async move {
+            let mut last = jwks.fetch_lock.lock().await;
+            if last.is_none_or(|at| at.elapsed() >= DEMAND_PAUSE) {
+                *last = Some(Instant::now());
+                jwks.fetch_and_store().await;
+            }
+        };
+        tokio::spawn(fetch).await
     }
 
     /// Returns the time until the next scheduled fetch.
     fn due_in(&self) -> Duration {
-        self.known.read().due.saturating_duration_since(Instant::now())
+        self.cached.read().due.saturating_duration_since(Instant::now())
     }
 
     /// Fetches the keys if due.
-    async fn ask_if_due(&self) {
-        let _asking = self.asking.lock().await;
+    async fn fetch_if_due(&self) {
+        let _lock = self.fetch_lock.lock().await;
         if self.due_in().is_zero() {
-            self.ask().await;
+            self.fetch_and_store().await;
         }
     }
 
-    async fn ask(&self) {
-        let found = self.fetch().await;
-        let mut known = self.known.write();
-        let pause = match found {
+    async fn fetch_and_store(&self) {
+        let fetched = self.fetch().await;
+        let mut cached = self.cached.write();
+        let pause = match fetched {
             Ok(keys) => {
-                if let Some(next) = known.keys.changed_to(keys) {
-                    tracing::info!(
-                        keys = next.len(),
-                        "the issuer published new keys; tokens seen before are verified again"
-                    );
-                    known.keys = Arc::new(next);
-                }
-                self.interval
+                let pause = if keys.is_empty() { self.retry_pause() } else { self.interval };
+                cached.adopt(keys);
+                pause
             }
             Err(why) => {
-                let keys = known.keys.len();
-                tracing::warn!(%why, keys, "fetching auth.jwks_url failed: the last known keys stay valid; a retry follows");
-                self.interval.min(RETRY_PAUSE)
+                let keys = cached.keys.len();
+                tracing::warn!(%why, keys, "fetching auth.jwks_url failed: the last fetched keys stay valid; a retry follows");
+                self.retry_pause()
             }
         };
-        known.due = Instant::now() + pause;
+        cached.due = Instant::now() + pause;
+    }
+
+    fn retry_pause(&self) -> Duration {
+        self.interval.min(RETRY_PAUSE)
     }
 
     async fn fetch(&self) -> Result<KeySet, Fault> {
@@ -150,5 +174,25 @@ impl Jwks {
             return Err(Fault::TooLong);
         }
         Ok(KeySet::read(&body, self.algorithm)?)
+    }
+}
+
+impl CachedKeySet {
+    /// Replaces the keys by a fetched set. A set without keys withdraws every key.
+    fn adopt(&mut self, fetched: KeySet) {
+        if fetched.is_empty() {
+            tracing::error!(
+                "the key set at auth.jwks_url has no key that fits auth.algorithm: every token of a caller is refused \
+                 until the issuer publishes one; a retry follows"
+            );
+        }
+        let Some(next) = self.keys.changed_to(fetched) else { return };
+        if !next.is_empty() {
+            tracing::info!(
+                keys = next.len(),
+                "the issuer published new keys; tokens seen before are verified again"
+            );
+        }
+        self.keys = Arc::new(next);
     }
 }

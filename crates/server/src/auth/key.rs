@@ -15,9 +15,9 @@ use crate::settings::{Algorithm, SECRET_BYTES_MIN, Secret, Settings};
 /// File name of the key in the data directory.
 pub const KEY_FILE_NAME: &str = "token-key.pem";
 
-/// Highest number of keys in a file. The limit bounds the cost of a forged token, which is checked against
-/// every key.
-const KEYS_MAX: usize = 4;
+/// Highest number of keys in a file, and of published keys that check a token without a key id. The limit bounds the cost
+/// of a forged token, which is checked against every key.
+pub(super) const KEYS_MAX: usize = 4;
 
 /// A failure to load or create a key.
 #[derive(Debug, thiserror::Error)]

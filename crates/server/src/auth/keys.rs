@@ -29,7 +29,7 @@ impl Keys {
     pub(super) fn edition(&self) -> u64 {
         match self {
             Self::Own(keys) => keys.edition(),
-            Self::Published(jwks) => jwks.known().edition(),
+            Self::Published(jwks) => jwks.cached().edition(),
         }
     }
 
@@ -43,7 +43,19 @@ impl Keys {
                 if header.alg != algorithm.into() {
                     return Err(Refusal::OtherAlgorithm.into());
                 }
-                jwks.key(header.kid.as_deref()).await
+                jwks.candidates(header.kid.as_deref()).await
+            }
+        }
+    }
+
+    /// Returns the candidate keys of a newer edition, for a token that no candidate of `edition` has signed. Returns
+    /// `None` if no newer edition is known, for an issuer's keys after a throttled fetch.
+    pub(super) async fn newer_for_token(&self, token: &str, edition: u64) -> Result<Option<KeyMatch>, Error> {
+        match self {
+            Self::Own(keys) => Ok(Some(keys.known()).filter(|newer| newer.edition != edition)),
+            Self::Published(jwks) => {
+                let header = jsonwebtoken::decode_header(token).map_err(Refusal::Invalid)?;
+                jwks.newer_candidates(header.kid.as_deref(), edition).await
             }
         }
     }
@@ -51,7 +63,7 @@ impl Keys {
     /// Returns `Err(NoKeys)` until a key is available.
     pub(super) fn are_there(&self) -> Result<(), Error> {
         match self {
-            Self::Published(jwks) if jwks.known().is_empty() => Err(Error::NoKeys),
+            Self::Published(jwks) if jwks.cached().is_empty() => Err(Error::NoKeys),
             Self::Own(_) | Self::Published(_) => Ok(()),
         }
     }

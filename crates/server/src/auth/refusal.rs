@@ -1,6 +1,9 @@
 //! Reasons for refusing a token.
 
+use jsonwebtoken::errors::ErrorKind;
 use tokio::task::JoinError;
+
+use super::key::KEYS_MAX;
 
 /// Longest accepted token, in bytes.
 pub(super) const TOKEN_BYTES_MAX: usize = 8 * 1024;
@@ -13,7 +16,7 @@ pub(super) const NAME_CHARS_MAX: usize = 255;
 pub(crate) enum Refusal {
     #[error("no bearer token was sent")]
     Missing,
-    #[error("the token is not the one of the settings")]
+    #[error("the token differs from the token in the settings")]
     OtherToken,
     #[error("more than one Authorization header was sent")]
     Several,
@@ -21,17 +24,19 @@ pub(crate) enum Refusal {
     TooLong,
     #[error("the token is not valid")]
     Invalid(#[from] jsonwebtoken::errors::Error),
-    #[error("the token is not signed by the algorithm that is believed")]
+    #[error("the token is not signed with auth.algorithm")]
     OtherAlgorithm,
-    #[error("the token names a key that is not known")]
+    #[error("no known key has the token's key id (kid)")]
     UnknownKey,
-    #[error("the token demands that a part of it is understood which is not (crit)")]
+    #[error("the token has no key id (kid), and the issuer publishes more than {KEYS_MAX} keys")]
+    NoKeyId,
+    #[error("the token has critical header parameters (crit), and the server supports none")]
     Critical,
-    #[error("the token is not of the issuer whose tokens are believed")]
+    #[error("the token's issuer (iss) is not the issuer in the settings")]
     OtherIssuer,
-    #[error("the token is of another type than its issuer's tokens are")]
+    #[error("the token's type (typ) does not fit the token's issuer")]
     OtherType,
-    #[error("the token is a license token, which opens nothing but seats of its license")]
+    #[error("a license token was used for a request other than for seats of its license")]
     LicenseTokenElsewhere,
     #[error("the token has expired")]
     Expired,
@@ -39,13 +44,20 @@ pub(crate) enum Refusal {
     Nameless,
 }
 
+impl Refusal {
+    /// Returns `true` if no candidate key has signed the token.
+    pub(super) fn is_invalid_signature(&self) -> bool {
+        matches!(self, Self::Invalid(error) if *error.kind() == ErrorKind::InvalidSignature)
+    }
+}
+
 /// A failed check of a token: the token is refused, or the check could not be made.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error(transparent)]
     Refused(#[from] Refusal),
-    #[error("the keys that tokens are checked with are not there yet")]
+    #[error("the server has no key to check tokens with")]
     NoKeys,
-    #[error("the look-up of a key was cut off")]
+    #[error("the fetch of the keys was cut off")]
     CutOff(#[from] JoinError),
 }

@@ -145,7 +145,14 @@ impl Verifier {
             return Ok(license_tokens.check(token)?);
         }
         let KeyMatch { keys, edition } = self.keys.for_token(token, self.algorithm).await?;
-        Ok((self.check_ordinary(token, &keys)?, edition))
+        match self.check_ordinary(token, &keys) {
+            Err(refusal) if refusal.is_invalid_signature() => {
+                let newer = self.keys.newer_for_token(token, edition).await?;
+                let KeyMatch { keys, edition } = newer.ok_or(refusal)?;
+                Ok((self.check_ordinary(token, &keys)?, edition))
+            }
+            checked => Ok((checked?, edition)),
+        }
     }
 
     fn check_ordinary(&self, token: &str, keys: &[DecodingKey]) -> Result<Caller, Refusal> {

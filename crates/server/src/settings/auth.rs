@@ -43,7 +43,7 @@ pub struct AuthSettings {
     /// An alternative to `key_file`; not for HS256.
     pub jwks_url: Option<String>,
     /// Interval at which the keys of `jwks_url` are fetched, in seconds: 1 to 86,400. Default 300. A token
-    /// with an unknown key triggers a fetch at once, but no more than one in 30 s.
+    /// that no known key has signed triggers a fetch at once, but no more than one in 30 s.
     pub jwks_refresh_seconds: u64,
     /// The shared secret of HS256: at least 32 bytes.
     #[schema(value_type = Option<String>)]

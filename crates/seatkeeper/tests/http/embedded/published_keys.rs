@@ -1,4 +1,4 @@
-//! Keys published by an issuer: discovered, refreshed, rotated and missing, while the server runs.
+//! Keys published by an issuer: discovered, refreshed, rotated, withdrawn and missing, while the server runs.
 //!
 //! The runtimes of these tests have an extra worker thread for the issuer, because the test thread blocks
 //! while a server starts, and a starting server fetches keys.
@@ -59,8 +59,16 @@ impl Scene {
 const NEVER: &str = "86400";
 const OFTEN: &str = "1";
 
+/// The most keys of a set that check a token without a `kid`.
+const UNNAMED_KEYS_MAX: usize = 4;
+
 fn named(key: &Forge, name: &str) -> String {
     key.token(key.header(json!({ "kid": name })), claims().to_string())
+}
+
+/// Signs a token without a `kid`.
+fn unnamed(key: &Forge) -> String {
+    key.token(key.header(json!({ "kid": null })), claims().to_string())
 }
 
 fn keys<const N: usize>(keys: [(&Forge, &str); N]) -> Say {
@@ -104,9 +112,75 @@ async fn a_thousand_requests_by_unknown_keys_ask_the_issuer_once_and_keep_nobody
     assert!(statuses.iter().all(|status| *status == 401), "{statuses:?}");
     assert_eq!(scene.issuer.asked(), 2, "once at the start, once for all of them");
     assert_eq!(scene.status(&named(&key, "known")).await, 200);
-    let unnamed = key.token(key.header(json!({ "kid": null })), claims().to_string());
-    assert_eq!(scene.status(&unnamed).await, 200, "without a name, the only key is meant");
+    assert_eq!(scene.status(&unnamed(&key)).await, 200, "without a name, the only key is meant");
     assert_eq!(scene.issuer.asked(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_rotation_does_not_lock_out_tokens_without_a_kid() {
+    let [old, new] = [Forge::ec(), Forge::ec()];
+    let scene = Scene::open(keys([(&old, "old")]), OFTEN).await;
+    assert_eq!(scene.status(&unnamed(&old)).await, 200);
+    scene.issuer.say(keys([(&old, "old"), (&new, "new")]));
+    scene.until(&unnamed(&new), 200).await;
+    assert_eq!(scene.status(&unnamed(&old)).await, 200);
+    assert_eq!(scene.status(&unnamed(&Forge::ec())).await, 401, "a stranger");
+
+    // Only a bounded number of keys is tried for a token.
+    let many: Vec<_> = (0..=UNNAMED_KEYS_MAX).map(|_| new.jwk(Some("new"))).collect();
+    scene.issuer.say(Say::Keys(many));
+    scene.until(&unnamed(&new), 401).await;
+    assert_eq!(scene.status(&named(&new, "new")).await, 200);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_key_replaced_under_its_name_is_believed_at_once() {
+    for name in [Some("same"), None] {
+        let [old, new] = [Forge::ec(), Forge::ec()];
+        let token = |key| name.map_or_else(|| unnamed(key), |name| named(key, name));
+        let scene = Scene::open(Say::Keys(vec![old.jwk(name)]), NEVER).await;
+        assert_eq!(scene.status(&token(&old)).await, 200);
+        scene.issuer.say(Say::Keys(vec![new.jwk(name)]));
+        assert_eq!(scene.status(&token(&new)).await, 200, "{name:?}");
+        assert_eq!(scene.status(&token(&old)).await, 401, "{name:?}");
+        assert_eq!(scene.issuer.asked(), 2, "{name:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn many_forged_signatures_ask_the_issuer_once() {
+    let (key, stranger) = (Forge::ec(), Forge::ec());
+    let scene = Scene::open(keys([(&key, "known")]), NEVER).await;
+    let forged = (0..FLOOD).map(|_| named(&stranger, "known"));
+    let statuses = futures_util::future::join_all(forged.map(async |token| scene.status(&token).await)).await;
+    assert!(statuses.iter().all(|status| *status == 401), "{statuses:?}");
+    assert_eq!(scene.status(&named(&key, "known")).await, 200);
+    assert_eq!(scene.issuer.asked(), 2, "once at the start, once for all of them");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_last_key_can_be_withdrawn() {
+    let key = Forge::ec();
+    let token = named(&key, "last");
+    let scene = Scene::open(keys([(&key, "last")]), OFTEN).await;
+    let unfit = vec![Forge::secret(b"x").jwk(Some("last")), Forge::ed().jwk(Some("last")), Value::Null];
+    for without_a_key in [vec![], unfit] {
+        assert_eq!(scene.status(&token).await, 200);
+        scene.issuer.say(Say::Keys(without_a_key));
+        scene.until(&token, StatusCode::SERVICE_UNAVAILABLE.as_u16()).await;
+        let refused = scene.ask(&token).await;
+        assert_problem(&refused, StatusCode::SERVICE_UNAVAILABLE.as_u16(), "no key");
+        assert!(refused.body["detail"].to_string().contains("no key"), "{:#}", refused.body);
+        let ready = exchange(scene.http.get(format!("{}/readyz", scene.harness.url()))).await;
+        assert_problem(&ready, StatusCode::SERVICE_UNAVAILABLE.as_u16(), "not ready");
+        scene.issuer.say(keys([(&key, "last")]));
+        scene.until(&token, 200).await;
+    }
+    let mut harness = scene.harness;
+    let (status, log) = tokio::task::block_in_place(|| harness.stop());
+    assert_eq!(status.code(), Some(0), "{log}");
+    let told = log.lines().filter(|line| line.contains("\"level\":\"ERROR\""));
+    assert!(told.clone().count() > 0 && told.clone().all(|line| line.contains("auth.jwks_url")), "{log}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -135,8 +209,6 @@ async fn while_the_issuer_fails_the_keys_that_are_known_go_on() {
         Say::Text(200, huge),
         Say::WithoutEnd,
         Say::Elsewhere(lure.url.clone()),
-        Say::Keys(vec![]),
-        Say::Keys(vec![Forge::secret(b"evil").jwk(Some("evil")), Forge::ed().jwk(Some("evil")), Value::Null]),
         Say::Silence,
     ];
     let key = Forge::ec();

@@ -8,26 +8,18 @@ use jsonwebtoken::jwk::{AlgorithmParameters, EllipticCurve, Jwk, KeyAlgorithm, K
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::auth::key::KEYS_MAX;
 use crate::auth::key_match::KeyMatch;
 use crate::settings::Algorithm;
 
-/// An edition of the issuer's usable keys. The default is the empty set before the first fetch.
+/// An edition of the issuer's usable keys. The default is the empty set, as before the first fetch.
 #[derive(Default)]
 pub(in crate::auth) struct KeySet {
     edition: u64,
     published: Vec<Jwk>,
     named: HashMap<String, Arc<[DecodingKey]>>,
-    /// The only key of the set, used for a token without a key id. `None` for a set of several keys.
-    only: Option<Arc<[DecodingKey]>>,
-}
-
-/// A reason for which a response is not a usable key set.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum NotKeys {
-    #[error("the answer is no JSON Web Key Set")]
-    Unreadable(#[from] serde_json::Error),
-    #[error("the answer has no key that fits auth.algorithm")]
-    NoneFits,
+    /// All keys of the set, for a token without a key id. `None` for an empty set, and for more than [`KEYS_MAX`] keys.
+    all: Option<Arc<[DecodingKey]>>,
 }
 
 /// A key set with each key unparsed, so that a malformed key does not invalidate the rest.
@@ -38,24 +30,26 @@ struct Published {
 
 impl KeySet {
     /// Parses a key set. Keys unsuitable for verifying `algorithm` are ignored, and of two keys with an equal
-    /// id the first counts. Returns `Err(NoneFits)` for a set without a usable key.
-    pub(super) fn read(text: &[u8], algorithm: Algorithm) -> Result<Self, NotKeys> {
+    /// id the first counts for that id. A set without a usable key is an empty set.
+    pub(super) fn read(text: &[u8], algorithm: Algorithm) -> Result<Self, serde_json::Error> {
         let Published { keys } = serde_json::from_slice(text)?;
-        let mut set = Self::default();
-        for key in keys {
-            let Ok(key) = serde_json::from_value::<Jwk>(key) else { continue };
-            if fits(&key, algorithm) {
-                set.add(key);
+        let (mut set, mut all) = (Self::default(), Vec::new());
+        for jwk in keys {
+            let Ok(jwk) = serde_json::from_value::<Jwk>(jwk) else { continue };
+            if fits(&jwk, algorithm)
+                && let Ok(key) = DecodingKey::from_jwk(&jwk)
+            {
+                set.add(jwk, key.clone());
+                all.push(key);
             }
         }
-        if set.published.is_empty() { Err(NotKeys::NoneFits) } else { Ok(set) }
+        set.all = (1..=KEYS_MAX).contains(&all.len()).then(|| all.into());
+        Ok(set)
     }
 
-    fn add(&mut self, jwk: Jwk) {
-        let Ok(key) = DecodingKey::from_jwk(&jwk).map(|key| Arc::from([key])) else { return };
-        self.only = self.published.is_empty().then(|| Arc::clone(&key));
-        if let Some(name) = &jwk.common.key_id {
-            self.named.entry(name.clone()).or_insert(key);
+    fn add(&mut self, jwk: Jwk, key: DecodingKey) {
+        if let Some(kid) = &jwk.common.key_id {
+            self.named.entry(kid.clone()).or_insert_with(|| Arc::from([key]));
         }
         self.published.push(jwk);
     }
@@ -65,13 +59,13 @@ impl KeySet {
         (next.published != self.published).then(|| Self { edition: self.edition + 1, ..next })
     }
 
-    /// Returns the key with id `name`, or the only key of the set without a `name`.
-    pub(super) fn find(&self, name: Option<&str>) -> Option<KeyMatch> {
-        let key = match name {
-            Some(name) => self.named.get(name),
-            None => self.only.as_ref(),
+    /// Returns the key with id `kid`. Without a `kid`, returns all keys of a set of up to [`KEYS_MAX`] keys.
+    pub(super) fn find(&self, kid: Option<&str>) -> Option<KeyMatch> {
+        let keys = match kid {
+            Some(kid) => self.named.get(kid),
+            None => self.all.as_ref(),
         };
-        key.map(|key| KeyMatch { keys: Arc::clone(key), edition: self.edition })
+        keys.map(|keys| KeyMatch { keys: Arc::clone(keys), edition: self.edition })
     }
 
     pub(in crate::auth) fn edition(&self) -> u64 {

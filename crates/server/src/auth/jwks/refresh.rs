@@ -18,7 +18,7 @@ impl Refresh {
 
     /// Fetches the keys for the first time. After a failure the worker retries.
     pub(crate) async fn begin(&self) {
-        self.0.ask_if_due().await;
+        self.0.fetch_if_due().await;
     }
 }
 
@@ -35,7 +35,7 @@ impl Worker for Refresh {
     }
 
     async fn activate(&self) -> Result<Progress, Infallible> {
-        self.0.ask_if_due().await;
+        self.0.fetch_if_due().await;
         Ok(Progress::Idle)
     }
 }

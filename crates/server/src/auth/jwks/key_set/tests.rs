@@ -44,24 +44,44 @@ fn keys_that_do_not_fit_the_algorithm_count_for_nothing() {
 }
 
 #[test]
-fn a_token_without_a_name_means_the_only_key() {
+fn a_token_without_a_kid_is_checked_by_every_key_of_a_small_set() {
     let (named, unnamed) = (
         json!({ "kid": "k", "kty": "OKP", "crv": "Ed25519", "x": X }),
         json!({ "kty": "OKP", "crv": "Ed25519", "x": X }),
     );
-    let finds = |keys: &[&Value], name| {
+    let candidates = |keys: &[&Value], kid| {
         let text = json!({ "keys": keys }).to_string();
-        KeySet::read(text.as_bytes(), Algorithm::EdDsa).is_ok_and(|set| set.find(name).is_some())
+        let set = KeySet::read(text.as_bytes(), Algorithm::EdDsa).unwrap();
+        set.find(kid).map(|found| found.keys.len())
     };
-    assert!(finds(&[&named], None) && finds(&[&named], Some("k")) && finds(&[&unnamed], None));
-    assert!(!finds(&[&unnamed], Some("k")) && !finds(&[&named], Some("")));
-    assert!(!finds(&[&named, &unnamed], None) && finds(&[&unnamed, &named], Some("k")));
-    assert!(!finds(&[], None));
+    assert_eq!(candidates(&[], None), None);
+    assert_eq!(candidates(&[&named], None), Some(1));
+    assert_eq!(candidates(&[&unnamed], None), Some(1));
+    assert_eq!(candidates(&[&named, &unnamed], None), Some(2));
+    assert_eq!(candidates(&[&named; KEYS_MAX], None), Some(KEYS_MAX));
+    assert_eq!(candidates(&[&named; KEYS_MAX + 1], None), None);
+    assert_eq!(candidates(&[&named; KEYS_MAX + 1], Some("k")), Some(1));
+    assert_eq!(candidates(&[&unnamed, &named], Some("k")), Some(1));
+    assert_eq!(candidates(&[&unnamed], Some("k")), None);
+    assert_eq!(candidates(&[&named], Some("")), None);
 }
 
 #[test]
-fn what_is_no_set_gives_no_keys() {
-    for text in ["", "{", "[]", "{}", "null", r#"{"keys":{}}"#, r#"{"keys":[]}"#, r#"{"keys":[{}]}"#] {
+fn a_text_that_is_no_key_set_is_an_error_and_a_set_without_a_usable_key_is_not() {
+    for text in ["", "{", "[]", "{}", "null", r#"{"keys":{}}"#] {
         assert!(KeySet::read(text.as_bytes(), Algorithm::EdDsa).is_err(), "{text}");
     }
+    for text in [r#"{"keys":[]}"#, r#"{"keys":[{}]}"#, r#"{"keys":[{"kty":"oct","k":"AA"}]}"#] {
+        assert!(KeySet::read(text.as_bytes(), Algorithm::EdDsa).unwrap().is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn an_empty_set_is_a_new_edition_after_keys() {
+    let key = json!({ "keys": [{ "kty": "OKP", "crv": "Ed25519", "x": X }] }).to_string();
+    let read = |text: &str| KeySet::read(text.as_bytes(), Algorithm::EdDsa).unwrap();
+    let first = KeySet::default().changed_to(read(&key)).unwrap();
+    assert!(first.changed_to(read(&key)).is_none());
+    let second = first.changed_to(read(r#"{"keys":[]}"#)).unwrap();
+    assert!(second.is_empty() && second.edition() > first.edition());
 }
