@@ -25,8 +25,8 @@ impl Claims {
     }
 }
 
-/// Returns the claims of a token that one of the keys signed. Header parameters that must be understood (`crit`) are refused, for
-/// none is.
+/// Returns the claims of a token that one of the keys signed. A token with critical header parameters (`crit`) is refused,
+/// because no such parameter is supported.
 pub(super) fn signed_by_any(
     token: &str,
     keys: &[DecodingKey],

@@ -1,5 +1,5 @@
-//! License tokens: the server signs them for whoever knows the key of a license. A license token is good for seats of one
-//! license on one machine, and for nothing else.
+//! License tokens: the server signs a license token for a program that knows the key of a license. A license token is valid
+//! for seats of one license on one machine, and for nothing else.
 //!
 //! Two things keep license tokens apart from the tokens of callers, even where one key signs both: the issuer (`iss`) and
 //! the type (`typ`, RFC 8725, 3.11).
@@ -20,7 +20,7 @@ use crate::hash;
 use crate::reload::Reload;
 use crate::settings::{Algorithm, Settings};
 
-/// How long a license token is good for.
+/// Lifetime of a license token.
 pub(crate) const LICENSE_TOKEN_LIFETIME: Duration = Duration::from_secs(15 * 60);
 
 /// The `typ` in the header of a license token.
@@ -36,7 +36,7 @@ pub(crate) struct LicenseTokens {
     validation: Validation,
 }
 
-/// What a license token says.
+/// Claims of a license token.
 #[derive(Serialize)]
 struct LicenseClaims<'a> {
     iss: &'a str,
