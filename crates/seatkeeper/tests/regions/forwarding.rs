@@ -70,6 +70,25 @@ async fn license_tokens_and_release_codes_work_in_every_region() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_license_token_gets_no_home() {
+    let world = World::start().await;
+    let license = json!({ "max_seats": 1, "clients": "key" });
+    let license = world.admin(EU).post("/api/v1/admin/licenses", license).await.expect(201);
+    let ask = json!({ "tenant": TENANT, "license_key": license["license_key"], "machine_id": "m" });
+    let nobody = Client::new(&world.url(US), String::new());
+    let token = nobody.post("/api/v1/licenses/token", ask).await.expect(200);
+    for region in [US, EU] {
+        let machine = Client::new(&world.url(region), token["token"].as_str().unwrap().to_owned());
+        machine.post("/api/v1/devices/sessions", screen("tv")).await.expect(401);
+        let listed = world.admin(region).get("/api/v1/admin/regions").await.expect(200);
+        let homes =
+            listed["items"].as_array().unwrap().iter().map(|region| region["homes"].as_u64().unwrap());
+        assert_eq!(homes.sum::<u64>(), 0, "{listed:#}");
+    }
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn capacities_live_in_the_anchor() {
     let world = World::start().await;
     let (user, capacity) = (Uuid::new_v4(), Uuid::new_v4());

@@ -1,10 +1,12 @@
 //! The caller of a request, as named by a valid token.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use seatkeeper_core::{Actor, Authority, Reach, TenantId, UserId};
 use seatkeeper_ledger::licenses::LicenseId;
 
+use super::Refusal;
 use seatkeeper_engine::wall_clock;
 
 /// The tenant and user named by a valid token, with the token's scopes and expiry.
@@ -46,6 +48,11 @@ impl Caller {
     pub(crate) fn authority(&self) -> Authority {
         let reach = if self.scopes.admin { Reach::Tenant } else { Reach::Own(self.user.clone()) };
         Authority::new(self.tenant.clone(), reach)
+    }
+
+    /// Returns the caller, or `Err(LicenseTokenElsewhere)` for a caller with a license token.
+    pub(crate) fn without_license_token(self: Arc<Self>) -> Result<Arc<Self>, Refusal> {
+        if self.scopes.license.is_some() { Err(Refusal::LicenseTokenElsewhere) } else { Ok(self) }
     }
 
     /// Returns the remaining lifetime of the token, zero after the expiry.

@@ -7,7 +7,7 @@ use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 
 use crate::app::App;
-use crate::auth::{Caller, Refusal, bearer_of};
+use crate::auth::{Caller, bearer_of};
 use crate::error::Error;
 
 /// A caller with a valid token of the issuer. License tokens are refused.
@@ -24,10 +24,7 @@ impl FromRequestParts<App> for Who {
     type Rejection = Error;
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
         let LicenseCaller(caller) = LicenseCaller::from_request_parts(parts, app).await?;
-        if caller.scopes.license.is_some() {
-            return Err(Refusal::LicenseTokenElsewhere.into());
-        }
-        Ok(Self(caller))
+        Ok(Self(caller.without_license_token()?))
     }
 }
 

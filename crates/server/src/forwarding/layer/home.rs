@@ -41,7 +41,8 @@ impl Layer<'_> {
                 Ok(self.home_of_session(locator::body_field(&body, "session_id"))?.map(Home::first))
             }
             Locator::Subscriber => {
-                let caller = caller().await?;
+                // A license token names no subscriber. The API refuses it, and no home is assigned.
+                let caller = caller().await?.without_license_token()?;
                 self.home_of(&caller.tenant, &caller.user, subscriber).await.map(Some)
             }
             Locator::BodySubscriber => self.home_of_named(&*caller().await?, &body, subscriber).await,
