@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use crate::http::exchange::exchange;
 use crate::http::shown::shown;
-use crate::http::tenant_client::{ACQUIRE, AUDIT, TenantClient, text};
+use crate::http::tenant_client::{ACQUIRE, AUDIT, DEVICES, TenantClient, text};
+use crate::http::until::until;
 
 /// A license of one seat with a short history: an admission, a denial, a release, and an update to two seats.
 struct Story {
@@ -161,6 +162,16 @@ async fn a_client_cannot_put_a_formula_into_a_spreadsheet() {
     let csv = exchange(request.bearer_auth(api.token("ops", "admin"))).await.expect(200);
     let wanted = "\"'=HYPERLINK(\"\"http://example.org\"\",\"\"x,y\"\")\"";
     assert!(text(&csv).contains(wanted), "{csv}");
+
+    // The pool of a subscriber is named by the subscriber.
+    let screen = json!({ "device_id": "tv", "device_type": "tv" });
+    api.user("=1+2").post(DEVICES, screen).await.expect(201);
+    until("the admission is on record", async || {
+        let request = api.request(Method::GET, &format!("{AUDIT}?format=csv&action=admitted"));
+        let csv = exchange(request.bearer_auth(api.token("ops", "admin"))).await.expect(200);
+        if text(&csv).contains(",subscriber,'=1+2,") { Ok(()) } else { Err(csv.to_string()) }
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -39,7 +39,7 @@ fn row(record: &RecordAnswer) -> [String; 26] {
         record.id.to_string(),
         record.at.clone(),
         record.pool_kind.into(),
-        record.pool.clone(),
+        cell(Some(&record.pool)),
         record.stream.into(),
         record.seq.to_string(),
         record.epoch.to_string(),
