@@ -1,5 +1,6 @@
 //! Sessions of the tenant: search, read, revoke.
 
+mod pool_name;
 pub(super) mod read;
 pub(super) mod revoke;
 pub(super) mod revoke_all;

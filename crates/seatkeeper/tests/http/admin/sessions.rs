@@ -143,6 +143,34 @@ async fn all_sessions_of_a_license_are_revoked_and_no_others() {
 }
 
 #[tokio::test]
+async fn a_search_and_a_revocation_take_the_same_spellings_of_a_pool() {
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 1 })).await;
+    let session = api.seat(&license, "ann", "laptop-1").await;
+    let (place, admin) = (CapacityFixture::new(&api), api.admin());
+    let capacity = place.take(&api.service("ann"), 1).await;
+    let found = admin.get(&format!("{SESSIONS}?pool_kind=capacity")).await.expect(200);
+    let pools = [
+        ("license", text(&license["license_id"]).to_owned(), session),
+        ("capacity", text(&found["items"][0]["pool"]).to_owned(), capacity),
+    ];
+    for (kind, pool, session) in pools {
+        let shouted = format!("{SESSIONS}?pool_kind={kind}&pool={}", pool.to_uppercase());
+        for filter in ["", "&live=true"] {
+            let found = admin.get(&format!("{shouted}{filter}")).await.expect(200);
+            assert_eq!(ids(&found), BTreeSet::from([text(&session).to_owned()]), "{kind}{filter}");
+        }
+        assert_eq!(admin.delete(&shouted).await.expect(200), json!({ "ended": 1 }), "{kind}");
+        for no_pool in ["x", ""] {
+            let path = format!("{SESSIONS}?pool_kind={kind}&pool={no_pool}");
+            let (found, ended) = (admin.get(&path).await, admin.delete(&path).await);
+            assert_problem(&found, 422, &path);
+            assert_eq!(found.body["errors"], ended.body["errors"], "{path}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn another_tenants_admin_finds_and_ends_nothing() {
     let api = TenantClient::open();
     let license = api.license(json!({ "max_seats": 1 })).await;

@@ -1,14 +1,12 @@
 //! Revocation of every session of a pool.
 
 use axum::extract::State;
-use seatkeeper_core::{EndReason, PoolId, PoolKind};
+use seatkeeper_core::{EndReason, PoolId};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
-use uuid::Uuid;
 
-use super::search::PoolKindName;
+use super::pool_name::PoolKindName;
 use crate::app::App;
-use crate::capacities;
 use crate::error::Error;
 use crate::http::{Admin, AdminProblems, Meta, ParameterProblems, Problems, Query};
 use crate::settings::Durability;
@@ -44,28 +42,9 @@ pub(crate) async fn revoke_all(
     meta: Meta,
     Query(query): Query<PoolQuery>,
 ) -> Result<axum::Json<EndedAnswer>, Error> {
-    let pool = PoolId::new(query.pool_kind.0, who.tenant.clone(), query.name()?);
+    let name = query.pool_kind.pool_name(&query.pool)?;
+    let pool = PoolId::new(query.pool_kind.0, who.tenant.clone(), name);
     let origin = meta.origin(who.as_admin());
     let ended = app.engine.end_all(&pool, EndReason::Revoked, &origin, Durability::Ledger).await?;
     Ok(axum::Json(EndedAnswer { ended }))
-}
-
-impl PoolQuery {
-    /// Returns the pool's name in normal form, because UUIDs have several spellings.
-    fn name(&self) -> Result<String, Error> {
-        let wrong = |message| Error::field("pool", message);
-        match self.pool_kind.0 {
-            PoolKind::License => {
-                let id = Uuid::try_parse(&self.pool).map_err(|_| wrong("must be a license's id"))?;
-                Ok(id.to_string())
-            }
-            PoolKind::Subscriber => Ok(self.pool.clone()),
-            PoolKind::Group => {
-                let id = Uuid::try_parse(&self.pool).map_err(|_| wrong("must be a group's id"))?;
-                Ok(id.to_string())
-            }
-            PoolKind::Capacity => capacities::pool_name(&self.pool)
-                .ok_or_else(|| wrong("must be a user's and a capacity's UUID with `/` between")),
-        }
-    }
 }

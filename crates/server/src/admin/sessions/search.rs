@@ -4,28 +4,17 @@
 use std::net::IpAddr;
 
 use axum::extract::State;
-use seatkeeper_core::{Authority, Holder, PoolId, PoolKind, TenantId, UserId};
+use seatkeeper_core::{Authority, Holder, PoolId, TenantId, UserId};
 use seatkeeper_ledger::sessions::{SessionFilter, SessionRecord};
 use serde::Deserialize;
 use utoipa::IntoParams;
 
+use super::pool_name::PoolKindName;
 use crate::app::App;
 use crate::error::Error;
 use crate::held_sessions::held_sessions;
 use crate::http::{Admin, AdminProblems, Page, ParameterProblems, Problems, Query, cursor_of, page_limit};
 use crate::session_answer::SessionAnswer;
-
-/// A kind of pool, parsed from its name.
-#[derive(Clone, Copy, Deserialize)]
-#[serde(try_from = "String")]
-pub(crate) struct PoolKindName(pub(super) PoolKind);
-
-impl TryFrom<String> for PoolKindName {
-    type Error = &'static str;
-    fn try_from(name: String) -> Result<Self, &'static str> {
-        name.parse().map(Self).map_err(|_| "must be `license`, `subscriber`, `capacity` or `group`")
-    }
-}
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -34,6 +23,7 @@ pub(crate) struct SearchQuery {
     #[param(value_type = Option<String>)]
     pool_kind: Option<PoolKindName>,
     /// The license's id, the subscriber, or the user and the capacity with `/` between.
+    /// Without `pool_kind`, UUIDs must be in lower case.
     pool: Option<String>,
     /// Holder of the seat: a machine, a user or a device's fingerprint.
     holder: Option<String>,
@@ -130,9 +120,13 @@ impl SearchQuery {
             (None, Some(_)) => return Err(Error::field("user", "is needed beside `user_tenant`")),
             (user, None) => user,
         };
+        let pool = match (self.pool_kind, self.pool) {
+            (Some(kind), Some(pool)) => Some(kind.pool_name(&pool)?),
+            (_, pool) => pool,
+        };
         Ok(SessionFilter {
             pool_kind: self.pool_kind.map(|kind| kind.0),
-            pool: self.pool.map(Into::into),
+            pool: pool.map(Into::into),
             holder: self.holder.as_deref().map(Holder::from),
             user,
             ip: self.ip,
