@@ -45,19 +45,19 @@ pub enum Breach {
         expected: u64,
     },
     /// A record is older than its predecessor.
-    #[error("it is older than the record before it")]
+    #[error("the record is older than the record before it")]
     TimeRanBack,
     /// A record lacks a field required by its action, or its stream does not allow the action.
-    #[error("it is not a whole record of its action and stream")]
+    #[error("the record lacks a field of its action, or its stream does not take the action")]
     Malformed,
     /// The version of a license differs from the record's number in the stream.
-    #[error("it tells version {version}")]
+    #[error("the record has version {version}, which differs from the record's number")]
     VersionIsNotItsNumber {
         /// The record's version.
         version: u64,
     },
     /// A plan's or subscription's version is not newer than its predecessor.
-    #[error("it tells version {version} after version {newest}")]
+    #[error("the record has version {version}, and an earlier record has version {newest}")]
     VersionRanBack {
         /// The record's version.
         version: u64,
@@ -65,13 +65,13 @@ pub enum Breach {
         newest: u64,
     },
     /// An admission used terms not in force at the time of the admission.
-    #[error("version {version} of its terms was not in force then")]
+    #[error("the admission used version {version} of the terms, which was not in force at the time")]
     NotInForce {
         /// The version of the terms.
         version: u64,
     },
     /// An admission left more live sessions than its limit.
-    #[error("the admission left {live} live, and the limit was {limit}")]
+    #[error("the admission left {live} live sessions, and the limit was {limit}")]
     AboveLimit {
         /// Live sessions after the admission.
         live: u64,
@@ -79,7 +79,7 @@ pub enum Breach {
         limit: u32,
     },
     /// The limit in a record is not the limit granted by the entitlement.
-    #[error("its limit is {limit}, and version {version} of the entitlement granted {}", granted_text(*.granted))]
+    #[error("the record has limit {limit}, and version {version} of the entitlement granted {}", granted_text(*.granted))]
     LimitNotGranted {
         /// The limit in the record.
         limit: u32,
@@ -89,7 +89,7 @@ pub enum Breach {
         granted: Option<u32>,
     },
     /// An admission used older terms than an earlier admission.
-    #[error("it was decided by version {version} after version {newest} had been")]
+    #[error("the admission used version {version} of the terms after an admission by version {newest}")]
     OlderTerms {
         /// The version of the terms.
         version: u64,
@@ -97,7 +97,7 @@ pub enum Breach {
         newest: u64,
     },
     /// The number of live sessions in a record is not the number counted by the replay.
-    #[error("it tells {told} live sessions, and the records before it leave {counted}")]
+    #[error("the record has {told} live sessions, and the records up to it leave {counted}")]
     LiveMiscounted {
         /// The number in the record.
         told: u32,
@@ -137,7 +137,7 @@ pub enum Breach {
         session: SessionId,
     },
     /// A claim was denied as "full" while a seat was free.
-    #[error("it was denied as full with {live} live, and the limit was {limit}")]
+    #[error("the claim was denied as full with {live} live sessions, and the limit was {limit}")]
     DeniedWithSeatsFree {
         /// Live sessions.
         live: u64,
@@ -145,7 +145,7 @@ pub enum Breach {
         limit: u32,
     },
     /// The number of admissions kept at a cut is not the number of sessions live at the cut.
-    #[error("{told} sessions were live where history was cut, and the admissions of {kept} are kept")]
+    #[error("{told} sessions were live at the cut of the history, and the admissions of {kept} are kept")]
     CutMiscounted {
         /// Sessions live at the cut.
         told: u32,
@@ -163,10 +163,10 @@ pub enum Breach {
         head: u64,
     },
     /// A row of table `sessions` has no record.
-    #[error("no record tells of this session")]
+    #[error("no record of the log names the session")]
     NotOnRecord,
     /// A row of table `sessions` differs from the log.
-    #[error("the log tells otherwise of this session")]
+    #[error("the row differs from the log's account of the session")]
     Differs,
     /// Sessions on record are missing from table `sessions`.
     #[error("{missing} sessions on record are not in the table of sessions")]
@@ -177,7 +177,7 @@ pub enum Breach {
 }
 
 fn granted_text(granted: Option<u32>) -> String {
-    granted.map_or("nothing that is on record".to_owned(), |limit| limit.to_string())
+    granted.map_or("no limit on record".to_owned(), |limit| limit.to_string())
 }
 
 impl fmt::Display for Finding {

@@ -311,7 +311,7 @@ async fn a_finding_names_the_record_and_says_why() {
     history.records[TWO].limit = 1;
     let (finding, record) = (history.replay(None).unwrap_err(), &history.records[TWO]);
     let expected = format!(
-        "pool {:?}, session record 2 (id {}): the admission left 2 live, and the limit was 1",
+        "pool {:?}, session record 2 (id {}): the admission left 2 live sessions, and the limit was 1",
         record.pool, record.id
     );
     assert_eq!(finding.to_string(), expected);
