@@ -83,8 +83,10 @@ pub(crate) enum Error {
     ClockUnsettled,
     #[error("no limit of the subscriber's is known that holds at present")]
     LimitUnknown,
-    #[error("as many streams of events are open as may be")]
+    #[error("the node or the session has the maximum of event streams open")]
     TooManyStreams,
+    #[error("the caller has {max} event streams open on this node, and may open no more")]
+    CallerStreamsOpen { max: usize },
     #[error("another reconciliation is under way")]
     ReconciliationUnderWay,
     #[error("a capacity was denied to its own user")]

@@ -8,7 +8,6 @@ mod subject;
 mod watch;
 
 use std::convert::Infallible;
-use std::time::Duration;
 
 use axum::http::header::HeaderMap;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
@@ -18,6 +17,7 @@ use futures_util::Stream;
 use seatkeeper_core::{Authority, SessionId};
 
 use crate::app::App;
+use crate::auth::Caller;
 use crate::error::Error;
 pub(crate) use subject::{Entitlement, Subject};
 use watch::Watch;
@@ -26,17 +26,19 @@ const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// Disables response buffering in a reverse proxy, so that events arrive at once.
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// Answers with the events of a session of the caller, for at most `lasts`: the remaining lifetime of the caller's token.
-/// Answers 204 if the session has ended and the client has heard of the end.
+/// Answers with the events of a session of the caller `who`, for at most the remaining lifetime of the caller's token.
+/// `authority` is the caller's authority over sessions of the API. Answers 204 if the session has ended and the client has
+/// heard of the end.
 pub(crate) async fn stream_events<S: Subject>(
     app: App,
     headers: &HeaderMap,
     id: SessionId,
     authority: Authority,
-    lasts: Duration,
+    who: &Caller,
 ) -> Result<Response, Error> {
+    let permit = app.limits.event_stream(who, &app.settings.server)?;
     let heard = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok()?.parse().ok());
-    let Some(watch) = Watch::<S>::begin(app, id, authority, heard, lasts).await? else {
+    let Some(watch) = Watch::<S>::begin(app, id, authority, heard, (permit, who.lasts())).await? else {
         return Ok(StatusCode::NO_CONTENT.into_response());
     };
     Ok(response_of(watch.into_events()))

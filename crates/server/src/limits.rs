@@ -8,6 +8,7 @@ mod local;
 mod rate;
 mod shared;
 mod standing;
+mod streams;
 mod unknown_sessions;
 
 use std::net::IpAddr;
@@ -17,12 +18,14 @@ use seatkeeper_redis::Servers;
 
 use crate::auth::Caller;
 use crate::error::Error;
-use crate::settings::{LimitsSettings, WhenRedisDown};
+use crate::settings::{LimitsSettings, ServerSettings, WhenRedisDown};
 use key::Key;
 use local::Local;
 use rate::{Rate, Verdict};
 use shared::Shared;
 pub(crate) use standing::{Standing, StandingNote};
+pub(crate) use streams::StreamPermit;
+use streams::Streams;
 use unknown_sessions::UnknownSessions;
 
 /// Joins of a group within an hour, besides the limits of the users who join.
@@ -34,6 +37,7 @@ pub(crate) struct Limits {
     local: Local,
     /// `None` if this node counts for itself.
     shared: Option<Shared>,
+    streams: Streams,
     when_redis_down: WhenRedisDown,
 }
 
@@ -60,6 +64,7 @@ impl Limits {
             rates: Rates::from_settings(settings),
             local: Local::new(),
             shared: redis.map(Shared::new),
+            streams: Streams::default(),
             when_redis_down: settings.when_redis_down,
         }
     }
@@ -135,6 +140,22 @@ impl Limits {
     /// Counts a join of a group, by any user. Returns [`Error::TooOften`] after [`GROUP_JOINS_PER_HOUR`] joins.
     pub(crate) async fn group_join(&self, group: SessionId, note: &StandingNote) -> Result<(), Error> {
         self.count(Key::of_group_joins(group), Rate::per_hour(GROUP_JOINS_PER_HOUR), note).await
+    }
+
+    /// Counts an event stream of a caller on this node, until the permit is dropped. Returns
+    /// `Err(CallerStreamsOpen)` if the caller has the maximum of streams open: `event_streams_per_user_max` for a user, and
+    /// half of `event_streams_max` for a caller with the scope `service` or `admin`.
+    pub(crate) fn event_stream(
+        &self,
+        who: &Caller,
+        settings: &ServerSettings,
+    ) -> Result<StreamPermit, Error> {
+        let max = if who.scopes.service || who.scopes.admin {
+            settings.event_streams_max.div_ceil(2)
+        } else {
+            settings.event_streams_per_user_max
+        };
+        self.streams.open(Key::of_event_streams(who), max).ok_or(Error::CallerStreamsOpen { max })
     }
 
     /// Counts a heartbeat and awaits `beat`. Returns `Err(TooOften)` if the session's heartbeats exceed the

@@ -51,6 +51,7 @@ problems! {
     NOT_SERVICE = "service-scope-required", 403, "The service scope is required";
     NOT_CAPACITY_OWNER = "capacity-of-another-user", 403, "The capacity is another user's";
     TOO_OFTEN = "too-many-requests", 429, "Too many requests";
+    TOO_MANY_STREAMS = "too-many-event-streams", 429, "Too many event streams are open";
     NOT_JSON = "not-json", 400, "The body is not JSON";
     BODY_TOO_SLOW = "body-too-slow", 408, "The body did not arrive in time";
     BODY_TOO_LARGE = "body-too-large", 413, "The body is too large";
@@ -130,6 +131,10 @@ impl Serialize for Members {
 /// The pause that a caller of an unavailable server is asked for.
 const UNAVAILABLE_RETRY_AFTER_SECONDS: u64 = 1;
 
+/// The pause that a caller with too many event streams is asked for. The server may notice a lost connection only at the next
+/// comment of the stream.
+const STREAM_RETRY_AFTER_SECONDS: u64 = 10;
+
 impl Problem {
     pub(crate) fn new(kind: &'static ProblemKind, detail: impl Into<String>) -> Self {
         Self {
@@ -176,6 +181,10 @@ impl From<Error> for Problem {
             ),
             Error::TooOften { wait_seconds } => {
                 Self::new(&TOO_OFTEN, "Ask again after `retry_after_seconds`.").retry_after(wait_seconds)
+            }
+            Error::CallerStreamsOpen { max } => {
+                Self::new(&TOO_MANY_STREAMS, format!("You have {max} event streams open; close one first."))
+                    .retry_after(STREAM_RETRY_AFTER_SECONDS)
             }
             Error::NotJson(why) => Self::new(&NOT_JSON, format!("The body does not parse: {why}.")),
             Error::NotUtf8(why) => Self::new(&NOT_JSON, format!("The body is not UTF-8: {why}.")),

@@ -27,7 +27,8 @@ use crate::problem::Problem;
         Problems, ParameterProblems,
         (status = 200, content_type = "text/event-stream", body = String, description = "Events, until the session ends"),
         (status = 204, description = "The session has ended, and that was heard: do not come back"),
-        (status = 404, body = Problem, description = "session-not-found")
+        (status = 404, body = Problem, description = "session-not-found"),
+        (status = 429, body = Problem, description = "too-many-event-streams")
     )
 )]
 pub(super) async fn events(
@@ -36,7 +37,7 @@ pub(super) async fn events(
     headers: HeaderMap,
     SessionPath(id): SessionPath,
 ) -> Result<Response, Error> {
-    stream_events::<NoEntitlement>(app, &headers, id, authority(&who), who.lasts()).await
+    stream_events::<NoEntitlement>(app, &headers, id, authority(&who), &who).await
 }
 
 /// The entitlement of a capacity: none, so nothing can change.

@@ -29,7 +29,8 @@ use crate::problem::Problem;
         Problems, ParameterProblems,
         (status = 200, content_type = "text/event-stream", body = String, description = "Events, until the session ends"),
         (status = 204, description = "The session has ended, and that was heard: do not come back"),
-        (status = 404, body = Problem, description = "session-not-found")
+        (status = 404, body = Problem, description = "session-not-found"),
+        (status = 429, body = Problem, description = "too-many-event-streams")
     )
 )]
 pub(super) async fn events(
@@ -39,7 +40,7 @@ pub(super) async fn events(
     SessionPath(id): SessionPath,
 ) -> Result<Response, Error> {
     let authority = who.authority().through(PoolKind::Subscriber);
-    stream_events::<Subscription>(app, &headers, id, authority, who.lasts()).await
+    stream_events::<Subscription>(app, &headers, id, authority, &who).await
 }
 
 /// The subscription behind a device's session.

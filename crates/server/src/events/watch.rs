@@ -15,6 +15,7 @@ use super::news;
 use super::subject::Subject;
 use crate::app::App;
 use crate::error::Error;
+use crate::limits::StreamPermit;
 use seatkeeper_engine::Listener;
 
 /// Pause before the retry of a failed look.
@@ -44,6 +45,8 @@ pub(super) struct Watch<S> {
     look_again_in: Duration,
     /// End of the stream: the expiry of the caller's token, or earlier by `LASTS_MAX`.
     until: Instant,
+    /// Counts the stream among the streams of the caller.
+    _permit: StreamPermit,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,15 +57,15 @@ enum Stage {
 }
 
 impl<S: Subject> Watch<S> {
-    /// Begins to watch a session of the caller, live or ended, from the cursor `heard` on. While the watch
-    /// lasts, no event is missed. Returns `None` if the session has ended and the client has heard of the
+    /// Begins to watch a session of the caller, live or ended, from the cursor `heard` on, for at most `lasts`. While the
+    /// watch lasts, no event is missed, and `permit` is held. Returns `None` if the session has ended and the client has heard of the
     /// end.
     pub(super) async fn begin(
         app: App,
         id: SessionId,
         authority: Authority,
         heard: Option<Cursor>,
-        lasts: Duration,
+        (permit, lasts): (StreamPermit, Duration),
     ) -> Result<Option<Self>, Error> {
         let ends = app.engine.listen(id, app.settings.server.event_streams_max);
         let ends = ends.ok_or(Error::TooManyStreams)?;
@@ -86,7 +89,18 @@ impl<S: Subject> Watch<S> {
         let heard = Cursor { version, ended: false };
         let (stage, look_again_in) = (Stage::Begun, RETRY);
         let until = Instant::now() + lasts.min(LASTS_MAX);
-        Ok(Some(Self { app, id, authority, ends, subject, heard, stage, look_again_in, until }))
+        Ok(Some(Self {
+            app,
+            id,
+            authority,
+            ends,
+            subject,
+            heard,
+            stage,
+            look_again_in,
+            until,
+            _permit: permit,
+        }))
     }
 
     /// Returns the stream of events, of which the session's end is the last.

@@ -28,7 +28,8 @@ use crate::times::text_of;
         Problems, ParameterProblems,
         (status = 200, content_type = "text/event-stream", body = String, description = "Events, until the session ends"),
         (status = 204, description = "The session has ended, and that was heard: do not come back"),
-        (status = 404, body = Problem, description = "session-not-found")
+        (status = 404, body = Problem, description = "session-not-found"),
+        (status = 429, body = Problem, description = "too-many-event-streams")
     )
 )]
 pub(super) async fn events(
@@ -38,7 +39,7 @@ pub(super) async fn events(
     SessionPath(id): SessionPath,
 ) -> Result<Response, Error> {
     let authority = who.authority().through(PoolKind::License);
-    stream_events::<WatchedLicense>(app, &headers, id, authority, who.lasts()).await
+    stream_events::<WatchedLicense>(app, &headers, id, authority, &who).await
 }
 
 /// The license behind a session.

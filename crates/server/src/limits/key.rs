@@ -41,6 +41,11 @@ impl Key {
         Self(hash::digest(&[b"join", b"group", group.as_bytes()]))
     }
 
+    /// Returns the key of a caller's open event streams.
+    pub(super) fn of_event_streams(who: &Caller) -> Self {
+        Self::hashed(&[b"event", b"streams"], who)
+    }
+
     /// Releases by code from an address.
     pub(super) fn of_releases_at(ip: Option<IpAddr>) -> Self {
         Self(hash::digest(&[b"release by code", b"address", &network(ip)]))

@@ -55,6 +55,9 @@ pub struct ServerSettings {
     pub requests_max: usize,
     /// Maximum of open event streams: 0 to 1,000,000. Default 10,000. Further streams are answered 503.
     pub event_streams_max: usize,
+    /// Maximum of open event streams of one user: 1 to 1,000,000. Default 256. Further streams are answered 429. A
+    /// caller with the scope `service` or `admin` may open half of `event_streams_max`.
+    pub event_streams_per_user_max: usize,
     /// Longest wait of a shutdown for requests in progress, in seconds: 0 to 300. Default 20.
     pub shutdown_timeout_seconds: u64,
 }
@@ -87,6 +90,7 @@ impl Default for ServerSettings {
             connections_max: 20_000,
             requests_max: 4_096,
             event_streams_max: 10_000,
+            event_streams_per_user_max: 256,
             shutdown_timeout_seconds: 20,
         }
     }
@@ -135,6 +139,12 @@ impl ServerSettings {
                 self.event_streams_max as u64,
                 0..=1_000_000,
                 "want 0 to 1,000,000 streams",
+            ),
+            within(
+                "server.event_streams_per_user_max",
+                self.event_streams_per_user_max as u64,
+                1..=1_000_000,
+                "want 1 to 1,000,000 streams",
             ),
             within(
                 "server.shutdown_timeout_seconds",

@@ -21,6 +21,7 @@ use crate::entitlements::Listening;
 use crate::error::Error;
 use crate::events::response_of;
 use crate::http::{ParameterProblems, Problems, SessionPath, Who};
+use crate::limits::StreamPermit;
 use crate::problem::Problem;
 
 /// Pause before the retry of a failed look.
@@ -48,7 +49,8 @@ const LASTS_MAX: Duration = Duration::from_secs(24 * 3_600);
     responses(
         Problems, ParameterProblems,
         (status = 200, content_type = "text/event-stream", body = String, description = "Events, until the group ends"),
-        (status = 404, body = Problem, description = "session-not-found")
+        (status = 404, body = Problem, description = "session-not-found"),
+        (status = 429, body = Problem, description = "too-many-event-streams")
     )
 )]
 pub(super) async fn events(
@@ -79,12 +81,15 @@ struct GroupWatch {
     look_again_in: Duration,
     until: Instant,
     is_over: bool,
+    /// Counts the stream among the streams of the caller.
+    _permit: StreamPermit,
 }
 
 impl GroupWatch {
     /// Begins to watch. From here on no change is missed.
     async fn begin(app: App, who: Who, group: SessionId) -> Result<Self, Error> {
         let (share, max) = (share_of(&app, &who, group).await?, app.settings.server.event_streams_max);
+        let permit = app.limits.event_stream(&who, &app.settings.server)?;
         let screen_ends = app.engine.listen_as(group, &who.user, share, max);
         let screen_ends = screen_ends.ok_or(Error::TooManyStreams)?;
         let announced = app.entitlements.subscribers.listen_to_group(who.tenant.clone(), group);
@@ -101,6 +106,7 @@ impl GroupWatch {
             look_again_in: RETRY,
             until,
             is_over: false,
+            _permit: permit,
         };
         let (now, is_seen) = watch.members().await?;
         let host = now.host.filter(|_| is_seen).ok_or(Error::SessionNotFound)?;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{events_path, listen, watch_and_listen};
-use crate::harness::{EventStream, Harness};
+use crate::harness::{Client, EventStream, Harness};
 use crate::http::devices::player::Player;
 use crate::http::exchange::assert_problem;
 use crate::http::tenant_client::{DEVICES, TenantClient};
@@ -37,6 +37,36 @@ async fn a_stream_too_many_is_refused_until_another_is_closed() {
         let one = EventStream::open(&tv.client, &events_path(&session), None).await;
         let two = EventStream::open(&tv.client, &events_path(&session), None).await;
         if one.is_ok() && two.is_ok() { Ok(()) } else { Err(format!("{one:?} {two:?}")) }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn one_user_does_not_take_the_streams_of_all() {
+    let limits = [("SERVER_EVENT_STREAMS_MAX", "8"), ("SERVER_EVENT_STREAMS_PER_USER_MAX", "2")];
+    let api = TenantClient::open_with(&limits);
+    // Each node counts for itself.
+    let tv = Player::new(&api, "ann", "tv").at_one_node();
+    let (session, first) = watch_and_listen(&tv).await;
+    let _second = listen(&tv.client, &session, None).await;
+    let refused = EventStream::open(&tv.client, &events_path(&session), None).await.expect_err("no stream");
+    assert_problem(&refused, 429, "a third");
+    assert_eq!(refused.body["type"], "/problems/too-many-event-streams");
+    assert!(refused.headers.contains_key("retry-after"));
+    let bob = Player::new(&api, "bob", "tv").at_one_node();
+    let (_, _bobs) = watch_and_listen(&bob).await;
+    // Programs of the operator act for many users.
+    let admin = Client::new(tv.client.url(), api.token("ops", "admin"));
+    let mut streams = Vec::new();
+    for _ in 0..4 {
+        streams.push(listen(&admin, &session, None).await);
+    }
+    let refused = EventStream::open(&admin, &events_path(&session), None).await.expect_err("no stream");
+    assert_problem(&refused, 429, "half of all streams");
+    drop(first);
+    until("a place is free", async || {
+        let open = EventStream::open(&tv.client, &events_path(&session), None).await;
+        open.map(drop).map_err(|answer| answer.body.to_string())
     })
     .await;
 }
