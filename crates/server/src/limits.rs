@@ -31,6 +31,9 @@ use unknown_sessions::UnknownSessions;
 /// Joins of a group within an hour, besides the limits of the users who join.
 pub(crate) const GROUP_JOINS_PER_HOUR: u64 = 20;
 
+/// Joins of a group by one guest within an hour: half of the group's joins, so that a guest leaves joins for the others.
+pub(crate) const GUEST_JOINS_PER_HOUR: u64 = GROUP_JOINS_PER_HOUR / 2;
+
 /// The rate limits of all callers.
 pub(crate) struct Limits {
     rates: Rates,
@@ -137,8 +140,19 @@ impl Limits {
         self.count(Key::of_releases_at(ip), rate, note).await
     }
 
-    /// Counts a join of a group, by any user. Returns [`Error::TooOften`] after [`GROUP_JOINS_PER_HOUR`] joins.
-    pub(crate) async fn group_join(&self, group: SessionId, note: &StandingNote) -> Result<(), Error> {
+    /// Counts a join of a group. `guest` is the caller, unless the caller is the subscriber of the screen. Returns
+    /// [`Error::TooOften`] after [`GUEST_JOINS_PER_HOUR`] joins by the guest, or after [`GROUP_JOINS_PER_HOUR`] joins by all
+    /// users together.
+    pub(crate) async fn group_join(
+        &self,
+        group: SessionId,
+        guest: Option<&Caller>,
+        note: &StandingNote,
+    ) -> Result<(), Error> {
+        if let Some(guest) = guest {
+            let key = Key::of_guest_joins(group, guest);
+            self.count(key, Rate::per_hour(GUEST_JOINS_PER_HOUR), note).await?;
+        }
         self.count(Key::of_group_joins(group), Rate::per_hour(GROUP_JOINS_PER_HOUR), note).await
     }
 

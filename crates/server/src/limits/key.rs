@@ -41,6 +41,11 @@ impl Key {
         Self(hash::digest(&[b"join", b"group", group.as_bytes()]))
     }
 
+    /// Returns the key of the joins of a group by one guest.
+    pub(super) fn of_guest_joins(group: SessionId, guest: &Caller) -> Self {
+        Self::hashed(&[b"join", group.as_bytes()], guest)
+    }
+
     /// Returns the key of a caller's open event streams.
     pub(super) fn of_event_streams(who: &Caller) -> Self {
         Self::hashed(&[b"event", b"streams"], who)

@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::device::JoiningDevice;
-use super::entrance::{Entrance, enter};
+use super::entrance::{Entrance, Newcomer, enter};
 use super::group_plan::{GroupPlan, groups_off};
 use super::join_code::{self, JOIN_CODE_SECONDS};
 use super::members::{Join, Joined, Member, add_member, live_members};
@@ -97,7 +97,8 @@ async fn create_group(request: &DeviceRequest, body: Unread) -> Result<Response,
     let members = live_members(app, &who.tenant, group).await?;
     let is_member = members.iter().any(|live| live.session.holder == device.holder);
     if !members.is_empty() && !is_member {
-        match enter(app, who, group, content, &meta.standing).await? {
+        let newcomer = Newcomer { who, group, device: &device.holder, content, note: &meta.standing };
+        match enter(app, newcomer).await? {
             Entrance::Open(_) => {}
             Entrance::Closed(problem) => return Ok(problem.into_response()),
         }

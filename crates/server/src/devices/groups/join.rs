@@ -8,7 +8,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::device::JoiningDevice;
-use super::entrance::{Entrance, enter};
+use super::entrance::{Entrance, Newcomer, enter};
 use super::join_code;
 use super::members::{Join, Joined, Member, add_member, code_refused};
 use crate::devices::admit::DeviceType;
@@ -64,12 +64,13 @@ async fn join_group(request: &DeviceRequest, body: Unread) -> Result<Response, E
         return Ok(code_refused().into_response());
     };
     let content = ask.content_id.as_deref();
-    let plan = match enter(app, who, group, content, &meta.standing).await? {
+    let device = (ask.device_id.as_str(), ask.device_type, ask.device_name.as_deref());
+    let (device, origin) = (JoiningDevice::new(request, device), request.origin());
+    let newcomer = Newcomer { who, group, device: &device.holder, content, note: &meta.standing };
+    let plan = match enter(app, newcomer).await? {
         Entrance::Open(plan) => plan,
         Entrance::Closed(problem) => return Ok(problem.into_response()),
     };
-    let device = (ask.device_id.as_str(), ask.device_type, ask.device_name.as_deref());
-    let (device, origin) = (JoiningDevice::new(request, device), request.origin());
     let join = Join { who, group, plan: &plan, device: &device, content, origin: &origin };
     Ok(match add_member(app, join).await? {
         Joined::Member(member) => (StatusCode::CREATED, axum::Json(*member)).into_response(),
