@@ -97,7 +97,9 @@ async fn create_group(request: &DeviceRequest, body: Unread) -> Result<Response,
     let members = live_members(app, &who.tenant, group).await?;
     let is_member = members.iter().any(|live| live.session.holder == device.holder);
     if !members.is_empty() && !is_member {
-        let newcomer = Newcomer { who, group, device: &device.holder, content, note: &meta.standing };
+        // The subscriber's own device needs no code.
+        let (device, note) = (&device.holder, &meta.standing);
+        let newcomer = Newcomer { who, group, device, content, invited: None, note };
         match enter(app, newcomer).await? {
             Entrance::Open(_) => {}
             Entrance::Closed(problem) => return Ok(problem.into_response()),

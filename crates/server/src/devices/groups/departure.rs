@@ -14,19 +14,36 @@ use crate::devices::fingerprint::fingerprint;
 use crate::devices::in_use::LISTED_MAX;
 use crate::devices::pool_of;
 use crate::error::Error;
+use crate::settings::Durability;
 
-/// Ends a membership. The last member gives the screen back.
+/// The way in which a membership ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Departure {
+    /// The member's own user ends the membership.
+    Leaves,
+    /// The subscriber removes a guest.
+    Removed,
+}
+
+/// Ends a membership. The last member gives the screen back. A removal is on record before `depart` returns, because the
+/// record refuses the guest's older join codes.
 pub(super) async fn depart(
     app: &App,
     tenant: &TenantId,
     (group, member): (SessionId, SessionId),
+    departure: Departure,
     origin: &Origin,
 ) -> Result<(), Error> {
-    let (released, durability) = (EndReason::Released, app.settings.devices.durability);
-    app.engine.end(member, &any(tenant, PoolKind::Group), released, origin, durability).await?;
+    let durability = app.settings.devices.durability;
+    let (reason, recorded) = match departure {
+        Departure::Leaves => (EndReason::Released, durability),
+        Departure::Removed => (EndReason::Revoked, Durability::Ledger),
+    };
+    app.engine.end(member, &any(tenant, PoolKind::Group), reason, origin, recorded).await?;
     news::announce(app, tenant, group);
     if live_members(app, tenant, group).await?.is_empty() {
-        app.engine.end(group, &any(tenant, PoolKind::Subscriber), released, origin, durability).await?;
+        let (screen, released) = (any(tenant, PoolKind::Subscriber), EndReason::Released);
+        app.engine.end(group, &screen, released, origin, durability).await?;
     }
     Ok(())
 }
@@ -51,7 +68,7 @@ async fn leave_named(request: &DeviceRequest, named: Option<Uuid>) -> Result<(),
     let Some(member) = named.and_then(|named| SessionId::try_from(named).ok()) else { return Ok(()) };
     let live = app.engine.live(member, &own(who, PoolKind::Group)).await?;
     match live.and_then(|live| live.pool.name.parse().ok()) {
-        Some(group) => depart(app, &who.tenant, (group, member), &request.origin()).await,
+        Some(group) => depart(app, &who.tenant, (group, member), Departure::Leaves, &request.origin()).await,
         None => Ok(()),
     }
 }
@@ -68,7 +85,8 @@ async fn leave_own_groups(request: &DeviceRequest, device_id: &str) -> Result<()
     for group in screens.map(|live| live.session.id) {
         let members = live_members(app, &who.tenant, group).await?;
         for live in members.iter().filter(|live| live.session.holder.device() == device.device()) {
-            depart(app, &who.tenant, (group, live.session.id), &request.origin()).await?;
+            let member = (group, live.session.id);
+            depart(app, &who.tenant, member, Departure::Leaves, &request.origin()).await?;
         }
     }
     Ok(())

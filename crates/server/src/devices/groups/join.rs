@@ -60,13 +60,15 @@ pub(super) async fn join(request: DeviceRequest, body: Unread) -> Result<Respons
 async fn join_group(request: &DeviceRequest, body: Unread) -> Result<Response, Error> {
     let DeviceRequest { app, who, meta, .. } = request;
     let ask: JoinGroup = body.read(app).await?;
-    let Some(group) = join_code::check(&app.release_codes, &ask.join_code, who) else {
+    let Some(code) = join_code::check(&app.release_codes, &ask.join_code, who) else {
         return Ok(code_refused().into_response());
     };
+    let group = code.group;
     let content = ask.content_id.as_deref();
     let device = (ask.device_id.as_str(), ask.device_type, ask.device_name.as_deref());
     let (device, origin) = (JoiningDevice::new(request, device), request.origin());
-    let newcomer = Newcomer { who, group, device: &device.holder, content, note: &meta.standing };
+    let invited = Some(code.made);
+    let newcomer = Newcomer { who, group, device: &device.holder, content, invited, note: &meta.standing };
     let plan = match enter(app, newcomer).await? {
         Entrance::Open(plan) => plan,
         Entrance::Closed(problem) => return Ok(problem.into_response()),

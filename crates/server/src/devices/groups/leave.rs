@@ -8,7 +8,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::departure::depart;
+use super::departure::{Departure, depart};
 use super::members::seen_by;
 use crate::app::App;
 use crate::error::Error;
@@ -26,7 +26,7 @@ pub(super) struct LeaveGroup {
 }
 
 /// `POST /groups/leave`: ends a membership, from any device of the member's user or of the subscriber of the screen. The last
-/// member gives the screen back.
+/// member gives the screen back. A guest removed by the subscriber ends with `revoked`, and needs a newer code to join again.
 #[utoipa::path(
     post, path = "/api/v1/devices/groups/leave", tag = "devices", operation_id = "leave_group",
     request_body = LeaveGroup, security(("bearer" = [])),
@@ -46,9 +46,11 @@ pub(super) async fn leave(
     let (group, member) = (id(ask.group_id)?, id(ask.session_id)?);
     let seen = seen_by(&app, &who, group).await?;
     let leaving = seen.members.iter().find(|live| live.session.id == member);
-    if !leaving.is_some_and(|live| seen.as_owner || live.session.users.contains(&who.user)) {
-        return Err(Error::SessionNotFound);
-    }
-    depart(&app, &who.tenant, (group, member), &meta.origin(who.as_user())).await?;
+    let departure = match leaving.map(|live| live.session.users.contains(&who.user)) {
+        Some(true) => Departure::Leaves,
+        Some(false) if seen.as_owner => Departure::Removed,
+        Some(false) | None => return Err(Error::SessionNotFound),
+    };
+    depart(&app, &who.tenant, (group, member), departure, &meta.origin(who.as_user())).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -107,7 +107,7 @@ async fn the_stream_of_a_guest_ends_with_its_membership_and_strangers_have_none(
     let guest = join(&bob, &host["join_code"], "phone").await.expect(201);
     let mut stream = listen_for_changes(&bob, group).await;
     leave(&ann, group, &guest["session_id"]).await.expect(204);
-    let left = json!({ "session_id": guest["session_id"], "members": 1, "reason": "released" });
+    let left = json!({ "session_id": guest["session_id"], "members": 1, "reason": "revoked" });
     assert_next(&mut stream, "member_left", left, group).await;
     assert_eq!(stream.next().await, None, "the guest is out");
     for stranger in [&bob, &api.neighbour().user("ann")] {

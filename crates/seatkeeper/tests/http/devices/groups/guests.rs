@@ -84,9 +84,8 @@ async fn a_guest_ends_its_own_membership_alone_and_the_owner_ends_any() {
     let group = &host["group_id"];
     let guest = join(&bob, &host["join_code"], "phone").await.expect(201);
     assert_problem(&leave(&bob, group, &host["session_id"]).await, 404, "the host");
-    leave(&ann, group, &guest["session_id"]).await.expect(204);
+    leave(&bob, group, &guest["session_id"]).await.expect(204);
     assert_eq!(beat(&bob, &guest["session_id"]).await.expect(410)["reason"], "released");
-
     let again = join(&bob, &host["join_code"], "phone").await.expect(201);
     leave(&ann, group, &host["session_id"]).await.expect(204);
     let alive = beat(&bob, &again["session_id"]).await.expect(200);
@@ -94,6 +93,41 @@ async fn a_guest_ends_its_own_membership_alone_and_the_owner_ends_any() {
     assert_eq!(live(&ann).await, std::slice::from_ref(group), "the owner still pays");
     leave(&bob, group, &again["session_id"]).await.expect(204);
     assert!(live(&ann).await.is_empty(), "the last member gives the screen back");
+}
+
+#[tokio::test]
+async fn a_removed_guest_needs_a_newer_code_and_nobody_else_does() {
+    let api = open().await;
+    let (ann, bob, eve) = (api.user("ann"), api.user("bob"), api.user("eve"));
+    let session = super::admit(&ann, "tv").await["session_id"].clone();
+    let ask = with(device("tv"), "session_id", &session);
+    let host = ann.post(GROUPS, ask.clone()).await.expect(201);
+    let (group, code) = (&host["group_id"], &host["join_code"]);
+    let guest = join(&bob, code, "phone").await.expect(201);
+    leave(&ann, group, &guest["session_id"]).await.expect(204);
+    assert_eq!(beat(&bob, &guest["session_id"]).await.expect(410)["reason"], "revoked");
+    for device in ["phone", "tablet"] {
+        assert_refused(&join(&bob, code, device).await, "join-code-refused");
+    }
+    let other = join(&eve, code, "phone").await.expect(201);
+    leave(&eve, group, &other["session_id"]).await.expect(204);
+    join(&eve, code, "phone").await.expect(201);
+    let newer = ann.post(GROUPS, ask).await.expect(201);
+    assert_eq!(&newer["group_id"], group);
+    join(&bob, &newer["join_code"], "phone").await.expect(201);
+}
+
+#[tokio::test]
+async fn a_restart_does_not_forget_a_removed_guest() {
+    let mut api = TenantClient::open_with(&[("DEVICES_DURABILITY", "ledger")]);
+    let terms = json!({ "device_limit": 1, "group_members_max": 3, "group_scope": "any_user" });
+    subscribe(&api, "ann", terms).await;
+    let host = create(&api.user("ann"), "tv").await;
+    let guest = join(&api.user("bob"), &host["join_code"], "phone").await.expect(201);
+    leave(&api.user("ann"), &host["group_id"], &guest["session_id"]).await.expect(204);
+    api.restart();
+    assert_refused(&join(&api.user("bob"), &host["join_code"], "phone").await, "join-code-refused");
+    join(&api.user("eve"), &host["join_code"], "phone").await.expect(201);
 }
 
 #[tokio::test]

@@ -18,9 +18,13 @@ async fn a_join_code_counts_for_its_user_until_its_expiry_and_no_guess_counts() 
     let bucket = Bucket::all().next().unwrap();
     let group = SessionId::mint(RegistryTime::from_millis(1), bucket, Region::default(), 7);
     let ann = caller("acme", "ann");
+    let before = now_millis();
     let code = sign(&codes, group, &ann, GroupScope::SameUser);
+    let after = now_millis();
     assert_eq!(code.len(), JOIN_CODE_CHARS);
-    assert_eq!(check(&codes, &code, &ann), Some(group));
+    let checked = check(&codes, &code, &ann).unwrap();
+    assert_eq!(checked.group, group);
+    assert!((before..=after).contains(&checked.made.as_millis()), "{checked:?}");
     assert_eq!(check(&codes, &code, &caller("acme", "bob")), None);
     assert_eq!(check(&codes, &code, &caller("other", "ann")), None);
     for at in 0..code.len() {
@@ -32,12 +36,12 @@ async fn a_join_code_counts_for_its_user_until_its_expiry_and_no_guess_counts() 
         assert_eq!(check(&codes, nonsense, &ann), None, "{nonsense}");
     }
     for scope in GroupScope::ALL {
-        let over = sign_until(&codes, group, &ann, scope, now_seconds());
+        let over = sign_until(&codes, group, &ann, scope, now_millis());
         assert_eq!(check(&codes, &over, &ann), None);
     }
     let guests = sign(&codes, group, &ann, GroupScope::AnyUser);
     for guest in [&ann, &caller("acme", "bob"), &caller("acme", "")] {
-        assert_eq!(check(&codes, &guests, guest), Some(group));
+        assert_eq!(check(&codes, &guests, guest).map(|code| code.group), Some(group));
     }
     assert_eq!(check(&codes, &guests, &caller("other", "ann")), None);
 }
