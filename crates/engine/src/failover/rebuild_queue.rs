@@ -18,8 +18,6 @@ pub(crate) struct RebuildTask {
     pub(super) bucket: Bucket,
     /// The bucket's epoch in the ledger when the task was made.
     pub(super) epoch: u64,
-    /// The bucket's mode in `epoch`.
-    pub(super) from: BucketMode,
     /// The bucket's mode in the next epoch.
     pub(super) mode: BucketMode,
     /// The server to serve in mode `registry`. In other modes, the last server in use.
@@ -79,14 +77,7 @@ impl BucketView<'_> {
         let Self { row, condition, .. } = *self;
         let is_suspect = self.is_suspect;
         let to = |mode, identity| {
-            Some(RebuildTask {
-                bucket: row.bucket,
-                epoch: row.epoch,
-                from: row.mode,
-                mode,
-                identity,
-                is_suspect,
-            })
+            Some(RebuildTask { bucket: row.bucket, epoch: row.epoch, mode, identity, is_suspect })
         };
         let last_served = || row.identity.as_deref().map(|text| Identity(text.into()));
         // An old primary serves again only once most nodes have lost its successor for long. A node with an open

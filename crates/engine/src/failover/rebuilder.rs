@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use seatkeeper_core::{Bucket, RegistryTime, Span, epoch_after};
-use seatkeeper_ledger::buckets::{BucketMode, EpochRaise};
+use seatkeeper_ledger::buckets::{BucketMode, EpochRaise, Unreplayed};
 use seatkeeper_ledger::{Error as LedgerError, Ledger, LivePool};
 use seatkeeper_registry::{Error as RegistryError, Filling, Identity, Rebuild, State};
 
@@ -61,24 +61,23 @@ pub(crate) struct Rebuilder {
 pub(super) struct Raised {
     pub(super) bucket: Bucket,
     pub(super) epoch: u64,
-    /// The bucket's epoch in the ledger before the raise.
-    pub(super) last_epoch: u64,
-    from: BucketMode,
+    /// The journal of the epoch that served last. Earlier rebuilds may have broken off since.
+    pub(super) unreplayed: Unreplayed,
     to: BucketMode,
     identity: Option<Identity>,
 }
 
 impl Raised {
-    /// Returns `true` if the bucket leaves the configured registry for a fallback.
+    /// Returns `true` if the bucket leaves the configured registry, with its journal, for a fallback.
     fn is_fallback(&self) -> bool {
-        self.from == BucketMode::Registry && self.to != BucketMode::Registry
+        self.unreplayed.mode == BucketMode::Registry && self.to != BucketMode::Registry
     }
 }
 
 /// The next step of a bucket's rebuild, after the raise and the begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    /// Step 5: replay the old epoch.
+    /// Step 5: replay the old epoch, and note the replay in the ledger.
     Replay,
     /// Step 6: clear the target.
     Clear,
@@ -258,7 +257,7 @@ impl Rebuilder {
             let raised = match raised {
                 Ok(raised) => raised,
                 Err(error) if own.is_empty() => return Err(error.into()),
-                // A raise without its rebuild costs the events that wait in the journal.
+                // The buckets raised so far are unserved until their rebuild.
                 Err(error) => {
                     let error = &error as &dyn std::error::Error;
                     tracing::warn!(
@@ -276,14 +275,12 @@ impl Rebuilder {
                 mode = mode_name,
                 "epochs of buckets were raised: requests may be answered 503 until the rebuild is done"
             );
-            let own_ones = queue.into_iter().zip(raises).filter(|(need, _)| raised.contains(&need.bucket));
-            own.extend(own_ones.map(|(RebuildTask { from, mode, identity, .. }, raise)| Raised {
-                bucket: raise.bucket,
-                epoch: raise.next,
-                last_epoch: raise.seen,
-                from,
-                to: mode,
-                identity,
+            let unreplayed: BTreeMap<_, _> =
+                raised.into_iter().map(|raised| (raised.bucket, raised.unreplayed)).collect();
+            own.extend(queue.into_iter().zip(raises).filter_map(|(task, raise)| {
+                let RebuildTask { bucket, mode, identity, .. } = task;
+                let unreplayed = *unreplayed.get(&bucket)?;
+                Some(Raised { bucket, epoch: raise.next, unreplayed, to: mode, identity })
             }));
         }
         Ok(own)
@@ -304,14 +301,14 @@ impl Rebuilder {
         }
     }
 
-    /// Step 3: stops every registry from serving the bucket, the source as well as the target. Returns the
-    /// source if it can be reached.
+    /// Step 3: stops every registry from serving the bucket, the source as well as the target. The source is the registry
+    /// with the journal of the epoch that served last. Returns the source if it can be reached.
     async fn begin(
         &self,
         raised: &Raised,
         conditions: &Conditions,
     ) -> Result<Option<Arc<dyn Rebuild>>, Error> {
-        let &Raised { bucket, epoch, from, to, .. } = raised;
+        let &Raised { bucket, epoch, unreplayed: Unreplayed { mode: from, .. }, to, .. } = raised;
         let (source, target) = (self.targets.in_mode(from), self.targets.in_mode(to));
         if let Some(target) = target {
             target.rebuild_begin(bucket, epoch).await?;
@@ -376,8 +373,12 @@ impl Rebuilder {
         not_before: RegistryTime,
     ) -> Result<ControlFlow<usize, Step>, Error> {
         let &Raised { bucket, epoch, to, ref identity, .. } = raised;
-        if let (Step::Replay, Some(source)) = (step, source) {
-            self.replay_old_epoch(&**source, raised).await?;
+        if step == Step::Replay {
+            if let Some(source) = source {
+                self.replay_old_epoch(&**source, raised).await?;
+            }
+            // Before the target serves: the next rebuild replays the events of this epoch.
+            self.ledger.note_replay(bucket, epoch).await?;
         }
         // In mode `deny` no registry serves the bucket.
         let Some(target) = self.targets.in_mode(to) else { return Ok(ControlFlow::Break(0)) };

@@ -209,7 +209,17 @@ CREATE TABLE buckets (
     -- The ledger in which the epoch was raised (`this_ledger`). A promoted standby or a restored backup has
     -- rows from a different ledger, which may have gone on without the copy: the copy must raise every
     -- bucket.
-    ledger_identity   TEXT
+    ledger_identity   TEXT,
+    -- The epoch whose journal is not replayed yet, and its mode, which names the registry with the journal. NULL once
+    -- the journal is replayed. Until then no registry serves the bucket's epoch, and each further raise keeps the
+    -- columns: a rebuild that breaks off leaves the journal to the next rebuild.
+    unreplayed_epoch  BIGINT CHECK (unreplayed_epoch < epoch),
+    unreplayed_mode   TEXT   CHECK (unreplayed_mode IN ('registry', 'deny', 'ledger', 'allow')),
+    -- The lowest fallback mode of the epochs between `unreplayed_epoch` and the bucket's epoch, if any: in such a mode
+    -- nodes renew sessions without a registry, although the rebuild broke off.
+    lower_mode        TEXT   CHECK (lower_mode IN ('deny', 'ledger', 'allow')),
+    CHECK ((unreplayed_epoch IS NULL) = (unreplayed_mode IS NULL)),
+    CHECK (unreplayed_epoch IS NOT NULL OR lower_mode IS NULL)
 ) WITH (fillfactor = 50);
 
 INSERT INTO buckets (id, epoch, mode) SELECT number, 0, 'registry' FROM generate_series(0, 255) AS number;

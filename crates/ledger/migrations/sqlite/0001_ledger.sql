@@ -165,7 +165,15 @@ CREATE TABLE buckets (
     mode              TEXT    NOT NULL CHECK (mode IN ('registry', 'deny', 'ledger', 'allow')),
     registry_identity TEXT,
     -- The ledger in which the epoch was raised (`this_ledger`).
-    ledger_identity   TEXT
+    ledger_identity   TEXT,
+    -- The epoch whose journal is not replayed yet, and its mode, which names the registry with the journal. NULL once
+    -- the journal is replayed.
+    unreplayed_epoch  INTEGER CHECK (unreplayed_epoch < epoch),
+    unreplayed_mode   TEXT    CHECK (unreplayed_mode IN ('registry', 'deny', 'ledger', 'allow')),
+    -- The lowest fallback mode of the epochs between `unreplayed_epoch` and the bucket's epoch, if any.
+    lower_mode        TEXT    CHECK (lower_mode IN ('deny', 'ledger', 'allow')),
+    CHECK ((unreplayed_epoch IS NULL) = (unreplayed_mode IS NULL)),
+    CHECK (unreplayed_epoch IS NOT NULL OR lower_mode IS NULL)
 ) STRICT;
 
 INSERT INTO buckets (id, epoch, mode)

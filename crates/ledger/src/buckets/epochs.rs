@@ -5,23 +5,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use seatkeeper_core::{BUCKETS, Bucket, Event, named_enum};
-use uuid::Uuid;
 
 use crate::chunks::{ChunkedStatement, sized_texts};
 use crate::database::{Row, Tx};
-use crate::nodes::refuse_overlooked_raise;
-use crate::row::{Fields, corrupt, stored_whole};
+use crate::row::{Fields, corrupt};
 use crate::{Error, Ledger};
 
 /// Rows in one statement, enough for all buckets.
-const ROWS_MAX: usize = BUCKETS as usize;
+pub(super) const ROWS_MAX: usize = BUCKETS as usize;
 
 static HOLD: ChunkedStatement =
     ChunkedStatement::new(|| sized_texts(include_str!("../../sql/hold_buckets.sql"), 1, ROWS_MAX));
-static SEIZE: ChunkedStatement =
-    ChunkedStatement::new(|| sized_texts(include_str!("../../sql/seize_buckets.sql"), 1, ROWS_MAX));
-static RAISE: ChunkedStatement =
-    ChunkedStatement::new(|| sized_texts(include_str!("../../sql/raise_buckets.sql"), 5, ROWS_MAX));
 
 named_enum! {
     /// The mode of a bucket: the registry serving the bucket, the same on all nodes.
@@ -55,17 +49,6 @@ pub struct BucketRow {
     pub was_raised_here: bool,
 }
 
-/// A bucket due for a new epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct EpochRaise {
-    /// The bucket.
-    pub bucket: Bucket,
-    /// The epoch seen by the caller.
-    pub seen: u64,
-    /// The new epoch, greater than `seen`.
-    pub next: u64,
-}
-
 /// A bucket whose epoch differs from the epoch of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StaleBucket {
@@ -80,58 +63,6 @@ impl Ledger {
     pub async fn buckets(&self) -> Result<Vec<BucketRow>, Error> {
         let rows = self.readers().query(include_str!("../../sql/buckets.sql")).fetch_all().await?;
         rows.iter().map(BucketRow::read).collect()
-    }
-
-    /// Raises each bucket still at epoch `seen` to epoch `next`, with mode `mode` and registry `identity` (a
-    /// compare-and-swap). Returns the raised buckets in order. The call waits for batches in the course of
-    /// being applied; later batches are refused unless their events have the new epoch.
-    ///
-    /// `Err(RaiseOverlooked)` while a remembered node may extend its lease without the word of node `raiser`.
-    pub async fn raise(
-        &self,
-        raiser: Uuid,
-        raises: &[EpochRaise],
-        mode: BucketMode,
-        identity: Option<&str>,
-    ) -> Result<Vec<Bucket>, Error> {
-        let raises: Vec<_> = raises.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
-        let mut tx = self.write().await?;
-        for (statement, chunk) in SEIZE.cut(tx.dialect(), &raises) {
-            let query = tx.query(statement);
-            chunk.iter().fold(query, |query, raise| query.bind(stored(raise.bucket))).execute().await?;
-        }
-        refuse_overlooked_raise(&mut tx, raiser).await?;
-        let now = tx.now().await?;
-        tx.query(include_str!("../../sql/note_copy.sql")).bind(now).execute().await?;
-        let mut raised = Vec::new();
-        for (statement, chunk) in RAISE.cut(tx.dialect(), &raises) {
-            let query =
-                chunk.iter().fold(tx.query(statement), |query, &EpochRaise { bucket, seen, next }| {
-                    let query = query.bind(stored(bucket)).bind(stored_whole(seen)).bind(stored_whole(next));
-                    query.bind(mode.as_str()).bind(identity)
-                });
-            for number in query.scalars::<i64>().await? {
-                raised.push(bucket_of(number)?);
-            }
-        }
-        tx.commit().await?;
-        raised.sort_unstable();
-        Ok(raised)
-    }
-
-    /// Raises all buckets at once to a new common epoch, greater than every epoch before, with registry
-    /// `registry_identity`. Returns the new epoch.
-    pub async fn raise_epoch(&self, registry_identity: &str) -> Result<u64, Error> {
-        let all: Vec<_> = Bucket::all().collect();
-        let mut tx = self.write().await?;
-        for (statement, chunk) in SEIZE.cut(tx.dialect(), &all) {
-            let query = tx.query(statement);
-            chunk.iter().fold(query, |query, bucket| query.bind(stored(*bucket))).execute().await?;
-        }
-        let raised: i64 =
-            tx.query(include_str!("../../sql/raise_epoch.sql")).bind(registry_identity).scalar().await?;
-        tx.commit().await?;
-        Ok(raised.unsigned_abs())
     }
 }
 

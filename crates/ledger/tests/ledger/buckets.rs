@@ -47,6 +47,7 @@ async fn an_epoch_is_raised_from_the_one_that_was_seen_and_from_no_other() {
     let seen = [raise(255, EPOCH), raise(7, EPOCH), raise(8, EPOCH + 1), raise(9, EPOCH - 1)];
     let raised =
         ledger.raise(raiser(&ledger).await, &seen, BucketMode::Ledger, Some("redis:1")).await.unwrap();
+    let raised: Vec<_> = raised.into_iter().map(|raised| raised.bucket).collect();
     assert_eq!(raised, [bucket(7), bucket(255)]);
     assert_eq!(
         ledger.raise(raiser(&ledger).await, &seen[..2], BucketMode::Deny, None).await.unwrap(),

@@ -21,6 +21,7 @@ mod plans;
 mod proving;
 mod refusing;
 mod release_keys;
+mod replays;
 mod retaining;
 mod schema;
 mod searching;

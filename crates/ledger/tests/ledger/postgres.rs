@@ -24,6 +24,7 @@ mod pooler;
 mod proving;
 mod refusing;
 mod release_keys;
+mod replays;
 mod retaining;
 mod schemas;
 mod searching;

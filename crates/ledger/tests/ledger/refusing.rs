@@ -26,6 +26,9 @@ async fn the_tables_refuse_what_must_never_be() {
         "INSERT INTO subscriptions SELECT ANY_UUID, tenant_id, user_id, plan, status, starts_at, ends_at,
              version, created_at, updated_at FROM subscriptions",
         "INSERT INTO buckets (id, epoch, mode) VALUES (256, 0, 'registry')",
+        "UPDATE buckets SET unreplayed_epoch = epoch, unreplayed_mode = mode",
+        "UPDATE buckets SET unreplayed_epoch = 0",
+        "UPDATE buckets SET lower_mode = 'deny'",
         "INSERT INTO job_runs (job, fencing_token, worker, scheduled_at, started_at, outcome)
          VALUES ('retention', 1, 'a', '2026-01-01', '2026-01-01', 'running')",
     ] {

@@ -60,11 +60,7 @@ fn need_of(row: &BucketRow, condition: &Condition) -> Option<RebuildTask> {
 }
 
 fn to(mode: BucketMode, identity: Option<Identity>) -> Option<RebuildTask> {
-    from(BucketMode::Registry, mode, identity)
-}
-
-fn from(from: BucketMode, mode: BucketMode, identity: Option<Identity>) -> Option<RebuildTask> {
-    Some(RebuildTask { bucket: bucket(), epoch: EPOCH, from, mode, identity, is_suspect: false })
+    Some(RebuildTask { bucket: bucket(), epoch: EPOCH, mode, identity, is_suspect: false })
 }
 
 #[test]
@@ -136,7 +132,7 @@ fn a_ledger_that_was_promoted_or_restored_raises_every_bucket() {
             let standby = condition(None, standby_state);
             let seen = BucketView { standby: Some(&standby), ..seen(&row, &redis) };
             let need = seen.need(BucketMode::Deny);
-            assert_eq!(need, from(mode, mode, server("redis-1")), "{redis:?}");
+            assert_eq!(need, to(mode, server("redis-1")), "{redis:?}");
             assert!(need.is_some_and(|need| need.is_left(&row, &redis, Some(&standby))));
         }
     }
@@ -192,10 +188,7 @@ fn the_way_back_is_taken_by_a_node_that_sees_it_and_once_most_do() {
     let well = serving(EPOCH - 1, "redis-1", "redis-1");
     assert_eq!(need_of(&row, &well), None, "most do not see it yet");
     let back = |condition| BucketView { is_back: true, ..seen(&row, condition) };
-    assert_eq!(
-        back(&well).need(BucketMode::Deny),
-        from(BucketMode::Deny, BucketMode::Registry, server("redis-1"))
-    );
+    assert_eq!(back(&well).need(BucketMode::Deny), to(BucketMode::Registry, server("redis-1")));
     let gone = Condition::unreachable(bucket());
     assert_eq!(back(&gone).need(BucketMode::Deny), None);
     let tripped = BucketView { is_tripped: true, ..back(&well) };
@@ -209,7 +202,7 @@ fn an_old_primary_serves_again_only_where_most_nodes_were_left_with_it_for_long(
     let back = BucketView { is_back: true, ..seen(&row, &old_primary) };
     assert_eq!(back.need(BucketMode::Deny), None, "most are elsewhere");
     let lost = BucketView { is_lost: true, ..seen(&row, &old_primary) };
-    assert_eq!(lost.need(BucketMode::Deny), from(BucketMode::Deny, BucketMode::Registry, server("redis-0")));
+    assert_eq!(lost.need(BucketMode::Deny), to(BucketMode::Registry, server("redis-0")));
 }
 
 #[test]
@@ -225,7 +218,7 @@ fn what_takes_the_place_of_a_registry_is_filled_for_the_epoch_before_it_serves()
     assert_eq!(need(&filled, false), None);
     assert_eq!(need(&gone, false), None, "the ledger is out of reach as well");
     let half = standby(State::Rebuilding { epoch: EPOCH });
-    let again = from(BucketMode::Ledger, BucketMode::Ledger, server("redis-1"));
+    let again = to(BucketMode::Ledger, server("redis-1"));
     let older = State::Serving { epoch: EPOCH - 1, identity: None, is_leased: true };
     for state in [half.state.clone(), State::Missing, older] {
         assert_eq!(need(&standby(state), false), again);
@@ -293,7 +286,7 @@ fn a_node_with_an_open_breaker_fills_no_standby_during_a_return() {
     let standby_state = State::Serving { epoch: EPOCH - 1, identity: None, is_leased: true };
     let standby = condition(None, standby_state);
     let tripped = BucketView { standby: Some(&standby), is_tripped: true, ..seen(&row, &well) };
-    let refill = from(BucketMode::Ledger, BucketMode::Ledger, server("redis-1"));
+    let refill = to(BucketMode::Ledger, server("redis-1"));
     assert_eq!(tripped.need(BucketMode::Deny), refill);
     assert_eq!(BucketView { is_back: true, ..tripped }.need(BucketMode::Deny), None, "the voters return");
 }
