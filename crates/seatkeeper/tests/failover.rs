@@ -21,6 +21,7 @@ mod failover {
 
     mod all_fall_silent;
     mod alone;
+    mod broken_off;
     mod capacities;
     mod clock_steps;
     mod clocks_apart;
