@@ -15,7 +15,7 @@ pub mod promise {
     pub const LIMIT: &str = "never more holders than seats";
     /// The record never shows more live sessions than the limit.
     pub const RECORD: &str = "never more on record than seats";
-    /// Every holder of a seat is on record.
+    /// Every holder of a seat is on record, if answers wait for their commit.
     pub const ON_RECORD: &str = "whoever holds a seat is on record";
     /// No session is on record as ended while its client rightly believes in the session.
     pub const NO_FALSE_END: &str = "whoever holds a seat is not on record as ended";
@@ -57,8 +57,8 @@ impl Model for Failover {
             Property::always(promise::RECORD, |model: &Self, world: &World| {
                 greatest(&world.ledger.record) <= model.limit
             }),
-            Property::always(promise::ON_RECORD, |_, world: &World| {
-                world.holders() & !began(&world.ledger.record) == 0
+            Property::always(promise::ON_RECORD, |model: &Self, world: &World| {
+                model.answers_by_journal || world.holders() & !began(&world.ledger.record) == 0
             }),
             Property::always(promise::NO_FALSE_END, |_, world: &World| {
                 world.holders() & began(&world.ledger.record) & !world.ledger.live() == 0
@@ -69,9 +69,10 @@ impl Model for Failover {
                 world.holders().count_ones() == model.limit
             }),
             Property::sometimes(promise::GOES_ON, |_, world: &World| {
+                let asker = &world.clients[0];
                 world.is_served_anew()
                     && world.ledger.record.is_empty()
-                    && world.clients[0].waits_for.is_some()
+                    && (asker.waits_for.is_some() || asker.holds)
             }),
             Property::sometimes(promise::SURVIVES, |_, world: &World| {
                 world.is_served_anew() && world.holders() != 0

@@ -15,6 +15,9 @@ pub struct Failover {
     pub epochs: u8,
     /// `true` if the mode may change.
     pub falls_back: bool,
+    /// `true` if an admission is answered before its commit (`durability = journal`). Every rebuild then reaches the
+    /// registry with the journal to replay.
+    pub answers_by_journal: bool,
     /// The safeguards in force.
     pub safeguards: Safeguards,
 }

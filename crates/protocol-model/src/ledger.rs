@@ -38,10 +38,32 @@ pub(crate) enum Refused {
 pub(crate) struct Ledger {
     pub(crate) epoch: u8,
     pub(crate) mode: Mode,
+    /// The epoch whose journal is not replayed yet.
+    pub(crate) unreplayed: Option<Unreplayed>,
     pub(crate) record: Vec<Change>,
 }
 
+/// An epoch that served, and its mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Unreplayed {
+    pub(crate) epoch: u8,
+    pub(crate) mode: Mode,
+}
+
 impl Ledger {
+    /// Returns the epoch whose journal the next rebuild replays: the epoch that served last.
+    pub(crate) fn to_replay(&self, by: Safeguards) -> Unreplayed {
+        let last = Unreplayed { epoch: self.epoch, mode: self.mode };
+        self.unreplayed.filter(|_| by.ledger_keeps_unreplayed_epoch).unwrap_or(last)
+    }
+
+    /// Notes that the journal before `epoch` is replayed, unless the epoch has changed.
+    pub(crate) fn note_replay(&mut self, epoch: u8) -> Option<()> {
+        (self.epoch == epoch).then_some(())?;
+        self.unreplayed = None;
+        Some(())
+    }
+
     /// Applies a batch atomically.
     pub(crate) fn apply(&mut self, batch: &[Event], by: Safeguards) -> Result<(), Refused> {
         if by.ledger_demands_epoch && batch.iter().any(|event| event.epoch != self.epoch) {

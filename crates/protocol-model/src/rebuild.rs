@@ -12,6 +12,8 @@ pub(crate) struct Rebuild {
     pub(crate) target: Backend,
     /// A reachable registry with possibly more knowledge than the ledger.
     pub(crate) source: Option<Backend>,
+    /// The epoch of the events to replay.
+    pub(crate) unreplayed_epoch: u8,
     /// The latest step.
     pub(crate) stage: Stage,
 }
@@ -21,10 +23,14 @@ pub(crate) struct Rebuild {
 pub(crate) enum Stage {
     Raised,
     Begun,
-    /// The surviving events are in the ledger, whose last number and live clients follow.
-    Replayed {
+    /// The surviving events are in the ledger.
+    Replayed,
+    /// The ledger names no unreplayed epoch any more. Its last number and live clients follow.
+    Noted {
         seq: u8,
         live: Clients,
     },
     Filled,
+    /// The bucket is served before the replay is noted: without a safeguard.
+    Served,
 }

@@ -9,11 +9,14 @@ use crate::{Clients, Safeguards};
 
 impl World {
     /// 2: raises the epoch for `target`.
-    pub(crate) fn raise(&mut self, target: Backend, source: Option<Backend>) {
+    pub(crate) fn raise(&mut self, target: Backend, source: Option<Backend>, by: Safeguards) {
+        let unreplayed = self.ledger.to_replay(by);
+        self.ledger.unreplayed = Some(unreplayed);
         self.ledger.epoch += 1;
         self.ledger.mode = if target == Backend::Postgres { Mode::Postgres } else { Mode::Redis };
         let epoch = self.ledger.epoch;
-        self.rebuilds.push(Rebuild { epoch, target, source, stage: Stage::Raised });
+        let (unreplayed_epoch, stage) = (unreplayed.epoch, Stage::Raised);
+        self.rebuilds.push(Rebuild { epoch, target, source, unreplayed_epoch, stage });
     }
 
     /// Takes the next step of a rebuild.
@@ -22,9 +25,18 @@ impl World {
         let stage = match rebuild.stage {
             Stage::Raised => self.begin(rebuild)?,
             Stage::Begun => self.replay_old_epoch(rebuild, by)?,
-            Stage::Replayed { seq, live } => self.fill(rebuild, seq, live, by)?,
+            Stage::Replayed => self.note_replay(rebuild, by)?,
+            Stage::Noted { seq, live } => self.fill(rebuild, seq, live, by)?,
             Stage::Filled => {
                 self.finish(rebuild)?;
+                if by.replay_is_noted_before_serving {
+                    self.rebuilds.remove(which);
+                    return Some(());
+                }
+                Stage::Served
+            }
+            Stage::Served => {
+                self.ledger.note_replay(rebuild.epoch)?;
                 self.rebuilds.remove(which);
                 return Some(());
             }
@@ -56,8 +68,9 @@ impl World {
         for place in rebuild.source.into_iter().chain([rebuild.target]) {
             let memory = self.memory(place);
             let survived = if memory.is_rebuilding(epoch) { memory.journal.clone() } else { Vec::new() };
-            let newest = |event: &Event| event.epoch + 1 == epoch || !by.replay_takes_last_epoch_only;
-            for event in survived.into_iter().filter(newest) {
+            let served_last =
+                |event: &Event| event.epoch == rebuild.unreplayed_epoch || !by.replay_takes_last_epoch_only;
+            for event in survived.into_iter().filter(served_last) {
                 match self.ledger.apply(&[Event { epoch, ..event }], by) {
                     Ok(()) => {}
                     Err(Refused::Contradiction) => break,
@@ -65,7 +78,15 @@ impl World {
                 }
             }
         }
-        Some(Stage::Replayed { seq: self.ledger.seq(), live: self.ledger.live() })
+        Some(Stage::Replayed)
+    }
+
+    /// 5: notes the replay in the ledger, and reads the live sessions.
+    fn note_replay(&mut self, rebuild: Rebuild, by: Safeguards) -> Option<Stage> {
+        if by.replay_is_noted_before_serving {
+            self.ledger.note_replay(rebuild.epoch)?;
+        }
+        Some(Stage::Noted { seq: self.ledger.seq(), live: self.ledger.live() })
     }
 
     /// 6: fills the bucket with the ledger's state.

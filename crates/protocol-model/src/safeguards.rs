@@ -11,8 +11,13 @@ pub struct Safeguards {
     pub node_demands_identity: bool,
     /// A rebuild lets the leases of the old epoch run out before restarting TTLs.
     pub rebuild_waits_for_leases: bool,
-    /// A replay takes events of the last epoch only. Renewals made after an older event are not on record.
+    /// A replay takes events of the epoch that served last only. Renewals made after an older event are not on record.
     pub replay_takes_last_epoch_only: bool,
+    /// The ledger keeps the epoch that served last until its journal is replayed. Otherwise a replay takes the events
+    /// of the epoch before, which never served if its rebuild broke off.
+    pub ledger_keeps_unreplayed_epoch: bool,
+    /// A rebuild notes its replay before a registry serves the bucket.
+    pub replay_is_noted_before_serving: bool,
     /// A bucket is filled from the ledger before serving.
     pub rebuild_fills: bool,
     /// The ledger accepts a single event for each number of a pool.
@@ -27,6 +32,8 @@ impl Safeguards {
         node_demands_identity: true,
         rebuild_waits_for_leases: true,
         replay_takes_last_epoch_only: true,
+        ledger_keeps_unreplayed_epoch: true,
+        replay_is_noted_before_serving: true,
         rebuild_fills: true,
         ledger_keeps_chain: true,
     };

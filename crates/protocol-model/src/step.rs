@@ -131,9 +131,10 @@ impl Failover {
         let memory = world.memory_mut(place);
         (memory.live.count_ones() < self.limit).then_some(())?;
         memory.admit(client, epoch);
-        let waits_for = Some((epoch, memory.seq));
+        let waits_for = Some((epoch, memory.seq)).filter(|_| !self.answers_by_journal);
+        let is_answered = self.answers_by_journal && world.nodes[node].has_lease;
         let asker = &mut world.clients[usize::from(client)];
-        (asker.has_asked, asker.waits_for) = (true, waits_for);
+        (asker.has_asked, asker.waits_for, asker.holds) = (true, waits_for, is_answered);
         world.renewed(client, place);
         Some(())
     }
@@ -195,7 +196,12 @@ impl Failover {
         let is_there = |place| place != Backend::Replica || world.promoted;
         (world.ledger.epoch < self.epochs).then_some(())?;
         (is_there(target) && source.is_none_or(is_there)).then_some(())?;
-        world.raise(target, source);
+        // A Redis that cannot be reached loses answered admissions, whatever the rules.
+        let mode = world.ledger.to_replay(self.safeguards).mode;
+        let has_journal = |place| world.is_used(place, mode);
+        let is_reached = has_journal(target) || source.is_some_and(has_journal);
+        (is_reached || !self.answers_by_journal).then_some(())?;
+        world.raise(target, source, self.safeguards);
         Some(())
     }
 }

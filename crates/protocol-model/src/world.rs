@@ -57,7 +57,7 @@ impl World {
         };
         let node = Node { epoch: FIRST_EPOCH, mode: Mode::Redis, has_lease: true };
         Self {
-            ledger: Ledger { epoch: FIRST_EPOCH, mode: Mode::Redis, record: Vec::new() },
+            ledger: Ledger { epoch: FIRST_EPOCH, mode: Mode::Redis, unreplayed: None, record: Vec::new() },
             servers: Backend::ALL.map(|place| Server {
                 identity: place as u8,
                 memory: if place == Backend::Postgres { Memory::LOST } else { memory.clone() },

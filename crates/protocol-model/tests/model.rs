@@ -9,14 +9,27 @@ use stateright::Checker;
 use support::{assert_broken, assert_kept, states_min, walk};
 
 /// A seat, two clients, a failure of Redis, and a rebuild.
-const FAILURE: Failover =
-    Failover { limit: 1, clients: 2, faults: 1, epochs: 2, falls_back: false, safeguards: Safeguards::ALL };
+const FAILURE: Failover = Failover {
+    limit: 1,
+    clients: 2,
+    faults: 1,
+    epochs: 2,
+    falls_back: false,
+    answers_by_journal: false,
+    safeguards: Safeguards::ALL,
+};
 
 /// Redis fails once, and the mode may change.
 const FAILURE_OR_FALLBACK: Failover = Failover { falls_back: true, ..FAILURE };
 
 /// The mode changes, and changes back.
 const FALLBACK_AND_RETURN: Failover = Failover { faults: 0, epochs: 3, falls_back: true, ..FAILURE };
+
+/// Answers rest on the journal. Rebuilds break off, and no memory is lost.
+const JOURNAL: Failover = Failover { faults: 0, epochs: 4, answers_by_journal: true, ..FAILURE };
+
+/// The same, and the mode changes.
+const JOURNAL_AND_FALLBACK: Failover = Failover { epochs: 3, falls_back: true, ..JOURNAL };
 
 #[test]
 fn a_failure_of_redis_breaks_no_promise() {
@@ -41,6 +54,16 @@ fn a_fallback_and_a_return_break_no_promise() {
 #[test]
 fn two_rebuilds_after_a_failure_break_no_promise() {
     assert_kept(Failover { epochs: 3, ..FAILURE }, states_min::TWO_REBUILDS);
+}
+
+#[test]
+fn rebuilds_that_break_off_break_no_promise_of_the_journal() {
+    assert_kept(JOURNAL, states_min::JOURNAL);
+}
+
+#[test]
+fn a_fallback_that_breaks_off_breaks_no_promise_of_the_journal() {
+    assert_kept(JOURNAL_AND_FALLBACK, states_min::JOURNAL_AND_FALLBACK);
 }
 
 #[test]
@@ -77,6 +100,22 @@ fn a_bucket_that_is_served_before_it_is_filled_breaks_the_limit() {
 fn to_replay_more_than_the_last_epoch_breaks_the_limit() {
     let safeguards = Safeguards { replay_takes_last_epoch_only: false, ..Safeguards::ALL };
     assert_broken(&Failover { safeguards, ..FALLBACK_AND_RETURN }, promise::LIMIT);
+}
+
+#[test]
+fn to_replay_the_epoch_of_a_rebuild_that_broke_off_loses_answered_admissions() {
+    let safeguards = Safeguards { ledger_keeps_unreplayed_epoch: false, ..Safeguards::ALL };
+    for model in [JOURNAL, JOURNAL_AND_FALLBACK] {
+        assert_broken(&Failover { safeguards, ..model }, promise::KNOWN);
+        assert_broken(&Failover { safeguards, ..model }, promise::LIMIT);
+    }
+}
+
+#[test]
+fn a_replay_noted_after_the_bucket_is_served_loses_answered_admissions() {
+    let safeguards = Safeguards { replay_is_noted_before_serving: false, ..Safeguards::ALL };
+    assert_broken(&Failover { safeguards, ..JOURNAL }, promise::KNOWN);
+    assert_broken(&Failover { safeguards, ..JOURNAL }, promise::LIMIT);
 }
 
 /// Nodes go on with a server whose memory was replaced: the chain is the last line of defence.

@@ -23,11 +23,13 @@ pub(crate) const MORE_STATES_MIN: usize = 5_000_000;
 /// The least number of distinct states of each complete walk, as the tests are. A model that lost steps has
 /// fewer states.
 pub(crate) mod states_min {
-    pub(crate) const FAILURE: usize = 30_000;
-    pub(crate) const TWO_SEATS: usize = 1_200_000;
-    pub(crate) const FAILURE_OR_FALLBACK: usize = 120_000;
-    pub(crate) const FALLBACK_AND_RETURN: usize = 230_000;
-    pub(crate) const TWO_REBUILDS: usize = 660_000;
+    pub(crate) const FAILURE: usize = 34_000;
+    pub(crate) const TWO_SEATS: usize = 1_300_000;
+    pub(crate) const FAILURE_OR_FALLBACK: usize = 130_000;
+    pub(crate) const FALLBACK_AND_RETURN: usize = 270_000;
+    pub(crate) const TWO_REBUILDS: usize = 770_000;
+    pub(crate) const JOURNAL: usize = 115_000;
+    pub(crate) const JOURNAL_AND_FALLBACK: usize = 125_000;
     pub(crate) const PARTITION: usize = 2_800_000;
     pub(crate) const NEWCOMER: usize = 850_000;
     pub(crate) const NEWCOMER_WITH_REDIS: usize = 5_500_000;
