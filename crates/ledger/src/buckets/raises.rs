@@ -46,8 +46,8 @@ pub struct Unreplayed {
     /// The bucket's mode in that epoch. The registry that serves in this mode has the journal.
     pub mode: BucketMode,
     /// The lowest fallback mode of the epochs since, without the epoch of the raise. The rebuilds of these epochs broke
-    /// off, but nodes renew sessions without a registry as soon as they know the mode. `None` if each of these epochs
-    /// had mode `registry`, or if there were none.
+    /// off, but nodes renew sessions without a registry once a fallback mode is known. `None` without a fallback mode
+    /// since.
     pub lower_mode: Option<BucketMode>,
 }
 

@@ -117,7 +117,7 @@ impl Scene {
         .await;
     }
 
-    /// Ends the lock, and checks that carl and ann have their seats and that nobody else gets a seat.
+    /// Ends the lock, and checks that carl and ann alone have seats.
     async fn nobody_lost_a_seat(mut self, ann: &Value) {
         self.unlock().await;
         let client = self.client();
