@@ -28,6 +28,8 @@ mod heartbeats;
 mod keys;
 #[path = "regions/killed.rs"]
 mod killed;
+#[path = "regions/lies.rs"]
+mod lies;
 #[path = "regions/moves.rs"]
 mod moves;
 #[path = "regions/storm.rs"]

@@ -2,9 +2,11 @@
 //!
 //! `homes` caches homes, `adoptions` knows the successors of lost regions, `peers` sends requests to peer regions,
 //! `peer_token` authenticates peers, and `heartbeat_batches` queues heartbeats for peers. `lookup` finds the home of a request,
-//! `successors` leads from a lost region to its successor, and `requests` asks peers.
+//! `successors` leads from a lost region to its successor, `requests` asks peers, and `confirmation` asks the home on record
+//! before another region's word of a move counts.
 
 mod adoptions;
+mod confirmation;
 mod heartbeat_batches;
 mod homes;
 mod keys;
@@ -27,6 +29,7 @@ use crate::retry_after::wait_seconds;
 use crate::settings::RegionSettings;
 pub(crate) use adoptions::AdoptionReader;
 use adoptions::Adoptions;
+pub(crate) use confirmation::{DepartureStep, HomeRecord, RECORD_PATH, RecordQuestion};
 pub(crate) use heartbeat_batches::{
     BATCH_BYTES_MAX, BEATS_MAX, HEARTBEATS_PATH, Heartbeat, HeartbeatBatches, Outcome, Renewal, Renewals,
     Step, TokenDigest, Waiting, body_of, settle, without_abandoned,

@@ -23,7 +23,7 @@ const CLOSED_MAX: Duration = Duration::from_secs(5);
 /// The deadline of conditions that the job `moves` brings about.
 const DEADLINE: Duration = Duration::from_secs(40);
 
-async fn relocate(world: &World, by: usize, user: &str, to: usize) -> Answer {
+pub(crate) async fn relocate(world: &World, by: usize, user: &str, to: usize) -> Answer {
     world.admin(by).post("/api/v1/admin/homes/moves", json!({ "user": user, "to": NAMES[to] })).await
 }
 
@@ -149,7 +149,7 @@ async fn a_move_survives_a_restart_of_both_regions() {
 }
 
 /// Changes a home in the ledger of an embedded region behind the server's back, as another node would.
-async fn rewrite_home(world: &World, region: usize, user: &str, change: &str) {
+pub(crate) async fn rewrite_home(world: &World, region: usize, user: &str, change: &str) {
     let file = world.settings[region].ledger.data_dir.join("ledger.db");
     let mut database = SqliteConnectOptions::new().filename(file).connect().await.unwrap();
     let text = format!("UPDATE homes SET {change} WHERE user_id = $1");

@@ -4,11 +4,12 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::post;
 use axum::{Extension, Json, Router};
+use seatkeeper_core::{TenantId, UserId};
 
 use crate::app::App;
 use crate::error::Error;
 use crate::http::Body;
-use crate::regions::{Forwarder, HomeAnswer};
+use crate::regions::{Forwarder, HomeAnswer, HomeRecord, RECORD_PATH, RecordQuestion};
 use crate::relocation::{ANCHOR_PATH, ARRIVALS_PATH, AnchorUpdate, Handover, Mover, READINESS_PATH};
 
 /// Returns the routes for moves.
@@ -17,6 +18,7 @@ pub(super) fn routes() -> Router<App> {
         .route(READINESS_PATH, post(readiness))
         .route(ARRIVALS_PATH, post(arrive))
         .route(ANCHOR_PATH, post(moved))
+        .route(RECORD_PATH, post(record))
 }
 
 /// `POST /api/v1/regions/homes/readiness`: returns 204 if a home may arrive here.
@@ -41,15 +43,27 @@ async fn arrive(
     Ok(Json(HomeAnswer { region: home.region.number(), version: home.version }))
 }
 
-/// `POST /api/v1/regions/homes/moved`: puts a home that has moved on record in the anchor.
+/// `POST /api/v1/regions/homes/moved`: puts a home that has moved on record in the anchor, if the home on record confirms the
+/// move, and returns the home on record.
 async fn moved(
     State(app): State<App>,
     forwarder: Option<Extension<Forwarder>>,
     Body(update): Body<AnchorUpdate>,
-) -> Result<StatusCode, Error> {
-    let (mover, _) = require_peer(&app, forwarder)?;
-    mover.note_moved(update).await?;
-    Ok(StatusCode::NO_CONTENT)
+) -> Result<Json<HomeAnswer>, Error> {
+    let (mover, forwarder) = require_peer(&app, forwarder)?;
+    let home = mover.note_moved(update, forwarder.region).await?;
+    Ok(Json(HomeAnswer { region: home.region.number(), version: home.version }))
+}
+
+/// `POST /api/v1/regions/homes/record`: this region's own record of a home; `null` without a record.
+async fn record(
+    State(app): State<App>,
+    forwarder: Option<Extension<Forwarder>>,
+    Body(ask): Body<RecordQuestion>,
+) -> Result<Json<Option<HomeRecord>>, Error> {
+    let (mover, forwarder) = require_peer(&app, forwarder)?;
+    let (tenant, user) = (TenantId::new(ask.tenant), UserId::new(ask.user));
+    mover.recorded(&tenant, &user, forwarder.region).await.map(Json)
 }
 
 /// Returns the mover, for a request with the token of a peer.

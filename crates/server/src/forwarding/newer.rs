@@ -30,7 +30,7 @@ pub(super) async fn home(
     let newer = told.filter(|told: &WrongRegion| told.home > 0 && told.version > asked.version);
     match (subscriber, newer) {
         (Some((tenant, user)), Some(WrongRegion { home, version })) => {
-            return regions.learn(tenant, user, (Region::new(home), version)).await;
+            return regions.follow(tenant, user, asked.region, (Region::new(home), version)).await;
         }
         // An admin names a session whose subscriber this region does not know: nothing is put on record.
         (None, Some(WrongRegion { home, version })) => {

@@ -107,6 +107,16 @@ impl Regions {
             self.check_anchor_silence(recorded, engine).await?;
             return self.homes.assign(tenant, user, self.own, self.own).await;
         }
+        self.learn_from_anchor(anchor, tenant, user).await
+    }
+
+    /// Puts the anchor's home of a subscriber on record, and returns the home on record.
+    pub(super) async fn learn_from_anchor(
+        &self,
+        anchor: Region,
+        tenant: &TenantId,
+        user: &UserId,
+    ) -> Result<Home, Error> {
         match self.ask_anchor(anchor, tenant, user).await? {
             // The first home is kept, unless a move has replaced it meanwhile.
             (home, Home::FIRST_VERSION) => self.homes.assign(tenant, user, home, home).await,
@@ -114,9 +124,9 @@ impl Regions {
         }
     }
 
-    /// Takes over a newer home of a subscriber from another region, and returns the home on record. Another region's word
-    /// never makes this region the home: only a move or the anchor's first assignment does.
-    pub(crate) async fn learn(
+    /// Takes over a newer home of a subscriber from the anchor or from the home on record, and returns the home on record.
+    /// Another region's word never makes this region the home: only a move or the anchor's first assignment does.
+    pub(super) async fn learn(
         &self,
         tenant: &TenantId,
         user: &UserId,
@@ -136,30 +146,6 @@ impl Regions {
     /// Drops the cached home of a subscriber, so that the next look reads the record.
     pub(crate) fn invalidate(&self, tenant: &TenantId, user: &UserId) {
         self.homes.invalidate(tenant, user);
-    }
-
-    /// Returns `Ok` if a home may leave region `from` for this region: the home is on record in `from`, here or in the
-    /// anchor. So no peer can take a home that is here or in a third region.
-    pub(crate) async fn check_departure(
-        &self,
-        tenant: &TenantId,
-        user: &UserId,
-        from: Region,
-    ) -> Result<(), Error> {
-        self.homes.invalidate(tenant, user);
-        let known = self.homes.known(tenant, user).await?;
-        let anchor = self.anchor_of(tenant).await?.region;
-        let is_there = match known {
-            Some(home) if home.region == from => true,
-            Some(home) if home.region == self.own => false,
-            Some(_) | None if anchor == self.own => false,
-            Some(_) | None => anchor == from || self.ask_anchor(anchor, tenant, user).await?.0 == from,
-        };
-        if is_there {
-            return Ok(());
-        }
-        let detail = "The subscriber's home is not in the region that hands the home over.";
-        Err(Error::HomeNotMovable(detail.to_owned()))
     }
 
     /// Drops the cached home of a subscriber, because the home has moved.
@@ -185,7 +171,7 @@ impl Regions {
 
     /// Asks the anchor for the home of a subscriber, and returns region and version. Returns `Err(RegionAdopting)` while the
     /// successor of a lost anchor assigns no homes.
-    async fn ask_anchor(
+    pub(super) async fn ask_anchor(
         &self,
         anchor: Region,
         tenant: &TenantId,
@@ -209,7 +195,7 @@ impl Regions {
 
     /// Returns a home, unless the home is moving. The home of a lost region is in the successor, once the
     /// successor has the home on record.
-    fn settled(&self, tenant: &TenantId, user: &UserId, home: Home) -> Result<Home, Error> {
+    pub(super) fn settled(&self, tenant: &TenantId, user: &UserId, home: Home) -> Result<Home, Error> {
         let region = self.present(home.region);
         match home.state {
             HomeState::Moving => Err(moving(tenant, user)),

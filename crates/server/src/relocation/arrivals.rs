@@ -6,6 +6,7 @@ use seatkeeper_ledger::homes::{Arrival, ArrivalKind, Home};
 use super::handover::{AnchorUpdate, Handover};
 use super::{Mover, pool_of};
 use crate::error::Error;
+use crate::regions::DepartureStep;
 
 /// The most sessions that a home takes along: their longest names and user agents fit in the body of a request.
 pub(super) const SESSIONS_MAX: usize = 16;
@@ -14,7 +15,8 @@ impl Mover {
     /// Returns `Ok` if the home may arrive. The subscription is taken over already; the pool stays closed here.
     pub(crate) async fn check_readiness(&self, handover: Handover, from: Region) -> Result<(), Error> {
         let (tenant, user) = handover.subscriber();
-        self.regions.check_departure(&tenant, &user, from).await?;
+        let step = (DepartureStep::Planned, handover.version);
+        self.regions.check_departure(&tenant, &user, from, step).await?;
         if handover.sessions.len() > SESSIONS_MAX {
             return Err(not_movable("The subscriber has too many live sessions for a move."));
         }
@@ -43,7 +45,8 @@ impl Mover {
             for adoption in self.regions.adoptions_by_own() {
                 self.regions.check_adopted(adoption.lost)?;
             }
-            self.regions.check_departure(&tenant, &user, from).await?;
+            let step = (DepartureStep::Begun, handover.version);
+            self.regions.check_departure(&tenant, &user, from, step).await?;
             let (terms, now) = self.terms_for(&tenant, &user, &handover).await?;
             self.check_is_new(&tenant, &user, &handover).await?;
             let Handover { version, seq, sessions, .. } = handover;
@@ -77,14 +80,26 @@ impl Mover {
         adoptions.iter().map(|adoption| adoption.admits_from).filter(|from| *from > now).max()
     }
 
-    /// Puts a home that has moved on record in the anchor.
-    pub(crate) async fn note_moved(&self, update: AnchorUpdate) -> Result<(), Error> {
+    /// Puts a home that has moved on record in the anchor, if the home on record confirms the move, and returns the home on
+    /// record. `teller` tells of the move.
+    pub(crate) async fn note_moved(&self, update: AnchorUpdate, teller: Region) -> Result<Home, Error> {
         let (tenant, user) = (TenantId::new(update.tenant), UserId::new(update.user));
         self.regions.check_anchor(&tenant).await?;
-        if update.version > Home::FIRST_VERSION {
-            self.regions.learn(&tenant, &user, (Region::new(update.region), update.version)).await?;
+        let told = (Region::new(update.region), update.version);
+        let confirmed = self.regions.confirm_move(&tenant, &user, told).await;
+        if let Err(Error::HomeNotMovable(detail)) = &confirmed {
+            tracing::error!(
+                tenant = tenant.as_str(),
+                user = user.as_str(),
+                teller = teller.number(),
+                region = update.region,
+                version = update.version,
+                detail,
+                "a region told of a move that the home on record does not confirm, and nothing has changed: check whether a \
+                 ledger was restored from an older backup, and whether the key of the telling region is misused"
+            );
         }
-        Ok(())
+        confirmed
     }
 
     /// Returns `Ok` if no trace of the home is left here from an earlier time: an open pool could admit by an older

@@ -12,6 +12,7 @@ use super::handover::{ANCHOR_PATH, ARRIVALS_PATH, AnchorUpdate, Handover, READIN
 use super::{Mover, pool_of};
 use crate::error::Error;
 use crate::outbound::PeerFault;
+use crate::regions::{HomeAnswer, HomeRecord};
 
 /// Retry budget: the longest time for which a request to move a home repeats a failed step. The job goes on afterwards.
 const CARRIED_MAX: Duration = Duration::from_secs(5);
@@ -104,8 +105,11 @@ impl Mover {
             return Err(not_movable("More sessions are live than the subscriber's plan allows."));
         }
         // The target asks the anchor for the present home, and the anchor may have missed the move to here.
-        self.tell_anchor(tenant, user, home).await?;
-        self.tell(to, READINESS_PATH, &handover).await
+        let recorded = self.tell_anchor(tenant, user, home).await?;
+        if recorded.is_some_and(|recorded| recorded.version > home.version) {
+            return Err(not_movable("The anchor has a newer home of the subscriber on record."));
+        }
+        self.tell(to, READINESS_PATH, &handover).await.map(drop)
     }
 
     /// Returns the live sessions of a pool, without their particulars, and at most one more than a home takes along.
@@ -134,12 +138,9 @@ impl Mover {
     async fn carry(&self, departure: &Departure) -> Result<(), Error> {
         let Departure { tenant, user, home, .. } = departure;
         let pool = departure.pool();
-        // Another worker may have ended the move meanwhile, or may end the move after the look.
-        let until = Instant::now() + CLOSING_MAX;
-        if self.ledger.home_moving(tenant, user).await.map_err(Error::Ledger)?.as_ref() != Some(departure) {
+        if !self.close(departure).await? {
             return Ok(());
         }
-        self.engine.close_for_move(&pool, self.entitled(tenant, user).await?.terms, until).await?;
         let records = self.ledger.departed_sessions(departure).await.map_err(Error::Ledger)?;
         let sessions = records.into_iter().map(|record| (record.session, record.particulars)).collect();
         let mut handover = self.handover(tenant, user, home.version, sessions).await?;
@@ -169,6 +170,35 @@ impl Mover {
         Ok(())
     }
 
+    /// Closes the pool of a departing home. Returns `false` if the move has ended.
+    async fn close(&self, departure: &Departure) -> Result<bool, Error> {
+        let Departure { tenant, user, .. } = departure;
+        // Another worker may have ended the move meanwhile, or may end the move after the look.
+        let until = Instant::now() + CLOSING_MAX;
+        if self.ledger.home_moving(tenant, user).await.map_err(Error::Ledger)?.as_ref() != Some(departure) {
+            return Ok(false);
+        }
+        let terms = self.entitled(tenant, user).await?.terms;
+        self.engine.close_for_move(&departure.pool(), terms, until).await?;
+        Ok(true)
+    }
+
+    /// Returns this region's own record of a home, for region `asker`. The pool of a home on its way to `asker` is closed
+    /// before the answer, so that a forged handover comes too early for no target.
+    pub(crate) async fn recorded(
+        &self,
+        tenant: &TenantId,
+        user: &UserId,
+        asker: Region,
+    ) -> Result<Option<HomeRecord>, Error> {
+        let departure = self.ledger.home_moving(tenant, user).await.map_err(Error::Ledger)?;
+        if let Some(departure) = departure.filter(|departure| departure.home.region == asker) {
+            self.close(&departure).await?;
+        }
+        let home = self.ledger.home(tenant, user).await.map_err(Error::Ledger)?;
+        Ok(home.as_ref().map(HomeRecord::from_home))
+    }
+
     async fn handover(
         &self,
         tenant: &TenantId,
@@ -196,11 +226,16 @@ impl Mover {
         Ok(subscriber.entitled(now, self.ttl_default))
     }
 
-    /// Tells the anchor of a new home, unless this region or the target is the anchor.
-    async fn tell_anchor(&self, tenant: &TenantId, user: &UserId, home: Home) -> Result<(), Error> {
+    /// Tells the anchor of a new home, unless this region or the target is the anchor. Returns the anchor's home on record.
+    async fn tell_anchor(
+        &self,
+        tenant: &TenantId,
+        user: &UserId,
+        home: Home,
+    ) -> Result<Option<HomeAnswer>, Error> {
         let anchor = self.regions.anchor_of(tenant).await?.region;
         if anchor == self.regions.own() || anchor == home.region {
-            return Ok(());
+            return Ok(None);
         }
         let update = AnchorUpdate {
             tenant: tenant.as_str().to_owned(),
@@ -208,14 +243,20 @@ impl Mover {
             region: home.region.number(),
             version: home.version,
         };
-        self.tell(anchor, ANCHOR_PATH, &update).await
+        let answer = self.tell(anchor, ANCHOR_PATH, &update).await?;
+        match serde_json::from_slice(&answer) {
+            Ok(recorded) => Ok(Some(recorded)),
+            Err(_) => {
+                Err(Error::RegionUnavailable { peer: anchor, source: PeerFault::refused(200, &answer) })
+            }
+        }
     }
 
-    /// Sends a step of a move to a peer.
-    async fn tell(&self, peer: Region, path: &str, step: &impl serde::Serialize) -> Result<(), Error> {
+    /// Sends a step of a move to a peer, and returns the body of the answer.
+    async fn tell(&self, peer: Region, path: &str, step: &impl serde::Serialize) -> Result<Vec<u8>, Error> {
         let (status, body) = self.regions.ask(peer, path, step).await?;
         match status {
-            200..=299 => Ok(()),
+            200..=299 => Ok(body),
             409 => {
                 let refusal = serde_json::from_slice(&body).ok();
                 let detail = refusal.map(|refusal: Refusal| refusal.detail);

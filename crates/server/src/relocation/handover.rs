@@ -46,7 +46,7 @@ pub(crate) struct Subscribed {
     pub(crate) ends_at: Option<RegistryTime>,
 }
 
-/// A home that has moved, for the tenant's anchor.
+/// A home that has moved, or is about to move on, for the tenant's anchor.
 #[derive(Serialize, Deserialize, Validate)]
 pub(crate) struct AnchorUpdate {
     #[garde(length(chars, min = 1, max = 255))]
@@ -56,8 +56,8 @@ pub(crate) struct AnchorUpdate {
     /// The new home.
     #[garde(range(min = 1))]
     pub(crate) region: u8,
-    /// The version of the home. 0 only asks whether the anchor answers.
-    #[garde(skip)]
+    /// The version of the home.
+    #[garde(range(min = 1))]
     pub(crate) version: u64,
 }
 
