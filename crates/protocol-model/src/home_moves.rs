@@ -3,14 +3,20 @@
 //! A region keeps the home, its version and its state on disk, and the open pool in memory. Messages between regions are
 //! lost, late or repeated, so a partition is a message that is not delivered. A region crashes between any two steps and
 //! forgets all that is not on disk.
+//!
+//! A liar has the key of every region and a server of its own: it tells of moves that never were, and hands over homes that it
+//! never had. The liar answers no question for another region, because a question goes to the region's own URL.
 
 use stateright::{Model, Property};
 
 /// The number of regions.
 const REGIONS: u8 = 3;
 
-/// A region, by its index. Region 0 is the anchor.
+/// A region, by its index. Region 0 is the anchor, and [`LIAR`] the liar.
 type Region = u8;
+
+const ANCHOR: Region = 0;
+const LIAR: Region = REGIONS;
 
 /// The rules in force. A test can switch each rule off.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +33,12 @@ pub struct MoveRules {
     pub ledger_opens: bool,
     /// The start of a move is on disk before the home is handed over. Otherwise a crash forgets the move.
     pub move_on_disk: bool,
+    /// The anchor learns of a move from the region on the anchor's record alone. Otherwise the anchor believes every teller.
+    pub home_confirms: bool,
+    /// A target takes over a home only from the region that the anchor has on record.
+    pub anchor_is_asked: bool,
+    /// A target asks the region that hands over for its own record. Otherwise a key is enough to hand over the region's homes.
+    pub source_is_asked: bool,
 }
 
 impl MoveRules {
@@ -37,6 +49,9 @@ impl MoveRules {
         closed_pool_stays: true,
         ledger_opens: true,
         move_on_disk: true,
+        home_confirms: true,
+        anchor_is_asked: true,
+        source_is_asked: true,
     };
 }
 
@@ -80,16 +95,18 @@ struct State {
     opens: bool,
     /// A node has cached that the home is here.
     is_cached: bool,
+    /// A handover under way that the questions of this target have confirmed: the region that hands over, and the version.
+    checked: Option<(Region, u8)>,
 }
 
 /// The three regions, and the messages that were ever sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MovingRegions {
     regions: [State; REGIONS as usize],
-    /// Homes handed over: a bit for each version and target.
+    /// Handovers and answers about moves, by the regions themselves: a bit for each version and target.
     handovers: u32,
-    /// Homes told to other regions: a bit for each version and home.
-    told: u32,
+    /// By region: the homes that the region has told to others, a bit for each version and home.
+    told: [u32; REGIONS as usize],
     /// Versions for which the target has confirmed the takeover.
     taken: u8,
 }
@@ -110,20 +127,24 @@ pub enum MoveStep {
     },
     /// The pool is closed for a move.
     Close(Region),
-    /// The home is handed over to its target.
+    /// The home is handed over to its target, and the target's question about the move is answered.
     HandOver(Region),
-    /// A handover arrives.
-    Arrive {
+    /// A handover reaches its target, which asks whether it is true.
+    Check {
         /// The target.
         at: Region,
+        /// The region that hands over, or whose key the liar has used.
+        from: Region,
         /// The version of the home in the target.
         version: u8,
     },
+    /// The target takes a checked home over.
+    Arrive(Region),
     /// The answer of the target arrives, and the move ends.
     End(Region),
-    /// A region tells another region its home.
+    /// A region tells others its own record of the home.
     Tell(Region),
-    /// A region hears of a home.
+    /// A region hears of a home, from the liar or from another region.
     Hear {
         /// The region.
         at: Region,
@@ -158,8 +179,9 @@ impl Model for HomeMoves {
             is_closed: false,
             opens: false,
             is_cached: false,
+            checked: None,
         });
-        vec![MovingRegions { regions, handovers: 0, told: 0, taken: 0 }]
+        vec![MovingRegions { regions, handovers: 0, told: [0; REGIONS as usize], taken: 0 }]
     }
 
     fn actions(&self, _: &MovingRegions, steps: &mut Vec<MoveStep>) {
@@ -169,6 +191,7 @@ impl Model for HomeMoves {
                 MoveStep::Open(at),
                 MoveStep::Close(at),
                 MoveStep::HandOver(at),
+                MoveStep::Arrive(at),
                 MoveStep::End(at),
                 MoveStep::Tell(at),
                 MoveStep::Forget(at),
@@ -176,8 +199,8 @@ impl Model for HomeMoves {
             ]);
             steps.extend((0..REGIONS).map(|to| MoveStep::Begin { at, to }));
             for version in 1..=self.moves + 1 {
-                steps.push(MoveStep::Arrive { at, version });
-                steps.extend((0..REGIONS).map(|home| MoveStep::Hear { at, home, version }));
+                steps.extend((0..=LIAR).map(|from| MoveStep::Check { at, from, version }));
+                steps.extend((0..=LIAR).map(|home| MoveStep::Hear { at, home, version }));
             }
         }
     }
@@ -190,7 +213,8 @@ impl Model for HomeMoves {
             MoveStep::Begin { at, to } => next.begin(at, to, self)?,
             MoveStep::Close(at) => next.close(at, self.rules)?,
             MoveStep::HandOver(at) => next.hand_over(at, self.rules)?,
-            MoveStep::Arrive { at, version } => next.arrive(at, version, self.rules)?,
+            MoveStep::Check { at, from, version } => next.check(at, (from, version), self.rules)?,
+            MoveStep::Arrive(at) => next.arrive(at, self.rules)?,
             MoveStep::End(at) => next.end(at)?,
             MoveStep::Tell(at) => next.tell(at)?,
             MoveStep::Hear { at, home, version } => next.hear(at, home, version, self.rules)?,
@@ -209,6 +233,7 @@ impl Model for HomeMoves {
                     is_closed: false,
                     opens: false,
                     is_cached: false,
+                    checked: None,
                     ..*region
                 };
             }
@@ -292,9 +317,22 @@ impl MovingRegions {
         Some(())
     }
 
-    fn arrive(&mut self, at: Region, version: u8, rules: MoveRules) -> Option<()> {
-        (self.handovers & bit(version, at) != 0).then_some(())?;
+    fn check(&mut self, at: Region, (from, version): (Region, u8), rules: MoveRules) -> Option<()> {
+        (from != at).then_some(())?;
+        // The liar needs no record, and sends handovers in the name of every region.
+        let is_confirmed = from == LIAR || !rules.source_is_asked || self.handovers & bit(version, at) != 0;
+        let is_at_anchor = from == ANCHOR || !rules.anchor_is_asked || {
+            let anchor = self.regions[usize::from(ANCHOR)].home;
+            anchor.standing != Standing::Moving && anchor.region == from
+        };
+        (is_confirmed && is_at_anchor).then_some(())?;
+        self.region(at).checked = Some((from, version));
+        Some(())
+    }
+
+    fn arrive(&mut self, at: Region, rules: MoveRules) -> Option<()> {
         let region = self.region(at);
+        let (_, version) = region.checked.take()?;
         let known = region.home.version;
         if known < version || !rules.version_check {
             // A pool that is open, or closed for an earlier move, refuses the home for now.
@@ -318,23 +356,35 @@ impl MovingRegions {
 
     fn tell(&mut self, at: Region) -> Option<()> {
         let home = self.regions[usize::from(at)].home;
-        (home.version > 0 && home.standing != Standing::Moving).then_some(())?;
-        self.told |= bit(home.version, home.region);
+        (home.version > 0).then_some(())?;
+        // A home on its way out of a region is still in the region.
+        self.told[usize::from(at)] |= match home.standing {
+            Standing::Moving => bit(home.version - 1, at),
+            Standing::Here | Standing::Moved => bit(home.version, home.region),
+        };
         Some(())
     }
 
     fn hear(&mut self, at: Region, home: Region, version: u8, rules: MoveRules) -> Option<()> {
-        (self.told & bit(version, home) != 0).then_some(())?;
+        let known = self.regions[usize::from(at)].home;
+        let is_told_by = |teller: Region| {
+            self.told.get(usize::from(teller)).is_none_or(|told| told & bit(version, home) != 0)
+        };
+        // A region asks the home on record, and every region but the anchor asks the anchor.
+        let is_confirmed =
+            (known.version > 0 && is_told_by(known.region)) || (at != ANCHOR && is_told_by(ANCHOR));
+        (is_confirmed || (at == ANCHOR && !rules.home_confirms)).then_some(())?;
         let region = self.region(at);
-        let is_newer = region.home.version < version || !rules.version_check;
-        // Another region's word makes no region the home, except for the first assignment by the anchor.
-        let is_allowed = home != at || version == 1;
-        (is_newer && is_allowed && region.home.standing != Standing::Moving).then_some(())?;
+        let is_newer = known.version < version || !rules.version_check;
+        // Another region's word makes no region the home, except for the first assignment by the anchor, and takes no home
+        // from a region.
+        let is_allowed = (home != at || version == 1) && !region.is_home(at);
+        (is_newer && is_allowed && known.standing != Standing::Moving).then_some(())?;
         region.home = Home { region: home, version, standing: Standing::Here };
         Some(())
     }
 }
 
 fn bit(version: u8, region: Region) -> u32 {
-    1 << (version * REGIONS + region)
+    1 << (version * (REGIONS + 1) + region)
 }

@@ -10,6 +10,9 @@ const RULES: &[(&str, &str)] = &[
     ("src/epoch_lease.rs", "tests/epoch_lease.rs"),
     ("src/bucket_lease/rules.rs", "tests/bucket_lease.rs"),
     ("src/forgetful_ledger.rs", "tests/forgetful_ledger.rs"),
+    ("src/homes.rs", "tests/homes.rs"),
+    ("src/home_moves.rs", "tests/home_moves.rs"),
+    ("src/region_adoption.rs", "tests/region_adoption.rs"),
 ];
 
 fn read(path: &str) -> String {

@@ -5,13 +5,18 @@ mod support;
 
 use seatkeeper_protocol_model::{HomeMoves, MoveRules, ONE_ADMITS};
 
-use support::{assert_broken, assert_kept, states_min};
+use support::{MORE_STATES_MIN, assert_broken, assert_kept, number_or, states_min};
 
-const MOVES: HomeMoves = HomeMoves { moves: 3, rules: MoveRules::ALL };
+/// The default number of moves of the whole walk.
+const COUNT: u8 = 2;
+
+const MOVES: HomeMoves = HomeMoves { moves: COUNT, rules: MoveRules::ALL };
 
 #[test]
 fn at_most_one_region_may_admit() {
-    assert_kept(MOVES, states_min::HOME_MOVES);
+    let moves = number_or("SEATKEEPER_MODEL_MOVES", COUNT);
+    let states = if moves > COUNT { MORE_STATES_MIN } else { states_min::HOME_MOVES };
+    assert_kept(HomeMoves { moves, ..MOVES }, states);
 }
 
 #[test]
@@ -41,5 +46,23 @@ fn a_cached_home_opens_the_pool_after_the_move() {
 #[test]
 fn a_crash_forgets_a_move_that_is_not_on_disk() {
     let rules = MoveRules { move_on_disk: false, ..MoveRules::ALL };
+    assert_broken(&HomeMoves { rules, ..MOVES }, ONE_ADMITS);
+}
+
+#[test]
+fn an_anchor_that_believes_every_teller_makes_a_second_home() {
+    let rules = MoveRules { home_confirms: false, ..MoveRules::ALL };
+    assert_broken(&HomeMoves { rules, ..MOVES }, ONE_ADMITS);
+}
+
+#[test]
+fn a_liar_hands_over_a_home_that_the_anchor_has_elsewhere() {
+    let rules = MoveRules { anchor_is_asked: false, ..MoveRules::ALL };
+    assert_broken(&HomeMoves { rules, ..MOVES }, ONE_ADMITS);
+}
+
+#[test]
+fn a_stolen_key_hands_over_a_home_that_does_not_move() {
+    let rules = MoveRules { source_is_asked: false, ..MoveRules::ALL };
     assert_broken(&HomeMoves { rules, ..MOVES }, ONE_ADMITS);
 }

@@ -39,7 +39,7 @@ pub(crate) mod states_min {
     pub(crate) const BAD_NETWORK_AND_FAULT: usize = 2_700_000;
     pub(crate) const FORGETFUL_LEDGER: usize = 470_000;
     pub(crate) const HOMES: usize = 11_000;
-    pub(crate) const HOME_MOVES: usize = 130_000;
+    pub(crate) const HOME_MOVES: usize = 550_000;
     pub(crate) const REGION_ADOPTION: usize = 2_000;
 
     /// Five million states without a broken promise, in all walks together.
