@@ -1,12 +1,16 @@
-//! Idempotent writes: a retry under the same key gets the first answer.
+//! Idempotent writes: a retry under the same key gets the first answer. The kept answers of a pool go along to another region
+//! with the pool.
 
-use seatkeeper_core::{TenantId, named_enum};
-use serde::Serialize;
+use seatkeeper_core::{PoolId, PoolKind, RegistryTime, TenantId, named_enum};
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
-use crate::database::Tx;
+use crate::database::{Row, Tx};
 use crate::row::{Fields, stored_json};
-use crate::{Error, Write, times};
+use crate::{Error, Ledger, Write, times};
+
+/// The most kept answers that go along with a pool: the newest.
+const MOVED_MAX: i64 = 100;
 
 /// A caller's idempotency key and the hash of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +28,16 @@ named_enum! {
         Plan = "plan",
         Subscription = "subscription",
     }
+}
+
+/// The kept answer to a write, on its way to another region with the pool of the license or subscription.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptAnswer {
+    key: String,
+    request_hash: Vec<u8>,
+    entity_id: String,
+    answer: String,
+    at: RegistryTime,
 }
 
 /// The kept answer of an earlier request.
@@ -63,26 +77,79 @@ pub(crate) async fn answered<S: DeserializeOwned>(
     Ok(Some(StoredAnswer { id: fields.value("entity_id")?, state: fields.json("answer")? }))
 }
 
-/// Keeps the answer for a retry.
+/// Keeps the answer for a retry. `pool` is the name of the pool to which the entity belongs, if any.
 pub(crate) async fn keep<S: Serialize + Sync>(
     tx: &mut Tx,
     tenant: &TenantId,
-    entity: Entity,
+    (entity, pool): (Entity, Option<&str>),
     answer: &StoredAnswer<S>,
     write: &Write<'_>,
 ) -> Result<(), Error> {
     let Some(asked) = write.idempotency else {
         return Ok(());
     };
-    tx.query(include_str!("../sql/keep_idempotent_answer.sql"))
-        .bind(tenant.as_str())
-        .bind(&asked.key)
-        .bind(&asked.request_hash)
-        .bind(entity.as_str())
-        .bind(&answer.id)
-        .bind(stored_json(&answer.state)?)
-        .bind(times::stored(write.at))
-        .execute()
-        .await?;
+    let kept = KeptAnswer {
+        key: asked.key.clone(),
+        request_hash: asked.request_hash.clone(),
+        entity_id: answer.id.clone(),
+        answer: stored_json(&answer.state)?,
+        at: write.at,
+    };
+    insert(tx, tenant, (entity, pool), &kept).await
+}
+
+/// Keeps the answers that have come along with a pool from another region.
+pub(crate) async fn keep_arrived(tx: &mut Tx, pool: &PoolId, answers: &[KeptAnswer]) -> Result<(), Error> {
+    let Some(entity) = Entity::with_pool(pool.kind) else { return Ok(()) };
+    for kept in answers {
+        insert(tx, &pool.tenant, (entity, Some(&*pool.name)), kept).await?;
+    }
     Ok(())
+}
+
+async fn insert(
+    tx: &mut Tx,
+    tenant: &TenantId,
+    (entity, pool): (Entity, Option<&str>),
+    kept: &KeptAnswer,
+) -> Result<(), Error> {
+    let keeping = tx.query(include_str!("../sql/keep_idempotent_answer.sql")).bind(tenant.as_str());
+    let keeping = keeping.bind(&kept.key).bind(&kept.request_hash).bind(entity.as_str());
+    let keeping = keeping.bind(&kept.entity_id).bind(pool).bind(&kept.answer);
+    keeping.bind(times::stored(kept.at)).execute().await?;
+    Ok(())
+}
+
+impl Ledger {
+    /// Returns the kept answers of the writes to a pool's license or subscription, at most the newest 100.
+    pub async fn kept_answers(&self, pool: &PoolId) -> Result<Vec<KeptAnswer>, Error> {
+        let Some(entity) = Entity::with_pool(pool.kind) else { return Ok(Vec::new()) };
+        let kept = self.readers().query(include_str!("../sql/kept_answers.sql")).bind(pool.tenant.as_str());
+        let rows = kept.bind(entity.as_str()).bind(&*pool.name).bind(MOVED_MAX).fetch_all().await?;
+        rows.iter().map(KeptAnswer::read).collect()
+    }
+}
+
+impl Entity {
+    /// Returns the kind of the entity that grants the seats of a pool; `None` if the pool has none.
+    fn with_pool(kind: PoolKind) -> Option<Self> {
+        match kind {
+            PoolKind::License => Some(Self::License),
+            PoolKind::Subscriber => Some(Self::Subscription),
+            PoolKind::Capacity | PoolKind::Group => None,
+        }
+    }
+}
+
+impl KeptAnswer {
+    fn read(row: &Row) -> Result<Self, Error> {
+        let fields = Fields(row);
+        Ok(Self {
+            key: fields.value("idempotency_key")?,
+            request_hash: fields.value::<&[u8]>("request_hash")?.to_vec(),
+            entity_id: fields.value("entity_id")?,
+            answer: fields.value("answer")?,
+            at: fields.time("at")?,
+        })
+    }
 }

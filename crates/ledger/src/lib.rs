@@ -47,7 +47,7 @@ mod write;
 
 pub use error::Error;
 pub use figures::LicenseSeats;
-pub use idempotency::Idempotency;
+pub use idempotency::{Idempotency, KeptAnswer};
 pub use ledger::{Ledger, Settings};
 pub use location::Location;
 pub use page::{PAGE_ITEMS_MAX, Page};

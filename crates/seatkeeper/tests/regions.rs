@@ -32,6 +32,8 @@ mod killed;
 mod lies;
 #[path = "regions/moves.rs"]
 mod moves;
+#[path = "regions/repeats.rs"]
+mod repeats;
 #[path = "regions/storm.rs"]
 mod storm;
 #[path = "regions/world.rs"]

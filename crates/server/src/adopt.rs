@@ -331,6 +331,7 @@ impl Courier<'_> {
             limit: 0,
             sessions,
             subscription: subscription.as_ref().map(Subscribed::from_subscription),
+            answers: self.ledger.kept_answers(&pool).await?,
         };
         let told = self.tell(self.into, adoption_path::SUBSCRIBERS, &handover).await;
         told.map_err(|error| error.about(format_args!("{}/{}", tenant.as_str(), user.as_str())))?;
@@ -373,7 +374,8 @@ impl Courier<'_> {
 
     /// Hands a license over, and returns the number of live sessions.
     async fn hand_over_license(&self, license: &License) -> Result<u64, AdoptError> {
-        let adopted = AdoptedLicense { license: LicenseState::from(license) };
+        let answers = self.ledger.kept_answers(&license.pool()).await?;
+        let adopted = AdoptedLicense { license: LicenseState::from(license), answers };
         self.tell(self.into, adoption_path::LICENSES, &adopted).await?;
         let mut records = self.ledger.live_sessions_of(&license.pool(), usize::MAX >> 1).await?;
         if records.is_empty() {

@@ -342,12 +342,15 @@ CREATE TABLE idempotency_keys (
     request_hash    BYTEA       NOT NULL,
     entity_kind     TEXT        NOT NULL CHECK (entity_kind IN ('license', 'plan', 'subscription')),
     entity_id       TEXT        NOT NULL,
+    -- The pool of a license or a subscription: the answers go along with the pool to another region.
+    pool_id         TEXT        COLLATE "C",
     answer          TEXT        NOT NULL,
     at              TIMESTAMPTZ NOT NULL,
     PRIMARY KEY (tenant_id, idempotency_key)
 );
 
 CREATE INDEX idempotency_keys_by_time ON idempotency_keys (at);
+CREATE INDEX idempotency_keys_by_pool ON idempotency_keys (tenant_id, pool_id);
 
 -- Plans. Never deleted. A built-in plan has version 0 until its first change.
 CREATE TABLE plans (

@@ -10,7 +10,7 @@ use super::{Home, HomeState, region_from, stored};
 use crate::database::Row;
 use crate::licenses::{License, adopt};
 use crate::row::{Fields, corrupt, stored_json, stored_whole};
-use crate::{Error, Ledger, Write, buckets, tenants, times};
+use crate::{Error, KeptAnswer, Ledger, Write, buckets, idempotency, tenants, times};
 
 /// Subscribers whose histories one statement reads.
 const HISTORIES_PAGE: i64 = 1_000;
@@ -223,13 +223,19 @@ impl Ledger {
         rows.bind(stored(anchor)).fetch_all().await?.iter().map(tenant).collect()
     }
 
-    /// Takes over a license of a lost region with id and key, at version 1, unless the license is on record. Returns the
-    /// license on record.
-    pub async fn adopt_license(&self, license: License, at: RegistryTime) -> Result<License, Error> {
+    /// Takes over a license of a lost region with id and key, at version 1, unless the license is on record. The kept
+    /// `answers` of the writes to the license come along. Returns the license on record.
+    pub async fn adopt_license(
+        &self,
+        license: License,
+        answers: &[KeptAnswer],
+        at: RegistryTime,
+    ) -> Result<License, Error> {
         let mut tx = self.write().await?;
         tenants::hold(&mut tx, &license.tenant, at).await?;
         let write = Write { origin: &Origin::SYSTEM, at, idempotency: None };
         let adopted = adopt(&mut tx, license, &write).await?;
+        idempotency::keep_arrived(&mut tx, &adopted.pool(), answers).await?;
         tx.commit().await?;
         Ok(adopted)
     }

@@ -12,7 +12,7 @@ use crate::audit::{self, Entry};
 use crate::database::{Row, Tx};
 use crate::row::{Fields, stored_whole};
 use crate::sessions::SessionRecord;
-use crate::{Error, Ledger, apply, buckets, chain, times};
+use crate::{Error, KeptAnswer, Ledger, apply, buckets, chain, idempotency, times};
 
 /// A home on its way out of this region.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,6 +44,8 @@ pub struct Arrival {
     pub peer_seq: u64,
     /// The sessions, each with the particulars of its admission.
     pub sessions: Vec<(Session, Particulars)>,
+    /// The kept answers of the writes to the subscription.
+    pub answers: Vec<KeptAnswer>,
     /// The way by which the home comes.
     pub kind: ArrivalKind,
     /// The time before which the home admits nobody.
@@ -191,6 +193,7 @@ impl Ledger {
             let sessions = arrival.admissible(&mut tx, terms).await?;
             let first = Admissions { pool: &pool, seq: seq.unsigned_abs(), live: 0, epoch, terms, now };
             admit(&mut tx, &first.events(&sessions)).await?;
+            idempotency::keep_arrived(&mut tx, &pool, &arrival.answers).await?;
         }
         let home = read(&mut tx, &arrival.tenant, &arrival.user).await?;
         tx.commit().await?;

@@ -31,7 +31,8 @@ pub(super) async fn record(
 /// Keeps the answer for a retry.
 pub(super) async fn keep(tx: &mut Tx, license: &License, write: &Write<'_>) -> Result<(), Error> {
     let answer = StoredAnswer { id: license.id.to_string(), state: State::from_license(license) };
-    idempotency::keep(tx, &license.tenant, Entity::License, &answer, write).await
+    let pool = license.pool();
+    idempotency::keep(tx, &license.tenant, (Entity::License, Some(&*pool.name)), &answer, write).await
 }
 
 /// Inserts the license's row.

@@ -24,7 +24,7 @@ pub(super) async fn answered(
 /// Keeps the answer for a retry.
 pub(super) async fn keep(tx: &mut Tx, plan: &Plan, write: &Write<'_>) -> Result<(), Error> {
     let answer = StoredAnswer { id: plan.name.to_string(), state: State::from_plan(plan) };
-    idempotency::keep(tx, &plan.tenant, Entity::Plan, &answer, write).await
+    idempotency::keep(tx, &plan.tenant, (Entity::Plan, None), &answer, write).await
 }
 
 /// Appends the record of a plan's new state.

@@ -25,7 +25,8 @@ pub(super) async fn answered(
 pub(super) async fn keep(tx: &mut Tx, subscription: &Subscription, write: &Write<'_>) -> Result<(), Error> {
     let answer =
         StoredAnswer { id: subscription.id.to_string(), state: State::from_subscription(subscription) };
-    idempotency::keep(tx, &subscription.tenant, Entity::Subscription, &answer, write).await
+    let entity = (Entity::Subscription, Some(subscription.user.as_str()));
+    idempotency::keep(tx, &subscription.tenant, entity, &answer, write).await
 }
 
 /// Appends the record of a subscription's new state, with the limit granted by the subscription and its plan.

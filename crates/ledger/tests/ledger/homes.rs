@@ -93,6 +93,7 @@ fn arrival(version: u64, sessions: Vec<(Session, Particulars)>) -> Arrival {
         from: TARGET,
         peer_seq: 7,
         sessions,
+        answers: Vec::new(),
         kind: ArrivalKind::Moved,
         admits_from: None,
     }
@@ -458,7 +459,7 @@ async fn a_license_of_a_lost_region_goes_on_with_its_sessions() {
         ["m1", "m2", "m3"].into_iter().map(|machine| held_elsewhere(&mut story, machine)).collect();
     let terms = license.terms(SECOND);
     for is_repeated in [false, true] {
-        let adopted = into.adopt_license(license.clone(), NOW).await.unwrap();
+        let adopted = into.adopt_license(license.clone(), &[], NOW).await.unwrap();
         assert_eq!((adopted.id, &adopted.key, adopted.version), (license.id, &license.key, 1));
         for arriving in sessions.chunks(2) {
             // A restart between two messages opens no pool with a part of the sessions.

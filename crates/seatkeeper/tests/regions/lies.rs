@@ -27,6 +27,7 @@ async fn hand_over(world: &World, from: usize, to: usize, user: &str, version: u
     let token = world.region_token(from, to, "192.0.2.1");
     let handover = json!({
         "tenant": TENANT, "user": user, "version": version, "seq": 0, "limit": 0, "sessions": [], "subscription": null,
+        "answers": [],
     });
     world.send_with(to, user, &token, Method::POST, "/api/v1/regions/homes/arrivals", handover).await
 }

@@ -103,12 +103,15 @@ fn require_region(app: &App, forwarder: LostRegion) -> Result<(&Mover, Region), 
     }
 }
 
-/// Reads a message, which may be longer than the body of a client's request.
-async fn read<T: DeserializeOwned + Validate<Context = ()>>(app: &App, body: Body) -> Result<T, Error> {
+/// Reads a message of a peer, which may be longer than the body of a client's request.
+pub(super) async fn read<T: DeserializeOwned + Validate<Context = ()>>(
+    app: &App,
+    body: Body,
+) -> Result<T, Error> {
     let reading = Limited::new(body, MESSAGE_BYTES_MAX).collect();
     let body = tokio::time::timeout(app.settings.server.body_timeout(), reading).await;
     let body = body.map_err(|_| Error::BodyTooSlow)?.map_err(|_| Error::BodyTooLarge)?.to_bytes();
     let message: T = serde_json::from_slice(&body).map_err(Error::NotJson)?;
-    message.validate().map_err(|_| Error::field("body", "must be a message of an adoption"))?;
+    message.validate().map_err(|_| Error::field("body", "must be a message of a region"))?;
     Ok(message)
 }

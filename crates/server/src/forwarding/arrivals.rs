@@ -6,6 +6,7 @@ use axum::routing::post;
 use axum::{Extension, Json, Router};
 use seatkeeper_core::{TenantId, UserId};
 
+use super::adoptions::read;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::Body;
@@ -36,9 +37,10 @@ async fn readiness(
 async fn arrive(
     State(app): State<App>,
     forwarder: Option<Extension<Forwarder>>,
-    Body(handover): Body<Handover>,
+    body: axum::body::Body,
 ) -> Result<Json<HomeAnswer>, Error> {
     let (mover, forwarder) = require_peer(&app, forwarder)?;
+    let handover: Handover = read(&app, body).await?;
     let home = mover.arrive(handover, forwarder.region).await?;
     Ok(Json(HomeAnswer { region: home.region.number(), version: home.version }))
 }

@@ -103,7 +103,7 @@ impl Mover {
             return Err(not_adoptable("A home left the successor a moment ago: try again in a minute."));
         }
         let now = self.engine.time_for(&pool).await?;
-        let Handover { seq, sessions, subscription, .. } = handover;
+        let Handover { seq, sessions, subscription, answers, .. } = handover;
         self.take_subscription(&tenant, &user, subscription, now).await?;
         let terms = self.entitled(&tenant, &user).await?.terms;
         let arrival = Arrival {
@@ -113,6 +113,7 @@ impl Mover {
             from: lost,
             peer_seq: seq,
             sessions,
+            answers,
             kind: ArrivalKind::Adopted,
             admits_from: Some(adoption.admits_from),
         };
@@ -141,6 +142,7 @@ impl Mover {
                 from: lost,
                 peer_seq: seq,
                 sessions: Vec::new(),
+                answers: Vec::new(),
                 kind: ArrivalKind::Adopted,
                 admits_from: Some(adoption.admits_from),
             };
@@ -156,7 +158,7 @@ impl Mover {
         let now = self.engine.now().await?;
         let license = adopted.license.into_license(now);
         self.check_anchor_lost(lost, &license.tenant).await?;
-        let license = self.ledger.adopt_license(license, now).await;
+        let license = self.ledger.adopt_license(license, &adopted.answers, now).await;
         if matches!(license, Err(LedgerError::DuplicateKey)) {
             return Err(not_adoptable("The successor has another license with the same key."));
         }

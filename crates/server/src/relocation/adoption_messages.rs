@@ -2,6 +2,7 @@
 
 use garde::Validate;
 use seatkeeper_core::{Particulars, RegistryTime, Seats, Session, TenantId, UserId};
+use seatkeeper_ledger::KeptAnswer;
 use seatkeeper_ledger::homes::{Home, HomeState, KnownHome};
 use seatkeeper_ledger::licenses::{Clients, CountPer, License, LicenseId, LicenseKey, Reacquire, Status};
 use serde::{Deserialize, Serialize};
@@ -110,6 +111,8 @@ pub(crate) struct RemainingHome {
 #[garde(allow_unvalidated)]
 pub(crate) struct AdoptedLicense {
     pub(crate) license: LicenseState,
+    /// The kept answers of the writes to the license.
+    pub(crate) answers: Vec<KeptAnswer>,
 }
 
 /// Sessions of a license of a lost region.

@@ -8,7 +8,7 @@ use super::{Mover, pool_of};
 use crate::error::Error;
 use crate::regions::DepartureStep;
 
-/// The most sessions that a home takes along: their longest names and user agents fit in the body of a request.
+/// The most sessions that a home takes along: the message stays small, with their longest names and user agents.
 pub(super) const SESSIONS_MAX: usize = 16;
 
 impl Mover {
@@ -49,7 +49,7 @@ impl Mover {
             self.regions.check_departure(&tenant, &user, from, step).await?;
             let (terms, now) = self.terms_for(&tenant, &user, &handover).await?;
             self.check_is_new(&tenant, &user, &handover).await?;
-            let Handover { version, seq, sessions, .. } = handover;
+            let Handover { version, seq, sessions, answers, .. } = handover;
             let (tenant, user) = (tenant.clone(), user.clone());
             let arrival = Arrival {
                 tenant,
@@ -58,6 +58,7 @@ impl Mover {
                 from,
                 peer_seq: seq,
                 sessions,
+                answers,
                 kind: ArrivalKind::Moved,
                 admits_from: self.silence(now),
             };

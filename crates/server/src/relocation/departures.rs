@@ -145,6 +145,7 @@ impl Mover {
         let sessions = records.into_iter().map(|record| (record.session, record.particulars)).collect();
         let mut handover = self.handover(tenant, user, home.version, sessions).await?;
         handover.seq = self.ledger.pool_seq(&pool).await.map_err(Error::Ledger)?;
+        handover.answers = self.ledger.kept_answers(&pool).await.map_err(Error::Ledger)?;
         // The sessions that go on count, and not the plan's limit: a pool that is closed must get to its target.
         handover.limit = 0;
         self.tell(home.region, ARRIVALS_PATH, &handover).await?;
@@ -217,6 +218,7 @@ impl Mover {
             limit,
             sessions,
             subscription: subscription.as_ref().map(Subscribed::from_subscription),
+            answers: Vec::new(),
         })
     }
 

@@ -2,6 +2,7 @@
 
 use garde::Validate;
 use seatkeeper_core::{Particulars, RegistryTime, Session, TenantId, UserId};
+use seatkeeper_ledger::KeptAnswer;
 use seatkeeper_ledger::plans::PlanName;
 use serde::{Deserialize, Serialize};
 
@@ -36,6 +37,9 @@ pub(crate) struct Handover {
     /// The active subscription, if any.
     #[garde(skip)]
     pub(crate) subscription: Option<Subscribed>,
+    /// The kept answers of the writes to the subscription.
+    #[garde(skip)]
+    pub(crate) answers: Vec<KeptAnswer>,
 }
 
 /// The part of a subscription that moves along.
