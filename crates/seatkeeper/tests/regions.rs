@@ -14,6 +14,8 @@ mod harness;
 mod adoption;
 #[path = "regions/adoption_halted.rs"]
 mod adoption_halted;
+#[path = "regions/adoption_large.rs"]
+mod adoption_large;
 #[path = "regions/adoption_twice.rs"]
 mod adoption_twice;
 #[path = "regions/agreement.rs"]

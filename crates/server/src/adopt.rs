@@ -18,7 +18,7 @@ use crate::error::Error as RequestError;
 use crate::regions::Regions;
 use crate::relocation::{
     AdoptedLicense, AdoptedSessions, BeginAdoption, BegunAdoption, Handover, HomesPage, HomesQuestion,
-    KnownHomes, LicenseState, MESSAGE_BYTES_MAX, RemainingHome, RemainingHomes, Subscribed,
+    KnownHomes, LicenseState, MESSAGE_BYTES_MAX, PoolOpening, RemainingHome, RemainingHomes, Subscribed,
     active_subscription, adoption_path,
 };
 use crate::settings::{InvalidSetting, Settings};
@@ -385,7 +385,7 @@ impl Courier<'_> {
         let chunks = records.chunks(SESSIONS_MAX);
         let last = chunks.len() - 1;
         for (number, chunk) in chunks.enumerate() {
-            let sessions = AdoptedSessions {
+            let mut sessions = AdoptedSessions {
                 tenant: license.tenant.as_str().to_owned(),
                 license_id: license.id.0,
                 sessions: chunk
@@ -393,8 +393,17 @@ impl Courier<'_> {
                     .map(|record| (record.session.clone(), record.particulars.clone()))
                     .collect(),
                 is_last: number == last,
+                // The answer must be here within the time limit of a forwarded request.
+                wait_milliseconds: self.settings.region.forward_timeout_milliseconds / 2,
             };
-            self.tell(self.into, adoption_path::SESSIONS, &sessions).await?;
+            loop {
+                let answer = self.tell(self.into, adoption_path::SESSIONS, &sessions).await?;
+                let PoolOpening { is_open } = self.understood(self.into, &answer)?;
+                if is_open || !sessions.is_last {
+                    break;
+                }
+                sessions.sessions.clear();
+            }
         }
         Ok(records.len() as u64)
     }

@@ -1,9 +1,10 @@
 //! Moves of subscribers' homes between regions. `docs/regions.md` has the protocol.
 //!
 //! `departures` runs in the region that a home leaves, `arrivals` in the region that takes over, `subscription` takes the
-//! subscriber's plan along, `adoption` takes over the pools of a lost region, `handover` is the message between the two,
-//! and `job` carries on moves that were cut off.
+//! subscriber's plan along, `adoption` takes over the pools of a lost region, `adopted_sessions` the sessions of its
+//! licenses, `handover` is the message between the two, and `job` carries on moves that were cut off.
 
+mod adopted_sessions;
 mod adoption;
 mod adoption_messages;
 mod arrivals;
@@ -20,9 +21,10 @@ use seatkeeper_ledger::Ledger;
 
 use crate::entitlements::Entitlements;
 use crate::regions::Regions;
+pub(crate) use adopted_sessions::Openings;
 pub(crate) use adoption_messages::{
     ADOPTIONS_PATH, AdoptedLicense, AdoptedSessions, BeginAdoption, BegunAdoption, HomesPage, HomesQuestion,
-    KnownHomes, LicenseState, MESSAGE_BYTES_MAX, RemainingHome, RemainingHomes, adoption_path,
+    KnownHomes, LicenseState, MESSAGE_BYTES_MAX, PoolOpening, RemainingHome, RemainingHomes, adoption_path,
 };
 pub(crate) use departures::Moved;
 pub(crate) use handover::{ANCHOR_PATH, ARRIVALS_PATH, AnchorUpdate, Handover, READINESS_PATH, Subscribed};
@@ -39,6 +41,7 @@ pub(crate) struct Mover {
     pub(crate) ttl_default: Span,
     /// The TTL of licenses without a TTL.
     pub(crate) license_ttl_default: Span,
+    pub(crate) openings: Openings,
 }
 
 /// Returns the pool of a subscriber.

@@ -31,7 +31,7 @@ use crate::limits::Limits;
 use crate::metrics::{Books, Looks, Metrics, MetricsAccess, MetricsPage, Node, Redis};
 use crate::regions::{AdoptionReader, Regions};
 use crate::release_codes::{ReleaseCodes, ReleaseKeyReader};
-use crate::relocation::{MoveJob, Mover};
+use crate::relocation::{MoveJob, Mover, Openings};
 use crate::router::{metrics_router, router};
 use crate::settings::{InvalidSetting, MetricsSettings, Settings};
 use crate::usage::{HttpSink, Metering, SinkError};
@@ -223,6 +223,7 @@ fn mover(
         entitlements: Arc::clone(entitlements),
         ttl_default: Span::from_secs(settings.devices.ttl_seconds),
         license_ttl_default: Span::from_secs(settings.licenses.ttl_seconds),
+        openings: Openings::default(),
     }))
 }
 

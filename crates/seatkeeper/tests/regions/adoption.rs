@@ -206,7 +206,7 @@ async fn foreign_licenses_are_refused(world: &World) {
     assert_eq!(send("begin", begin).await.expect(200)["is_done"], false);
     let sessions = |tenant| {
         let license = "01890a5d-ac96-774b-bcce-b302099a8057";
-        json!({ "tenant": tenant, "license_id": license, "sessions": [], "is_last": true })
+        json!({ "tenant": tenant, "license_id": license, "sessions": [], "is_last": true, "wait_milliseconds": 0 })
     };
     let refused = send("sessions", sessions(ANCHORED_IN_US)).await.expect(409);
     assert!(refused["detail"].as_str().unwrap().contains("anchor"), "{refused:#}");

@@ -16,7 +16,7 @@ use crate::error::Error;
 use crate::regions::Forwarder;
 use crate::relocation::{
     AdoptedLicense, AdoptedSessions, BeginAdoption, BegunAdoption, Handover, HomesPage, HomesQuestion,
-    KnownHomes, MESSAGE_BYTES_MAX, Mover, RemainingHomes, adoption_path as path,
+    KnownHomes, MESSAGE_BYTES_MAX, Mover, PoolOpening, RemainingHomes, adoption_path as path,
 };
 
 type LostRegion = Option<Extension<Forwarder>>;
@@ -81,11 +81,10 @@ async fn license(State(app): State<App>, lost: LostRegion, body: Body) -> Result
 }
 
 /// `POST /api/v1/regions/adoptions/sessions`: takes over sessions of a license.
-async fn sessions(State(app): State<App>, lost: LostRegion, body: Body) -> Result<StatusCode, Error> {
+async fn sessions(State(app): State<App>, lost: LostRegion, body: Body) -> Result<Json<PoolOpening>, Error> {
     let (mover, lost) = require_region(&app, lost)?;
     let adopted: AdoptedSessions = read(&app, body).await?;
-    mover.adopt_sessions(lost, adopted).await?;
-    Ok(StatusCode::NO_CONTENT)
+    mover.adopt_sessions(lost, adopted).await.map(Json)
 }
 
 /// `POST /api/v1/regions/adoptions/end`: ends the adoption.

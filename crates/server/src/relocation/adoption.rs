@@ -4,11 +4,10 @@
 use seatkeeper_core::{Origin, Region, Span, TenantId, UserId};
 use seatkeeper_ledger::Error as LedgerError;
 use seatkeeper_ledger::homes::{Adoption, Arrival, ArrivalKind, Home, KnownHome};
-use seatkeeper_ledger::licenses::LicenseId;
 
 use super::adoption_messages::{
-    AdoptedLicense, AdoptedSessions, BeginAdoption, BegunAdoption, HomesPage, HomesQuestion, KnownHomes,
-    RemainingHome, ToldHome,
+    AdoptedLicense, BeginAdoption, BegunAdoption, HomesPage, HomesQuestion, KnownHomes, RemainingHome,
+    ToldHome,
 };
 use super::handover::Handover;
 use super::{Mover, pool_of};
@@ -167,35 +166,8 @@ impl Mover {
         Ok(())
     }
 
-    /// Takes over sessions of a license. The last message opens the pool, and every session gets a full TTL from the
-    /// opening.
-    pub(crate) async fn adopt_sessions(&self, lost: Region, adopted: AdoptedSessions) -> Result<(), Error> {
-        self.adopting(lost).await?;
-        let (tenant, id) = (TenantId::new(adopted.tenant), LicenseId(adopted.license_id));
-        self.check_anchor_lost(lost, &tenant).await?;
-        let license = self.ledger.license(&tenant, id).await.map_err(Error::Ledger)?;
-        let license = license.ok_or(Error::LicenseNotFound)?;
-        let (pool, terms) = (license.pool(), license.terms(self.license_ttl_default));
-        let is_open = self.engine.view_here(&pool, 0).await?.is_some();
-        if !is_open {
-            let kept = self.ledger.keep_arriving_sessions(lost, &pool, &adopted.sessions).await;
-            kept.map_err(Error::Ledger)?;
-        }
-        if adopted.is_last && is_open {
-            // The pool has opened since the first message.
-            self.ledger.drop_arriving_sessions(&pool).await.map_err(Error::Ledger)?;
-        } else if adopted.is_last {
-            let now = self.engine.time_for(&pool);
-            self.ledger.adopt_sessions(&pool, terms, now).await.map_err(Error::Ledger)??;
-        }
-        if adopted.is_last {
-            self.engine.revise(&pool, terms, &Origin::SYSTEM).await?;
-        }
-        Ok(())
-    }
-
     /// Returns `Err(RegionNotAdoptable)` unless the licenses of the tenant were in region `lost`.
-    async fn check_anchor_lost(&self, lost: Region, tenant: &TenantId) -> Result<(), Error> {
+    pub(super) async fn check_anchor_lost(&self, lost: Region, tenant: &TenantId) -> Result<(), Error> {
         if self.regions.was_anchor(lost, tenant).await? {
             return Ok(());
         }
@@ -216,7 +188,7 @@ impl Mover {
     }
 
     /// Returns the adoption of a lost region by this region, while the adoption is under way.
-    async fn adopting(&self, lost: Region) -> Result<Adoption, Error> {
+    pub(super) async fn adopting(&self, lost: Region) -> Result<Adoption, Error> {
         // Another node may have recorded a begin, or a later begin.
         let adoptions = self.ledger.adoptions().await.map_err(Error::Ledger)?;
         let own = |adoption: &Adoption| adoption.lost == lost && adoption.successor == self.regions.own();

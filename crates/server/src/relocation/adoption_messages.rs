@@ -124,6 +124,15 @@ pub(crate) struct AdoptedSessions {
     pub(crate) sessions: Vec<(Session, Particulars)>,
     /// No more sessions of the license follow.
     pub(crate) is_last: bool,
+    /// The time for which the answer to the last message waits for the pool to open, in milliseconds.
+    pub(crate) wait_milliseconds: u64,
+}
+
+/// The answer to sessions of a license.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct PoolOpening {
+    /// The pool is open with all sessions. The last message is repeated, without sessions, until the pool is open.
+    pub(crate) is_open: bool,
 }
 
 /// A license on its way between regions.
