@@ -7,11 +7,12 @@ use seatkeeper_core::{
     Change, EndReason, Particulars, PoolId, PoolKind, Region, RegistryTime, Session, Span, TenantId, Terms,
     UserId,
 };
-use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::homes::{Arrival, ArrivalKind, Home, HomeState, KnownHome};
+use seatkeeper_ledger::licenses::License;
 use seatkeeper_ledger::verify::{HomeMove, HomeMoveKind, HomeTrails, RegionBreach, Verdict};
+use seatkeeper_ledger::{Effect, Idempotency, Ledger, Write};
 
-use crate::story::{Story, ledger, licensed, subscribed, tenant};
+use crate::story::{Story, admin, by, ledger, licensed, new_license, new_subscription, subscribed, tenant};
 
 const OWN: Region = Region::new(1);
 
@@ -477,6 +478,57 @@ async fn a_license_of_a_lost_region_goes_on_with_its_sessions() {
     assert_eq!(into.longest_ttl().await.unwrap(), terms.ttl);
     let verdict = into.verify(|_| {}).await.unwrap();
     assert!(matches!(verdict, Verdict::Proven(_)), "{verdict:?}");
+}
+
+/// Creates a license under an idempotency key, and returns its id and the effect of the write.
+async fn create_once(ledger: &Ledger, key: &str, hash: u8) -> (License, Effect) {
+    let once = Idempotency { key: key.to_owned(), request_hash: vec![hash; 32] };
+    let origin = admin();
+    let write = Write { idempotency: Some(&once), ..by(&origin) };
+    let new = new_license(&format!("KEY-{}", uuid::Uuid::new_v4()), 3);
+    let written = ledger.create_license(new, write).await.unwrap();
+    (written.value, written.effect)
+}
+
+#[tokio::test]
+async fn the_kept_answers_of_a_license_come_along_and_replace_none() {
+    let (_lost, from) = ledger().await;
+    let (_place, into) = ledger().await;
+    let (license, _) = create_once(&from, "first", 1).await;
+    let (other, _) = create_once(&from, "second", 2).await;
+    let (own, _) = create_once(&into, "second", 3).await;
+    for license in [&license, &other] {
+        let answers = from.kept_answers(&license.pool()).await.unwrap();
+        assert_eq!(answers.len(), 1, "an answer goes along with its own pool");
+        into.adopt_license(license.clone(), &answers, NOW).await.unwrap();
+    }
+    let (again, effect) = create_once(&into, "first", 1).await;
+    assert_eq!((again.id, effect), (license.id, Effect::Replayed));
+    let (again, effect) = create_once(&into, "second", 3).await;
+    assert_eq!((again.id, effect), (own.id, Effect::Replayed));
+}
+
+#[tokio::test]
+async fn the_kept_answers_of_a_subscription_arrive_with_the_home() {
+    let (_left, from) = ledger().await;
+    let (_place, into) = ledger().await;
+    let (tenant, user) = subscriber();
+    let pool = PoolId::new(PoolKind::Subscriber, tenant, user.as_str());
+    let (once, origin) = (Idempotency { key: "once".to_owned(), request_hash: vec![1; 32] }, admin());
+    let write = Write { idempotency: Some(&once), ..by(&origin) };
+    let first = from.create_subscription(new_subscription("ann", "basic"), write).await.unwrap().value;
+    let answers = from.kept_answers(&pool).await.unwrap();
+    let terms = terms(&into).await;
+    // An arrival that changes nothing brings no answer.
+    let late = Arrival { answers: answers.clone(), ..arrival(1, Vec::new()) };
+    into.take_home(&arrival(2, Vec::new()), OWN, terms, NOW).await.unwrap();
+    into.take_home(&late, OWN, terms, NOW).await.unwrap();
+    assert_eq!(into.kept_answers(&pool).await.unwrap(), []);
+    into.take_home(&Arrival { answers, ..arrival(3, Vec::new()) }, OWN, terms, NOW).await.unwrap();
+    let again = into.create_subscription(new_subscription("ann", "basic"), write).await.unwrap();
+    assert_eq!((again.effect, again.value.id), (Effect::Replayed, first.id));
+    // The answers go along with the next move as well.
+    assert_eq!(into.kept_answers(&pool).await.unwrap().len(), 1);
 }
 
 #[tokio::test]
