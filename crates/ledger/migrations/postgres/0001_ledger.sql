@@ -333,7 +333,8 @@ CREATE TABLE arriving_sessions (
     last_heartbeat_at TIMESTAMPTZ NOT NULL
 );
 
-CREATE INDEX arriving_sessions_by_pool ON arriving_sessions (tenant_id, pool_kind, pool_id);
+CREATE INDEX arriving_sessions_by_pool
+    ON arriving_sessions (tenant_id, pool_kind, pool_id, last_heartbeat_at, session_id);
 
 -- The answer to each write with an `Idempotency-Key`.
 CREATE TABLE idempotency_keys (

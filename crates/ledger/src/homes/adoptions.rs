@@ -4,6 +4,7 @@
 use seatkeeper_core::{
     Origin, Particulars, PoolId, Region, RegistryTime, Session, Span, TenantId, Terms, UserId,
 };
+use uuid::Uuid;
 
 use super::moves::{Admissions, admit, departures_to, last_event, note_left};
 use super::{Home, HomeState, region_from, stored};
@@ -14,6 +15,13 @@ use crate::{Error, KeptAnswer, Ledger, Write, buckets, idempotency, tenants, tim
 
 /// Subscribers whose histories one statement reads.
 const HISTORIES_PAGE: i64 = 1_000;
+
+/// Kept sessions that are admitted at once. The time limit of statements, and of the pauses between two statements of a
+/// transaction, holds for any number of sessions.
+const ARRIVING_PAGE: u32 = 2_000;
+
+/// A time later than every heartbeat: the end of the year 9999.
+const LATEST: RegistryTime = RegistryTime::from_millis(253_402_300_799_999);
 
 /// A region that is lost for good, and its successor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -285,12 +293,20 @@ impl Ledger {
         let live = tx.query(include_str!("../../sql/count_live_sessions.sql")).bind_pool(pool);
         let live: i64 = live.scalar().await?;
         let live = u32::try_from(live).unwrap_or(u32::MAX);
-        let free = terms.limit.0.saturating_sub(live);
-        let fresh = tx.query(include_str!("../../sql/arriving_sessions.sql")).bind_pool(pool);
-        let fresh = fresh.bind(i64::from(free)).fetch_all().await?;
-        let fresh = fresh.iter().map(arriving_session).collect::<Result<Vec<_>, _>>()?;
-        let first = Admissions { pool, seq, live, epoch, terms, now };
-        admit(&mut tx, &first.events(&fresh)).await?;
+        let mut admissions = Admissions { pool, seq, live, epoch, terms, now };
+        let mut before = (LATEST, Uuid::max());
+        loop {
+            let free = terms.limit.0.saturating_sub(admissions.live).min(ARRIVING_PAGE);
+            let page = tx.query(include_str!("../../sql/arriving_sessions.sql")).bind_pool(pool);
+            let page = page.bind(i64::from(free)).bind(times::stored(before.0)).bind(before.1);
+            let rows = page.fetch_all().await?;
+            let fresh = rows.iter().map(arriving_session).collect::<Result<Vec<_>, _>>()?;
+            let Some((last, _)) = fresh.last() else { break };
+            before = (last.last_heartbeat, last.id.as_uuid());
+            admit(&mut tx, &admissions.events(&fresh)).await?;
+            admissions.seq += fresh.len() as u64;
+            admissions.live += u32::try_from(fresh.len()).unwrap_or(u32::MAX);
+        }
         tx.query(include_str!("../../sql/delete_arriving_sessions.sql")).bind_pool(pool).execute().await?;
         tx.commit().await?;
         Ok(Ok(()))

@@ -14,9 +14,6 @@ use crate::row::{Fields, stored_whole};
 use crate::sessions::SessionRecord;
 use crate::{Error, KeptAnswer, Ledger, apply, buckets, chain, idempotency, times};
 
-/// Arrived sessions that one statement projects: the time limit of statements holds for any number of sessions.
-const PROJECTED_MAX: usize = 2_000;
-
 /// A home on its way out of this region.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Departure {
@@ -304,17 +301,14 @@ pub(super) async fn admit(tx: &mut Tx, events: &[Event]) -> Result<(), Error> {
     if events.is_empty() {
         return Ok(());
     }
+    let entries: Vec<_> = events.iter().map(Entry::from_event).collect();
     chain::continues(tx, events).await?;
-    for chunk in events.chunks(PROJECTED_MAX) {
-        let entries: Vec<_> = chunk.iter().map(Entry::from_event).collect();
-        let head = audit::head(tx).await?;
-        if audit::append(tx, &entries).await? < entries.len() {
-            let pool = Box::new(chunk[0].pool.clone());
-            return Err(Error::Contradiction { pool, seq: chunk[0].seq });
-        }
-        apply::project(tx, head, &entries).await?;
+    let head = audit::head(tx).await?;
+    if audit::append(tx, &entries).await? < entries.len() {
+        let pool = Box::new(events[0].pool.clone());
+        return Err(Error::Contradiction { pool, seq: events[0].seq });
     }
-    Ok(())
+    apply::project(tx, head, &entries).await
 }
 
 /// Returns the number of a pool's last event.

@@ -10,7 +10,7 @@ use seatkeeper_ledger::{Ledger, Settings};
 use seatkeeper_server::adopt;
 use serde_json::{Value, json};
 
-use crate::adoption::{acquire, keep, now_millis, world_with};
+use crate::adoption::{acquire, keep, now_millis};
 use crate::world::{AP, EU, NAMES, TENANT, US, World};
 
 /// The TTL of the sessions, in seconds: longer than the adoption.
@@ -70,7 +70,12 @@ async fn admit_in_restored(world: &World, license: &str, count: u32) -> [Value; 
 
 async fn many_sessions_are_adopted(shares: [bool; 3]) {
     let count = std::env::var("SEATKEEPER_ADOPTED_SESSIONS").map_or(COUNT, |count| count.parse().unwrap());
-    let mut world = world_with(shares, TTL_SECONDS).await;
+    let mut world = World::start_with(shares, |settings| {
+        settings.licenses.ttl_seconds = TTL_SECONDS;
+        // The default.
+        settings.region.forward_timeout_milliseconds = 5_000;
+    })
+    .await;
     let wanted = json!({ "max_seats": count });
     let license = world.admin(EU).post("/api/v1/admin/licenses", wanted).await.expect(201);
     world.back_up(EU).await;
