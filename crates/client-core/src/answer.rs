@@ -88,8 +88,8 @@ pub(crate) fn read_acquire(response: &Response) -> Result<Grant, Setback> {
     }
     let body: GrantBody = serde_json::from_slice(&response.body).map_err(|_| garbage())?;
     Ok(Grant {
-        session: HeldSession { id: body.session_id, code: body.release_code },
-        license_id: body.license_id,
+        session: HeldSession { id: body.session_id.into(), code: body.release_code },
+        license_id: body.license_id.map(Into::into),
         seats: body.seats_used.zip(body.seats_total),
         expires_in: span(body.expires_in_seconds),
         interval: body.heartbeat_interval_seconds.map(span),

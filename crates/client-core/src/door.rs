@@ -1,6 +1,7 @@
 //! The doors of a server: paths and bodies of the requests for a seat of a license, or for the screen of a device.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -31,8 +32,9 @@ pub struct LicenseDoor {
     pub user_agent: Option<String>,
     /// An object of the program's own, for the audit log.
     pub metadata: Option<Map<String, Value>>,
-    /// The program and its client library: `name`, `version` and `sdk`. The server requires `name`.
-    pub client: Option<Map<String, Value>>,
+    /// The program and its client library: `name`, `version` and `sdk`. The server requires `name`. All seats of a program share
+    /// one copy.
+    pub client: Option<Arc<Map<String, Value>>>,
 }
 
 /// A device that takes a screen.
@@ -187,7 +189,7 @@ impl LicenseDoor {
         body.insert("machine_id".to_owned(), json!(machine_id));
         insert_text(&mut body, "instance_id", instance_id.as_deref());
         insert_text(&mut body, "user_agent", user_agent.as_deref());
-        for (name, object) in [("metadata", metadata), ("client", client)] {
+        for (name, object) in [("metadata", metadata.as_ref()), ("client", client.as_deref())] {
             if let Some(object) = object {
                 body.insert(name.to_owned(), Value::Object(object.clone()));
             }

@@ -1,6 +1,7 @@
 //! A seat as granted by the server, and the seat's deadline.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -23,7 +24,7 @@ pub(crate) enum Reacquire {
 /// The code that releases a session without a token. `Debug` hides the code.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct ReleaseCode(String);
+pub(crate) struct ReleaseCode(Box<str>);
 
 impl ReleaseCode {
     pub(crate) fn as_str(&self) -> &str {
@@ -40,7 +41,8 @@ impl fmt::Debug for ReleaseCode {
 /// A session of the holder, with the means to end it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HeldSession {
-    pub id: String,
+    /// Shared with everyone who names the session: one copy for each seat.
+    pub id: Arc<str>,
     pub code: Option<ReleaseCode>,
 }
 
@@ -48,7 +50,7 @@ pub(crate) struct HeldSession {
 #[derive(Debug)]
 pub(crate) struct Grant {
     pub session: HeldSession,
-    pub license_id: Option<String>,
+    pub license_id: Option<Arc<str>>,
     pub seats: Option<(u32, u32)>,
     pub expires_in: Duration,
     pub interval: Option<Duration>,
@@ -69,7 +71,7 @@ pub(crate) struct Renewal {
 #[derive(Clone, Debug)]
 pub(crate) struct Lease {
     pub session: HeldSession,
-    pub license_id: Option<String>,
+    pub license_id: Option<Arc<str>>,
     pub seats: Option<(u32, u32)>,
     pub until: Deadline,
     pub ttl: Duration,

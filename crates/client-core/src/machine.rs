@@ -8,6 +8,8 @@ mod orphan;
 mod regaining;
 mod releasing;
 
+use std::sync::Arc;
+
 use crate::action::Action;
 use crate::event::Event;
 use crate::lease::Lease;
@@ -36,7 +38,6 @@ pub struct Machine {
     plan: Plan,
     phase: Phase,
     last: Now,
-    told: State,
     memory: Memory,
     next_request: RequestId,
 }
@@ -57,18 +58,11 @@ impl Machine {
     /// Creates a machine and starts its acquire.
     #[must_use]
     pub fn new(plan: Plan, now: Now) -> (Self, Vec<Action>) {
-        let mut machine = Self {
-            plan,
-            phase: Phase::Released(Orphan::None),
-            last: now,
-            told: State::Acquiring,
-            memory: Memory::default(),
-            next_request: RequestId::FIRST,
-        };
-        let actions = machine.advance(now, Jitter::new(0.0), |_, context| {
-            Phase::Acquiring(Acquiring::start(Orphan::None, context))
-        });
-        (machine, actions)
+        let memory = Memory::default();
+        let mut context = Context::new(&plan, &memory, now, Jitter::new(0.0), RequestId::FIRST);
+        let phase = Phase::Acquiring(Acquiring::start(Orphan::None, &mut context));
+        let (next_request, actions) = context.finish();
+        (Self { plan, phase, last: now, memory, next_request }, actions)
     }
 
     /// Takes an event at `now`, and returns the resulting actions. `jitter` is drawn anew for every step.
@@ -119,14 +113,14 @@ impl Machine {
 
     /// Returns the id of the session, while the machine has one.
     #[must_use]
-    pub fn session(&self) -> Option<&str> {
-        self.lease().map(|lease| lease.session.id.as_str())
+    pub fn session(&self) -> Option<&Arc<str>> {
+        self.lease().map(|lease| &lease.session.id)
     }
 
     /// Returns the id of the license, if a server told one.
     #[must_use]
-    pub fn license_id(&self) -> Option<&str> {
-        self.lease().and_then(|lease| lease.license_id.as_deref())
+    pub fn license_id(&self) -> Option<&Arc<str>> {
+        self.lease().and_then(|lease| lease.license_id.as_ref())
     }
 
     /// Returns the seats in use and in total, as the grant told.
@@ -154,20 +148,18 @@ impl Machine {
         transition: impl FnOnce(Phase, &mut Context<'_>) -> Phase,
     ) -> Vec<Action> {
         let mut context = Context::new(&self.plan, &self.memory, now, jitter, self.next_request);
+        let before = self.phase.state();
         let phase = std::mem::replace(&mut self.phase, Phase::Released(Orphan::None));
         self.phase = transition(phase, &mut context);
         let mut actions;
         (self.next_request, actions) = context.finish();
-        if self.session() != self.memory.session.as_deref()
-            && let Some(session) = self.session()
-        {
-            self.memory.session = Some(session.to_owned());
+        if let Some(session) = self.session() {
+            self.memory.session = Some(session.clone());
         }
         let state = self.phase.state();
-        if !state.is_like(&self.told) {
-            actions.push(Action::Tell(state.clone()));
+        if !state.is_like(&before) {
+            actions.push(Action::Tell(state));
         }
-        self.told = state;
         actions
     }
 }

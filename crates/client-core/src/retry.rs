@@ -34,17 +34,26 @@ const BACKOFF_FIRST: Duration = Duration::from_secs(1);
 /// The latest requests of one seat, and the failures since the last success.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Retry {
-    /// A ring of the latest send times, the oldest at `next`.
-    sent: [Option<Deadline>; TRIES_MAX],
-    next: usize,
+    /// A ring of the latest send times. In a full ring the oldest is at `next`.
+    sent: [Deadline; TRIES_MAX],
+    next: u8,
+    is_full: bool,
     failures: u32,
 }
 
 impl Retry {
     /// Counts a request that is sent now.
     pub(crate) fn count(&mut self, now: Now) {
-        self.sent[self.next] = Some(now.instant());
-        self.next = (self.next + 1) % TRIES_MAX;
+        self.sent[usize::from(self.next)] = now.instant();
+        self.next += 1;
+        if usize::from(self.next) == TRIES_MAX {
+            (self.next, self.is_full) = (0, true);
+        }
+    }
+
+    /// Returns the send time of the eighth request back; `None` before so many requests.
+    fn oldest(&self) -> Option<Deadline> {
+        self.is_full.then(|| self.sent[usize::from(self.next)])
     }
 
     /// Starts the backoff anew; the bound on tries stays in force.
@@ -65,7 +74,7 @@ impl Retry {
         let backoff = jitter.part_of(doubled.min(interval / 4));
         self.failures += 1;
         let soonest = now.instant().after(backoff.max(retry_after.unwrap_or_default()));
-        self.sent[self.next].map_or(soonest, |oldest| soonest.max(oldest.after(interval)))
+        self.oldest().map_or(soonest, |oldest| soonest.max(oldest.after(interval)))
     }
 }
 

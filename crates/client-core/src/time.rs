@@ -28,47 +28,57 @@ impl Now {
     /// Returns this instant as a point on the `boot` clock.
     #[must_use]
     pub fn instant(self) -> Deadline {
-        Deadline(self.boot)
+        Deadline::from_boot(self.boot)
     }
 }
 
 /// A point on the `boot` clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Deadline(Duration);
+///
+/// A seat has a dozen deadlines, so a `Deadline` is a number of nanoseconds: half the size of a [`Duration`], and enough for
+/// five centuries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Deadline(u64);
 
 impl Deadline {
+    /// The end of time: a deadline that never passes.
+    pub const NEVER: Self = Self(u64::MAX);
+
     /// Returns the point at this reading of the `boot` clock.
     #[must_use]
     pub fn from_boot(boot: Duration) -> Self {
-        Self(boot)
+        Self(nanoseconds(boot))
     }
 
     /// Returns the reading of the `boot` clock at this point.
     #[must_use]
     pub fn boot(self) -> Duration {
-        self.0
+        Duration::from_nanos(self.0)
     }
 
-    /// Returns the point `span` later; the end of time if `span` is too long to add.
+    /// Returns the point `span` later; [`NEVER`](Self::NEVER) if `span` is too long to add.
     #[must_use]
     pub fn after(self, span: Duration) -> Self {
-        Self(self.0.saturating_add(span))
+        Self(self.0.saturating_add(nanoseconds(span)))
     }
 
     /// Returns true at this point and later.
     #[must_use]
     pub fn has_passed(self, now: Now) -> bool {
-        now.boot >= self.0
+        nanoseconds(now.boot) >= self.0
     }
 
     /// Returns the time from this point to `now`; zero before the point.
     pub(crate) fn elapsed(self, now: Now) -> Duration {
-        now.boot.saturating_sub(self.0)
+        now.boot.saturating_sub(self.boot())
     }
 
     /// Returns the time from `now` to this point; zero once the point has passed.
     #[must_use]
     pub fn remaining(self, now: Now) -> Duration {
-        self.0.saturating_sub(now.boot)
+        self.boot().saturating_sub(now.boot)
     }
+}
+
+fn nanoseconds(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
 }

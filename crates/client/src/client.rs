@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::driver::Command;
 use crate::error::Error;
-use crate::seat::Seat;
+use crate::seat::{ProcessName, Seat};
 use crate::shared::{SeatKey, Shared};
 use crate::slot::{Slot, Slots, random_instance};
 use crate::state_dir::StateDirError;
@@ -50,8 +50,7 @@ impl Client {
 
     /// Starts to describe a request for a seat of the license with this key. [`SeatRequest::machine`] is required by the server.
     pub fn license(&self, key: impl Into<String>) -> SeatRequest {
-        let client = self.application.as_deref().cloned();
-        let license = LicenseDoor { client, ..LicenseDoor::new(key, "") };
+        let license = LicenseDoor { client: self.application.clone(), ..LicenseDoor::new(key, "") };
         SeatRequest { client: self.clone(), license, per_process: false, wait: None, patience: None }
     }
 
@@ -76,6 +75,7 @@ impl Client {
         instance: Instance,
     ) -> Result<Seat, Error> {
         let Instance { id, slot, error } = instance;
+        let process = id.map(|id| ProcessName { id, error });
         let mut plan = Plan::new(door);
         plan.wait = wait.unwrap_or(plan.wait);
         plan.patience = patience.unwrap_or(plan.patience);
@@ -83,7 +83,7 @@ impl Client {
         let shared = Arc::new(Shared::new());
         let start = Command::Start { key, plan: Box::new(plan), shared: shared.clone(), slot };
         self.commands.send(start).map_err(|_| Error::Closed)?;
-        Ok(Seat::new(key, shared, self.commands.clone(), id, error))
+        Ok(Seat::new(key, shared, self.commands.clone(), process))
     }
 
     /// Names this process by a free slot of the state directory; by a random id, if there is no slot to take.

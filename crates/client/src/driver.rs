@@ -35,7 +35,7 @@ pub(crate) enum Command {
 enum Done {
     Request { key: SeatKey, id: RequestId, event: Event },
     Token { owner: TokenOwner, fresh: bool },
-    Stream { key: SeatKey, session: String, over: StreamOver },
+    Stream { key: SeatKey, session: Arc<str>, over: StreamOver },
 }
 
 /// The longest pause between two readings of the clocks: timers of the runtime do not count sleep.
@@ -52,7 +52,7 @@ struct EndChannel {
 
 /// The event stream of a seat's session.
 struct Stream {
-    session: String,
+    session: Arc<str>,
     /// The generation of the token of the moment when the stream was started.
     started_with: TokenGeneration,
     status: StreamStatus,
@@ -61,7 +61,7 @@ struct Stream {
 enum StreamStatus {
     Open(AbortHandle),
     /// The server rejects the token.
-    Rejected(Subscription),
+    Rejected(Box<Subscription>),
     /// The server has nothing more to tell of the session.
     Over,
 }
@@ -94,6 +94,14 @@ struct Entry {
     stream: Option<Stream>,
     done: Vec<oneshot::Sender<Finish>>,
     finished: bool,
+}
+
+/// The driver publishes no state of a seat that it has forgotten.
+#[cfg(feature = "blocking")]
+impl Drop for Entry {
+    fn drop(&mut self) {
+        self.shared.end();
+    }
 }
 
 pub(crate) struct Driver {
@@ -418,7 +426,7 @@ impl Driver {
                 false
             }
         };
-        let session = entry.machine.session().filter(|_| is_held).map(str::to_owned);
+        let session = entry.machine.session().filter(|_| is_held).cloned();
         let generation = self.keepers.get(&entry.token_owner).map(TokenKeeper::current).unwrap_or_default();
         let subscription = match (session, entry.stream.take()) {
             (None, None) => return,
@@ -431,7 +439,7 @@ impl Driver {
             }
             (Some(session), Some(stream)) if stream.session == session => match &stream.status {
                 StreamStatus::Rejected(subscription) if stream.started_with < generation => {
-                    subscription.clone()
+                    (**subscription).clone()
                 }
                 StreamStatus::Open(_) | StreamStatus::Rejected(_) | StreamStatus::Over => {
                     entry.stream = Some(stream);
@@ -473,7 +481,7 @@ impl Driver {
 
     /// Removes a seat, and the keeper of its token with the token's last seat.
     fn forget(&mut self, key: SeatKey) {
-        let Some(Entry { token_owner, .. }) = self.seats.remove(&key).map(|entry| *entry) else { return };
+        let Some(token_owner) = self.seats.remove(&key).map(|entry| entry.token_owner.clone()) else { return };
         let is_shared = token_owner == TokenOwner::default();
         if !is_shared && !self.seats.values().any(|entry| entry.token_owner == token_owner) {
             self.keepers.remove(&token_owner);

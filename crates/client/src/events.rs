@@ -2,10 +2,12 @@
 //!
 //! A stream is a help: its failure changes no state, and the heartbeats go on without a stream.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use http_body_util::BodyExt as _;
 use reqwest::header::{ACCEPT, HeaderValue, RETRY_AFTER};
-use reqwest::{Response, StatusCode};
+use reqwest::{Body, StatusCode};
 use seatkeeper_client_core::{LossReason, SessionEnd};
 use serde::Deserialize;
 use serde_json::Value;
@@ -32,7 +34,7 @@ const RETRY_AFTER_MAX: Duration = Duration::from_secs(3_600);
 /// A session to listen for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Subscription {
-    pub session: String,
+    pub session: Arc<str>,
     /// The path of the stream.
     pub path: String,
     pub owner: TokenOwner,
@@ -48,7 +50,7 @@ pub(crate) enum StreamOver {
     /// The server has nothing more to tell of the session (204), or does not know the session (404).
     Session,
     /// The server rejects the token: the stream waits for the next one.
-    Rejected(Subscription),
+    Rejected(Box<Subscription>),
 }
 
 /// The reason why a stream broke.
@@ -69,7 +71,7 @@ pub(crate) async fn listen(
     loop {
         let began = Instant::now();
         let pause = match follow(key, &mut subscription, &transport, &ends).await {
-            Broken::Over(StatusCode::UNAUTHORIZED) => return StreamOver::Rejected(subscription),
+            Broken::Over(StatusCode::UNAUTHORIZED) => return StreamOver::Rejected(Box::new(subscription)),
             Broken::Over(_) => return StreamOver::Session,
             Broken::Retry(pause) => pause.unwrap_or_default().min(RETRY_AFTER_MAX),
         };
@@ -95,13 +97,15 @@ async fn follow(
     ends: &mpsc::Sender<(SeatKey, SessionEnd)>,
 ) -> Broken {
     // Boxed, because the memory of a request is larger than all that an open stream needs.
-    let mut answer = match Box::pin(open(subscription, transport)).await {
-        Ok(answer) => answer,
+    let mut body = match Box::pin(open(subscription, transport)).await {
+        Ok(body) => body,
         Err(broken) => return broken,
     };
     let mut parser = Parser::resuming(subscription.last_id.clone());
     // The end of the body, an error and a long silence are alike.
-    while let Ok(Ok(Some(bytes))) = timeout(subscription.silence_max, answer.chunk()).await {
+    while let Ok(Some(Ok(frame))) = timeout(subscription.silence_max, body.frame()).await {
+        // A frame of trailers has no event.
+        let Ok(bytes) = frame.into_data() else { continue };
         let Ok(events) = parser.feed(&bytes) else { break };
         subscription.last_id = parser.last_id().map(str::to_owned);
         for end in events.iter().filter_map(end_of) {
@@ -114,8 +118,9 @@ async fn follow(
     Broken::Retry(None)
 }
 
-/// Opens the stream at the server in use, and returns the head of its answer.
-async fn open(subscription: &Subscription, transport: &Transport) -> Result<Response, Broken> {
+/// Opens the stream at the server in use, and returns the body of its answer. The head is dropped here: its headers lie in the
+/// read buffer of the connection, and would keep 8 KiB for the life of the stream.
+async fn open(subscription: &Subscription, transport: &Transport) -> Result<Body, Broken> {
     let again = Broken::Retry(None);
     let Ok(Ok(token)) = timeout(HEAD_TIMEOUT, transport.tokens.current(&subscription.owner)).await else {
         return Err(again);
@@ -130,7 +135,7 @@ async fn open(subscription: &Subscription, transport: &Transport) -> Result<Resp
     }
     let Ok(Ok(answer)) = timeout(HEAD_TIMEOUT, request.send()).await else { return Err(again) };
     match answer.status() {
-        StatusCode::OK => Ok(answer),
+        StatusCode::OK => Ok(Body::from(answer)),
         status @ (StatusCode::NO_CONTENT | StatusCode::NOT_FOUND | StatusCode::UNAUTHORIZED) => {
             Err(Broken::Over(status))
         }

@@ -18,8 +18,16 @@ pub struct Seat {
     key: SeatKey,
     shared: Arc<Shared>,
     commands: mpsc::UnboundedSender<Command>,
-    instance_id: Option<String>,
-    state_dir_error: Option<StateDirError>,
+    /// Boxed, because most seats belong to a machine.
+    process: Option<Box<ProcessName>>,
+}
+
+/// The name of a process, as the acquire told the server.
+#[derive(Debug)]
+pub(crate) struct ProcessName {
+    pub(crate) id: String,
+    /// The reason why `id` is random.
+    pub(crate) error: Option<StateDirError>,
 }
 
 impl Seat {
@@ -27,10 +35,9 @@ impl Seat {
         key: SeatKey,
         shared: Arc<Shared>,
         commands: mpsc::UnboundedSender<Command>,
-        instance_id: Option<String>,
-        state_dir_error: Option<StateDirError>,
+        process: Option<ProcessName>,
     ) -> Self {
-        Self { key, shared, commands, instance_id, state_dir_error }
+        Self { key, shared, commands, process: process.map(Box::new) }
     }
 
     /// Waits until the acquire of a new seat has its result. `has_slot` waits for the slot of a denied seat to be free, so that
@@ -71,6 +78,12 @@ impl Seat {
         self.shared.watch()
     }
 
+    /// Returns the state that driver and program share.
+    #[cfg(feature = "blocking")]
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
     /// Returns `Ok` while the program may go on. Without a loss the call takes no lock and costs one reading of a clock.
     pub fn check(&self) -> Result<(), CheckError> {
         self.health().map(|_| ())
@@ -108,13 +121,13 @@ impl Seat {
     /// Returns the id of the session, which changes when the seat is acquired again.
     #[must_use]
     pub fn session_id(&self) -> Option<String> {
-        self.shared.session().id
+        self.shared.session().id.as_deref().map(str::to_owned)
     }
 
     /// Returns the id of the license; `None` for a device.
     #[must_use]
     pub fn license_id(&self) -> Option<String> {
-        self.shared.session().license_id
+        self.shared.session().license_id.as_deref().map(str::to_owned)
     }
 
     /// Returns the seats in use and in total at the time of the grant; for a device, the devices in use and the plan's limit.
@@ -126,14 +139,14 @@ impl Seat {
     /// Returns the name of the process, as the acquire told the server; `None` if the acquire named none.
     #[must_use]
     pub fn instance_id(&self) -> Option<&str> {
-        self.instance_id.as_deref()
+        self.process.as_ref().map(|process| process.id.as_str())
     }
 
     /// Returns the reason why [`SeatRequest::per_process`](crate::SeatRequest::per_process) took no slot. The name of the
     /// process is random then: the process, once killed and started again, waits for the TTL of its old seat.
     #[must_use]
     pub fn state_dir_error(&self) -> Option<&StateDirError> {
-        self.state_dir_error.as_ref()
+        self.process.as_ref()?.error.as_ref()
     }
 
     /// Gives the seat back, within two seconds.

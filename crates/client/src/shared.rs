@@ -1,13 +1,20 @@
 //! The state of one seat, shared by driver and program.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use seatkeeper_client_core::{Deadline, Machine, State};
 use tokio::sync::{Notify, watch};
 
+#[cfg(feature = "blocking")]
+pub(crate) use self::audience::RelayId;
+#[cfg(feature = "blocking")]
+use self::audience::Audience;
 use crate::clock;
+
+#[cfg(feature = "blocking")]
+mod audience;
 
 /// Names a seat within its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,8 +23,8 @@ pub(crate) struct SeatKey(pub u64);
 /// The session of a seat.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Session {
-    pub id: Option<String>,
-    pub license_id: Option<String>,
+    pub id: Option<Arc<str>>,
+    pub license_id: Option<Arc<str>>,
     pub seats: Option<(u32, u32)>,
 }
 
@@ -55,11 +62,19 @@ struct SeatState {
     /// The channel of a program that watches, made at the first use: a channel is a quarter of a seat's memory, and a
     /// program that polls needs none.
     watched: Option<watch::Sender<State>>,
+    #[cfg(feature = "blocking")]
+    audience: Audience,
 }
 
 impl Shared {
     pub(crate) fn new() -> Self {
-        let seat = SeatState { state: State::Acquiring, session: Session::default(), watched: None };
+        let seat = SeatState {
+            state: State::Acquiring,
+            session: Session::default(),
+            watched: None,
+            #[cfg(feature = "blocking")]
+            audience: Audience::default(),
+        };
         Self {
             valid_until: AtomicU64::new(0),
             active_at: AtomicU64::new(0),
@@ -83,6 +98,10 @@ impl Shared {
         self.valid_until.store(valid_until, Ordering::Release);
         let mut seat = self.seat();
         seat.state.clone_from(&state);
+        #[cfg(feature = "blocking")]
+        if is_told {
+            seat.audience.tell(&state);
+        }
         let watched = seat.watched.clone();
         // A woken program may ask for the state at once.
         drop(seat);
@@ -124,12 +143,8 @@ impl Shared {
     /// Notes the session of a machine, while the machine has one.
     pub(crate) fn note_session(&self, machine: &Machine) {
         let Some(id) = machine.session() else { return };
-        let session = &mut self.seat().session;
-        if session.id.as_deref() != Some(id) {
-            session.id = Some(id.to_owned());
-            session.license_id = machine.license_id().map(str::to_owned);
-        }
-        session.seats = machine.seats();
+        let (id, license_id) = (Some(id.clone()), machine.license_id().cloned());
+        self.seat().session = Session { id, license_id, seats: machine.seats() };
     }
 
     pub(crate) fn session(&self) -> Session {

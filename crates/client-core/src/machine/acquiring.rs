@@ -45,7 +45,7 @@ impl Acquiring {
 
     pub(super) fn wake_at(&self) -> Deadline {
         // The driver ends a request in flight by timeout.
-        self.exchange.wake_at().unwrap_or(Deadline::from_boot(Duration::MAX))
+        self.exchange.wake_at().unwrap_or(Deadline::NEVER)
     }
 
     pub(super) fn wake(mut self, context: &mut Context<'_>) -> Self {
@@ -146,7 +146,7 @@ impl Acquiring {
         match wait {
             Wait::No => None,
             Wait::For(span) => Some(self.began.after(span)),
-            Wait::Forever => Some(Deadline::from_boot(Duration::MAX)),
+            Wait::Forever => Some(Deadline::NEVER),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The surroundings of one step: the plan, the time, the jitter, and the actions that the step leads to.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::action::Action;
@@ -13,7 +14,7 @@ use crate::time::{Deadline, Now};
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     /// The latest session.
-    pub session: Option<String>,
+    pub session: Option<Arc<str>>,
     /// The last activity of the user.
     pub active_at: Option<Deadline>,
 }

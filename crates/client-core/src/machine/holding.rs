@@ -38,8 +38,8 @@ pub(super) struct Holding {
     health: Health,
     /// The last answer was a refusal: a later outage has no grace.
     refused: bool,
-    /// An end from the event stream, before a heartbeat confirms.
-    told_end: Option<SessionEnd>,
+    /// An end from the event stream, before a heartbeat confirms. Boxed, because most sessions end by a release.
+    told_end: Option<Box<SessionEnd>>,
 }
 
 impl Holding {
@@ -216,7 +216,7 @@ impl Holding {
     }
 
     fn failed(mut self, retry_after: Option<Duration>, context: &mut Context<'_>) -> Phase {
-        if let Some(SessionEnd { reason, by, .. }) = self.told_end.take() {
+        if let Some(SessionEnd { reason, by, .. }) = self.told_end.take().map(|end| *end) {
             // No answer contradicts the stream.
             return self.over(reason, by, context);
         }
@@ -245,11 +245,11 @@ impl Holding {
 
     /// Confirms an end from the event stream by a heartbeat: a stream may lag behind the session.
     fn ended(mut self, end: SessionEnd, context: &mut Context<'_>) -> Phase {
-        if end.session != self.lease.session.id {
+        if *end.session != *self.lease.session.id {
             return Phase::Holding(self);
         }
         self.exchange.cancel(context);
-        self.told_end = Some(end);
+        self.told_end = Some(Box::new(end));
         self.beat(false, context);
         Phase::Holding(self)
     }

@@ -1,6 +1,7 @@
 //! Plays a vector: a machine, its clocks, and the requests in flight.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
 use seatkeeper_client_core::{
@@ -96,7 +97,7 @@ fn license(given: &Given) -> LicenseDoor {
         instance_id: given.instance_id.clone(),
         user_agent: given.user_agent.clone(),
         metadata: given.metadata.clone(),
-        client: given.client.clone(),
+        client: given.client.clone().map(Arc::new),
         ..LicenseDoor::new(given.license_key.as_str(), given.machine_id.as_str())
     }
 }
@@ -149,8 +150,9 @@ impl Player<'_> {
             }
             Verb::Session(wanted) => {
                 let session = self.machine.session().expect("a session");
-                assert_eq!(session, id(&wanted.id));
-                assert_eq!(self.machine.license_id(), wanted.license_id.as_deref(), "license");
+                assert_eq!(**session, *id(&wanted.id));
+                let license = self.machine.license_id().map(|id| &**id);
+                assert_eq!(license, wanted.license_id.as_deref(), "license");
                 assert_eq!(self.machine.seats(), wanted.seats, "seats");
                 assert_eq!(self.machine.plan().door.events_path(session), id(&wanted.events));
             }

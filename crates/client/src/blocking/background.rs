@@ -1,15 +1,13 @@
 //! The background thread of a client.
 
-use std::future::Future;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use tokio::runtime::{self, Handle};
+use tokio::runtime;
 use tokio::sync::oneshot;
-use tokio::task::AbortHandle;
 
 use super::dispatcher::Dispatcher;
 use crate::client::Client;
@@ -25,7 +23,6 @@ const MARGIN: Duration = Duration::from_millis(100);
 pub(super) struct Background {
     /// A dropped sender stops the thread.
     stop: Option<oneshot::Sender<()>>,
-    runtime: Handle,
     pub(super) dispatcher: Dispatcher,
     /// The drop does not wait for the thread.
     is_left: AtomicBool,
@@ -55,7 +52,7 @@ impl Background {
             runtime.block_on(async {
                 let client = builder.build();
                 let kept = client.as_ref().ok().cloned();
-                let _ = built.send(client.map(|client| (client, Handle::current())));
+                let _ = built.send(client);
                 if let Some(client) = kept {
                     // A dropped sender is an error, and the signal to stop.
                     let _ = stopped.await;
@@ -66,10 +63,10 @@ impl Background {
             runtime.shutdown_background();
         });
         let thread = Some(spawned.map_err(Error::Thread)?);
-        let (client, runtime) = result.recv().map_err(|_| Error::Closed)??;
+        let client = result.recv().map_err(|_| Error::Closed)??;
         let (dispatcher, is_left) = (Dispatcher::default(), AtomicBool::new(false));
         let (ended, owner) = (Mutex::new(ended), std::process::id());
-        Ok((client, Self { stop: Some(stop), runtime, dispatcher, is_left, ended, thread, owner }))
+        Ok((client, Self { stop: Some(stop), dispatcher, is_left, ended, thread, owner }))
     }
 
     pub(super) fn owner(&self) -> u32 {
@@ -79,11 +76,6 @@ impl Background {
     /// Fails with [`Error::NotOwner`] in a forked child, where a call would wait for a thread that is not there.
     pub(super) fn check_owner(&self) -> Result<(), Error> {
         if self.owner == std::process::id() { Ok(()) } else { Err(Error::NotOwner) }
-    }
-
-    /// Runs `task` on the thread, until the thread ends or the handle aborts the task.
-    pub(super) fn spawn<F: Future<Output = ()> + Send + 'static>(&self, task: F) -> AbortHandle {
-        self.runtime.spawn(task).abort_handle()
     }
 
     /// Leaves the thread to itself: the drop stops the thread, and does not wait.

@@ -1,17 +1,20 @@
 //! Changes of a seat's state, for a thread that waits.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use seatkeeper_client_core::State;
-use tokio::sync::watch;
 
 use super::wait::{wait, wait_for};
+use crate::shared::Shared;
 
 /// The changes of a seat's state since [`Seat::changes`](super::Seat::changes). A slow reader gets the latest state, and
 /// misses states in between. `Changes` is no handle: the seat may be dropped meanwhile. A forked child has no changes.
 #[derive(Debug)]
 pub struct Changes {
-    states: watch::Receiver<State>,
+    shared: Arc<Shared>,
+    /// The number of the change that was returned last.
+    seen: u32,
     /// The process with the thread that tells changes.
     owner: u32,
 }
@@ -22,14 +25,15 @@ pub enum NoChange {
     /// The state has not changed within the time.
     #[error("the state has not changed")]
     TimedOut,
-    /// The seat is gone, and its last state was returned; or the seat belongs to the parent process.
+    /// The seat is given back, and its last state was returned; or the seat belongs to the parent process.
     #[error("the seat is gone")]
     Over,
 }
 
 impl Changes {
-    pub(super) fn new(states: watch::Receiver<State>, owner: u32) -> Self {
-        Self { states, owner }
+    pub(super) fn new(shared: Arc<Shared>, owner: u32) -> Self {
+        let seen = shared.changes();
+        Self { shared, seen, owner }
     }
 
     fn is_owned(&self) -> bool {
@@ -41,11 +45,15 @@ impl Changes {
         if !self.is_owned() {
             return Err(NoChange::Over);
         }
-        match wait_for(self.states.changed(), timeout) {
-            Some(Ok(())) => Ok(self.states.borrow_and_update().clone()),
-            Some(Err(_)) => Err(NoChange::Over),
-            None => Err(NoChange::TimedOut),
-        }
+        let change = wait_for(self.shared.changed_since(self.seen), timeout).ok_or(NoChange::TimedOut)?;
+        self.take(change).ok_or(NoChange::Over)
+    }
+
+    /// Notes the change, and returns its state.
+    fn take(&mut self, change: Option<(u32, State)>) -> Option<State> {
+        let (seen, state) = change?;
+        self.seen = seen;
+        Some(state)
     }
 }
 
@@ -57,7 +65,7 @@ impl Iterator for Changes {
         if !self.is_owned() {
             return None;
         }
-        wait(self.states.changed()).ok()?;
-        Some(self.states.borrow_and_update().clone())
+        let change = wait(self.shared.changed_since(self.seen));
+        self.take(change)
     }
 }

@@ -36,7 +36,7 @@ impl Seat {
     /// Returns the changes of the state from now on.
     #[must_use]
     pub fn changes(&self) -> Changes {
-        Changes::new(self.seat.watch(), self.background.owner())
+        Changes::new(self.seat.shared().clone(), self.background.owner())
     }
 
     /// Returns `Ok` while the program may go on. A forked
@@ -71,18 +71,9 @@ impl Seat {
         self.background.check_owner()?;
         let outlet = self.background.dispatcher.listen(Box::new(listener))?;
         let listener = outlet.listener();
-        let mut states = self.seat.watch();
-        let forwarding = self.background.spawn(async move {
-            let first = states.borrow_and_update().clone();
-            if !matches!(first, State::Active { .. }) {
-                outlet.tell(first);
-            }
-            while states.changed().await.is_ok() {
-                let state = states.borrow_and_update().clone();
-                outlet.tell(state);
-            }
-        });
-        Ok(Subscription::new(listener, forwarding, self.background.owner()))
+        let shared = self.seat.shared().clone();
+        let relay = shared.listen(Box::new(move |state| outlet.tell(state)));
+        Ok(Subscription::new(listener, shared, relay, self.background.owner()))
     }
 
     /// Notes that the user did something. Once a program has called `activity`, each heartbeat tells the time since the last

@@ -57,7 +57,7 @@ fn transport(url: &str) -> Transport {
 async fn a_stream_that_falls_silent_is_opened_again_after_its_last_event() {
     let (server, mut streams) = Scripted::start_streaming(|_, _| Reply::new(404, "")).await;
     let subscription = Subscription {
-        session: "s".to_owned(),
+        session: "s".into(),
         path: "/events".to_owned(),
         owner: TokenOwner::default(),
         last_id: None,
