@@ -19,7 +19,7 @@ func Token(token string) ClientOption {
 // rejects the token.
 func TokenFile(path string) ClientOption {
 	return func(c *Client) {
-		file := &tokenFile{path: path}
+		file := newTokenFile(path)
 		c.transport.tokens = &tokenCache{source: file.read, file: file}
 	}
 }

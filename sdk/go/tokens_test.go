@@ -101,7 +101,7 @@ func TestACallbackThatEndsItsGoroutineIsCalledAgain(t *testing.T) {
 func TestATokenFileThatChangesIsReadBeforeARejection(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "token")
-	file := &tokenFile{path: path}
+	file := newTokenFile(path)
 	tokens := &tokenCache{source: file.read, file: file}
 	expect := func(wanted string) {
 		t.Helper()

@@ -4,8 +4,11 @@ package seatkeeper
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -17,7 +20,7 @@ func TestATokenFileThatHangsDelaysOneRequestForAMoment(t *testing.T) {
 	if err := os.WriteFile(path, []byte("first"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	file := &tokenFile{path: path}
+	file := newTokenFile(path)
 	tokens := &tokenCache{source: file.read, file: file}
 	// current returns the token, which must come long before the end of a request.
 	current := func() string {
@@ -58,5 +61,52 @@ func TestATokenFileThatHangsDelaysOneRequestForAMoment(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatal("the token in the file is not read")
 		}
+	}
+}
+
+func TestATokenFileThatHangsKeepsOneReaderForAllRejections(t *testing.T) {
+	folder := t.TempDir()
+	path, aside := filepath.Join(folder, "token"), filepath.Join(folder, "aside")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := newTokenFile(path)
+	tokens := &tokenCache{source: file.read, file: file}
+	refresh := func(patience time.Duration) error {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		return tokens.refresh(ctx, "")
+	}
+	readers := func() int {
+		stacks := make([]byte, 1<<20)
+		return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "os.ReadFile(")
+	}
+	for range 5 {
+		if err := refresh(20 * time.Millisecond); !errors.Is(err, errNoToken) {
+			t.Fatal(err)
+		}
+	}
+	for end := time.Now().Add(10 * time.Second); readers() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("nobody reads the file")
+		}
+	}
+	if readers := readers(); readers != 1 {
+		t.Errorf("%d readers hang", readers)
+	}
+	if err := os.Rename(path, aside); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("fresh"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := refresh(20 * time.Millisecond); !errors.Is(err, errNoToken) {
+		t.Errorf("a second reader beside the one that hangs: %v", err)
+	}
+	if err := os.WriteFile(aside, []byte("late"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := refresh(time.Minute); err != nil || tokens.cached() != "fresh" {
+		t.Errorf("%v, and the token %q", err, tokens.cached())
 	}
 }

@@ -18,7 +18,7 @@ use crate::license_tokens::LicenseTokens;
 use crate::servers::Servers;
 use crate::slot::Slots;
 use crate::state_dir::StateDir;
-use crate::tokens::{TokenCache, TokenError, TokenSource, Tokens};
+use crate::tokens::{TokenCache, TokenError, TokenFile, TokenSource, Tokens};
 use crate::transport::Transport;
 use crate::wire::Wire;
 
@@ -80,7 +80,7 @@ impl ClientBuilder {
 
     /// Sets the file of the bearer token. The client reads the file again when the server rejects the token.
     pub fn token_file(mut self, path: impl Into<PathBuf>) -> Self {
-        self.tokens = Source::Shared(TokenSource::File(path.into()));
+        self.tokens = Source::Shared(TokenSource::File(TokenFile::new(path.into())));
         self
     }
 

@@ -1,7 +1,9 @@
 //! Sources of bearer tokens, and the token of the moment.
 
 use std::fmt;
+use std::fs;
 use std::future::Future;
+use std::io;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -96,7 +98,7 @@ type Callback = Arc<dyn Fn() -> Answer + Send + Sync>;
 #[derive(Clone)]
 pub(crate) enum TokenSource {
     Static(String),
-    File(PathBuf),
+    File(TokenFile),
     Callback(Callback),
 }
 
@@ -104,7 +106,7 @@ impl fmt::Debug for TokenSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Static(_) => f.write_str("Static(..)"),
-            Self::File(path) => f.debug_tuple("File").field(path).finish(),
+            Self::File(file) => f.debug_tuple("File").field(&file.path).finish(),
             Self::Callback(_) => f.write_str("Callback(..)"),
         }
     }
@@ -122,9 +124,35 @@ impl TokenSource {
     async fn fetch(&self) -> Result<String, TokenError> {
         match self {
             Self::Static(token) => Ok(token.clone()),
-            Self::File(path) => Ok(tokio::fs::read_to_string(path).await?.trim().to_owned()),
+            Self::File(file) => file.read().await,
             Self::Callback(callback) => call(callback.clone()).await,
         }
+    }
+}
+
+/// A file with a token.
+#[derive(Clone)]
+pub(crate) struct TokenFile {
+    path: PathBuf,
+    /// Locked by the thread that reads, to the end of the reading: a file server that hangs keeps one thread, also after
+    /// every caller has given up.
+    reading: Arc<Mutex<()>>,
+}
+
+impl TokenFile {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self { path, reading: Arc::default() }
+    }
+
+    /// Waits for the end of an earlier reading, then reads the file.
+    async fn read(&self) -> Result<String, TokenError> {
+        let one_reader = self.reading.clone().lock_owned().await;
+        let path = self.path.clone();
+        let reading = tokio::task::spawn_blocking(move || {
+            let _one_reader = one_reader;
+            fs::read_to_string(path)
+        });
+        Ok(reading.await.map_err(io::Error::other)??.trim().to_owned())
     }
 }
 
@@ -176,6 +204,8 @@ impl TokenCache {
 #[cfg(test)]
 mod tests {
     use std::future::pending;
+    #[cfg(target_os = "linux")]
+    use std::{path::Path, thread, time::Instant};
     use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
@@ -186,6 +216,48 @@ mod tests {
         assert!(!hanging.refresh(Duration::from_millis(20)).await);
         let panicking = TokenSource::callback(|| async { panic!("the program's own fault") });
         assert!(!TokenCache::new(panicking).refresh(Duration::from_secs(60)).await);
+    }
+
+    /// Counts the threads of this process with a name.
+    #[cfg(target_os = "linux")]
+    fn threads(name: &str) -> usize {
+        let tasks = fs::read_dir("/proc/self/task").unwrap();
+        let names = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
+        names.filter(|found| found.trim_end() == name).count()
+    }
+
+    #[cfg(target_os = "linux")]
+    fn make_pipe(path: &Path) {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    }
+
+    /// A named pipe hangs as a file server may: its reader waits for a writer.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_token_file_that_hangs_keeps_one_thread_for_all_rejections() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, aside) = (folder.path().join("token"), folder.path().join("aside"));
+        make_pipe(&path);
+        let cache = TokenCache::new(TokenSource::File(TokenFile::new(path.clone())));
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().thread_name("token-reader").build().unwrap();
+        let refresh = |patience| runtime.block_on(cache.refresh(patience));
+        let hung = [(); 5].map(|()| refresh(Duration::from_millis(20)));
+        let began = Instant::now();
+        while threads("token-reader") == 0 && began.elapsed() < Duration::from_secs(60) {
+            thread::yield_now();
+        }
+        let readers = threads("token-reader");
+        fs::rename(&path, &aside).unwrap();
+        fs::write(&path, "fresh\n").unwrap();
+        let beside = refresh(Duration::from_millis(20));
+        // A panic before the end of the pipe's reader would wait for the reader.
+        fs::write(&aside, "late").unwrap();
+        assert_eq!((hung, readers), ([false; 5], 1));
+        assert!(!beside, "the reader of the pipe is waited for");
+        assert!(refresh(Duration::from_secs(60)));
+        assert_eq!(runtime.block_on(cache.current()).unwrap(), "fresh");
     }
 
     #[tokio::test]

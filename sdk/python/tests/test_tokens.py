@@ -17,7 +17,7 @@ from unittest import mock
 
 from seatkeeper import Client, Offline, State
 from seatkeeper._dispatcher import Dispatcher
-from seatkeeper._tokens import FileToken, NoToken, from_source
+from seatkeeper._tokens import FileToken, NoToken, TokenCache, from_source
 from seatkeeper.aio import AsyncClient
 
 from .scripted import GRANT, Arrived, Reply, Scripted, scripted
@@ -206,3 +206,31 @@ class FileTest(unittest.TestCase):
             self.assertEqual(self.token_of_next_acquire(), "first")
         self.file.write_text("second")
         self.expect("second")
+
+    @unittest.skipUnless(hasattr(os, "mkfifo"), "needs a named pipe, whose reader waits for a writer")
+    def test_a_file_server_that_hangs_keeps_one_thread_for_all_rejections(self) -> None:
+        self.file.unlink()
+        os.mkfifo(self.file)
+        aside = Path(self.folder, "aside")
+        tokens = TokenCache(FileToken(self.file))
+
+        def threads() -> int:
+            return sum(thread.name == "seatkeeper-call" for thread in threading.enumerate())
+
+        async def hang(patience: float = 0.02) -> None:
+            with self.assertRaises(asyncio.TimeoutError):
+                await asyncio.wait_for(tokens.refresh(""), patience)
+
+        async def refresh() -> None:
+            before = threads()
+            for _ in range(5):
+                await hang()
+            self.assertEqual(threads(), before + 1)
+            self.file.rename(aside)
+            self.file.write_text("fresh")
+            await hang()
+            aside.write_text("late")
+            self.assertTrue(await asyncio.wait_for(tokens.refresh(""), PATIENCE))
+            self.assertEqual(tokens.peek(""), "fresh")
+
+        asyncio.run(refresh())

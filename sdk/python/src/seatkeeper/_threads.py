@@ -10,10 +10,16 @@ T = TypeVar("T")
 
 
 async def call_in_thread(function: Callable[[], T]) -> T:
-    """Calls ``function`` on a daemon thread of its own.
+    """Calls ``function`` as ``start_in_thread`` does, and waits for the result."""
+    return await start_in_thread(function)
+
+
+def start_in_thread(function: Callable[[], T]) -> asyncio.Future[T]:
+    """Calls ``function`` on a daemon thread of its own, and returns the result to come.
 
     The executor of an event loop would make the interpreter wait for the call at exit. Raises ``RuntimeError`` if the
-    interpreter is about to end and starts no more threads, and instead of an exception that is no ``Exception``.
+    interpreter is about to end and starts no more threads. The result is a ``RuntimeError`` instead of an exception that
+    is no ``Exception``.
     """
     loop = asyncio.get_running_loop()
     result: asyncio.Future[T] = loop.create_future()
@@ -35,7 +41,7 @@ async def call_in_thread(function: Callable[[], T]) -> T:
             post(loop, set_result, value)
 
     threading.Thread(target=run, name="seatkeeper-call", daemon=True).start()
-    return await result
+    return result
 
 
 def _for_future(error: BaseException) -> Exception:

@@ -6,10 +6,12 @@ import asyncio
 import concurrent.futures
 from collections.abc import Awaitable
 from pathlib import Path
-from typing import Callable, Optional, Union
+from typing import Any, Callable, Optional, TypeVar, Union
 
 from ._core.request import Response
-from ._threads import call_in_thread
+from ._threads import call_in_thread, start_in_thread
+
+T = TypeVar("T")
 
 #: A function that returns a fresh bearer token, or an awaitable of one.
 TokenSource = Callable[[], Union[str, Awaitable[str]]]
@@ -52,13 +54,15 @@ class FileToken:
         #: Identity, time of change and size of the file at the last reading.
         self._read: Optional[tuple[int, int, int]] = None
         self._look_at = 0.0
+        #: The latest call of the file system, also one whose caller has given up.
+        self._call: Optional[asyncio.Future[Any]] = None
 
     async def __call__(self) -> str:
         def read() -> tuple[tuple[int, int, int], str]:
             # A change after the look is seen by the next look.
             return self._look(), self._path.read_text(encoding="utf-8")
 
-        self._read, text = await call_in_thread(read)
+        self._read, text = await self._call_alone(read)
         return text
 
     def is_due(self) -> bool:
@@ -72,9 +76,21 @@ class FileToken:
     async def has_changed(self) -> bool:
         """Looks at the file; returns false without an answer of the file system."""
         try:
-            return await call_in_thread(self._look) != self._read
+            return await self._call_alone(self._look) != self._read
         except (OSError, RuntimeError):
             return False
+
+    async def _call_alone(self, function: Callable[[], T]) -> T:
+        """Calls ``function`` on a thread, after the end of the call before.
+
+        A file server that hangs keeps one thread, also after every caller has given up.
+        """
+        loop = asyncio.get_running_loop()
+        # Nobody tells this loop of a call by an earlier loop, such as the loop of a forked parent.
+        while self._call is not None and self._call.get_loop() is loop and not self._call.done():
+            await asyncio.wait([self._call])
+        call = self._call = start_in_thread(function)
+        return await asyncio.shield(call)
 
     def _look(self) -> tuple[int, int, int]:
         found = self._path.stat()
