@@ -85,7 +85,10 @@ fn a_granted_seat_names_its_seats_and_a_granted_screen_its_devices() {
         "session_id": "s", "license_id": "l", "expires_in_seconds": 90, "seats_used": 2, "seats_total": 5,
     });
     let seat = acquire(LicenseDoor::new("K", "m"), 201, &grant);
-    assert_eq!((session(&seat), seat.license_id().map(|id| &**id), seat.seats()), (Some("s"), Some("l"), Some((2, 5))));
+    assert_eq!(
+        (session(&seat), seat.license_id().map(|id| &**id), seat.seats()),
+        (Some("s"), Some("l"), Some((2, 5)))
+    );
     let grant =
         json!({ "session_id": "s", "expires_in_seconds": 90, "devices_in_use": 1, "device_limit": 3 });
     let screen = acquire(DeviceDoor::new("d", DeviceType::Tv), 201, &grant);

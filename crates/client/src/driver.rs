@@ -481,7 +481,9 @@ impl Driver {
 
     /// Removes a seat, and the keeper of its token with the token's last seat.
     fn forget(&mut self, key: SeatKey) {
-        let Some(token_owner) = self.seats.remove(&key).map(|entry| entry.token_owner.clone()) else { return };
+        let Some(token_owner) = self.seats.remove(&key).map(|entry| entry.token_owner.clone()) else {
+            return;
+        };
         let is_shared = token_owner == TokenOwner::default();
         if !is_shared && !self.seats.values().any(|entry| entry.token_owner == token_owner) {
             self.keepers.remove(&token_owner);
@@ -494,5 +496,17 @@ async fn next_end(channel: &mut Option<EndChannel>) -> Option<(SeatKey, SessionE
     match channel {
         Some(EndChannel { received, .. }) => received.recv().await,
         None => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A program may hold thousands of seats: a field of every seat earns its place here, and a rare one is boxed.
+    #[test]
+    fn a_seat_of_a_driver_is_small() {
+        assert!(size_of::<Entry>() <= 736, "{} bytes", size_of::<Entry>());
+        assert!(size_of::<Shared>() <= 208, "{} bytes", size_of::<Shared>());
     }
 }

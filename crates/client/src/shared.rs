@@ -8,9 +8,9 @@ use seatkeeper_client_core::{Deadline, Machine, State};
 use tokio::sync::{Notify, watch};
 
 #[cfg(feature = "blocking")]
-pub(crate) use self::audience::RelayId;
-#[cfg(feature = "blocking")]
 use self::audience::Audience;
+#[cfg(feature = "blocking")]
+pub(crate) use self::audience::RelayId;
 use crate::clock;
 
 #[cfg(feature = "blocking")]

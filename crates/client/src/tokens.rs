@@ -204,9 +204,9 @@ impl TokenCache {
 #[cfg(test)]
 mod tests {
     use std::future::pending;
+    use std::sync::atomic::{AtomicBool, Ordering};
     #[cfg(target_os = "linux")]
     use std::{path::Path, thread, time::Instant};
-    use std::sync::atomic::{AtomicBool, Ordering};
 
     use super::*;
 

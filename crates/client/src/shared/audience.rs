@@ -106,3 +106,40 @@ impl Shared {
         self.changed.notify_waiters();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{TryRecvError, channel};
+
+    use super::*;
+
+    #[test]
+    fn a_relay_hears_each_change_until_it_is_dropped() {
+        let shared = Shared::new();
+        shared.publish(State::Reacquiring, true);
+        let (told, heard) = channel();
+        let relay = shared.listen(Box::new(move |state| told.send(state).unwrap_or_default()));
+        assert_eq!(heard.try_recv(), Ok(State::Reacquiring), "the state of the moment");
+        shared.publish(State::Acquiring, true);
+        shared.publish(State::Reacquiring, false);
+        assert_eq!(heard.try_recv(), Ok(State::Acquiring));
+        assert_eq!(heard.try_recv(), Err(TryRecvError::Empty), "a change that is not told");
+        shared.unlisten(relay);
+        assert_eq!(heard.try_recv(), Err(TryRecvError::Disconnected));
+    }
+
+    #[tokio::test]
+    async fn the_end_comes_after_the_last_change_and_drops_the_relays() {
+        let shared = Shared::new();
+        let seen = shared.changes();
+        let (told, heard) = channel();
+        shared.listen(Box::new(move |state| told.send(state).unwrap_or_default()));
+        shared.publish(State::Released, true);
+        shared.end();
+        let (seen, last) = shared.changed_since(seen).await.unwrap();
+        assert_eq!((last, shared.changed_since(seen).await), (State::Released, None));
+        assert_eq!(heard.iter().count(), 2, "the state of the moment, and the change");
+        shared.listen(Box::new(|_| ()));
+        assert!(shared.seat().audience.relays.is_empty(), "nothing is told after the end");
+    }
+}
