@@ -31,7 +31,7 @@ pub struct LicenseDoor {
     /// The program's name for itself, for the audit log.
     pub user_agent: Option<String>,
     /// An object of the program's own, for the audit log.
-    pub metadata: Option<Map<String, Value>>,
+    pub metadata: Option<Box<Map<String, Value>>>,
     /// The program and its client library: `name`, `version` and `sdk`. The server requires `name`. All seats of a program share
     /// one copy.
     pub client: Option<Arc<Map<String, Value>>>,
@@ -189,7 +189,7 @@ impl LicenseDoor {
         body.insert("machine_id".to_owned(), json!(machine_id));
         insert_text(&mut body, "instance_id", instance_id.as_deref());
         insert_text(&mut body, "user_agent", user_agent.as_deref());
-        for (name, object) in [("metadata", metadata.as_ref()), ("client", client.as_deref())] {
+        for (name, object) in [("metadata", metadata.as_deref()), ("client", client.as_deref())] {
             if let Some(object) = object {
                 body.insert(name.to_owned(), Value::Object(object.clone()));
             }

@@ -17,7 +17,7 @@ use crate::plan::Plan;
 use crate::request::RequestId;
 use crate::retry::Jitter;
 use crate::state::{Loss, Refusal, State};
-use crate::time::{Deadline, Now};
+use crate::time::{ClockLead, Deadline, Now};
 
 use acquiring::Acquiring;
 use context::{Context, Memory};
@@ -37,7 +37,8 @@ const TIMER_LATE: std::time::Duration = std::time::Duration::from_secs(10);
 pub struct Machine {
     plan: Plan,
     phase: Phase,
-    last: Now,
+    /// The clocks at the last step.
+    last: ClockLead,
     memory: Memory,
     next_request: RequestId,
 }
@@ -47,7 +48,8 @@ pub struct Machine {
 enum Phase {
     Acquiring(Acquiring),
     Holding(Holding),
-    Regaining(Regaining),
+    /// Boxed, because few seats are in this phase, which is the largest.
+    Regaining(Box<Regaining>),
     Releasing(Releasing),
     Lost(Loss, Orphan),
     Refused(Refusal, Orphan),
@@ -62,14 +64,14 @@ impl Machine {
         let mut context = Context::new(&plan, &memory, now, Jitter::new(0.0), RequestId::FIRST);
         let phase = Phase::Acquiring(Acquiring::start(Orphan::None, &mut context));
         let (next_request, actions) = context.finish();
-        (Self { plan, phase, last: now, memory, next_request }, actions)
+        (Self { plan, phase, last: now.lead(), memory, next_request }, actions)
     }
 
     /// Takes an event at `now`, and returns the resulting actions. `jitter` is drawn anew for every step.
     pub fn step(&mut self, event: Event, now: Now, jitter: Jitter) -> Vec<Action> {
         let late = self.wake_at().is_some_and(|at| at.after(TIMER_LATE).has_passed(now));
-        let woke = event == Event::Wake || now.slept_since(self.last) || late;
-        self.last = now;
+        let woke = event == Event::Wake || now.lead().has_slept_since(self.last) || late;
+        self.last = now.lead();
         self.advance(now, jitter, |phase, context| {
             let phase = if woke { phase.wake(context) } else { phase };
             if event == Event::Wake { phase } else { phase.step(event, context) }

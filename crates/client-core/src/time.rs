@@ -20,15 +20,31 @@ impl Now {
     /// Returns true if the machine slept between `earlier` and this reading.
     #[must_use]
     pub fn slept_since(self, earlier: Self) -> bool {
-        let boot = self.boot.saturating_sub(earlier.boot);
-        let mono = self.mono.saturating_sub(earlier.mono);
-        boot.saturating_sub(mono) > SLEEP_GAP
+        self.lead().has_slept_since(earlier.lead())
+    }
+
+    /// Returns the time by which `boot` leads `mono`.
+    pub(crate) fn lead(self) -> ClockLead {
+        ClockLead(nanoseconds(self.boot).wrapping_sub(nanoseconds(self.mono)).cast_signed())
     }
 
     /// Returns this instant as a point on the `boot` clock.
     #[must_use]
     pub fn instant(self) -> Deadline {
         Deadline::from_boot(self.boot)
+    }
+}
+
+/// The time by which the `boot` clock leads the `mono` clock, in nanoseconds. Only a sleep of the machine makes the lead grow.
+/// The clocks have separate origins, so a lead may be negative.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClockLead(i64);
+
+impl ClockLead {
+    /// Returns true if the machine slept between `earlier` and this lead.
+    pub(crate) fn has_slept_since(self, earlier: Self) -> bool {
+        let growth = u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or_default();
+        Duration::from_nanos(growth) > SLEEP_GAP
     }
 }
 

@@ -81,7 +81,8 @@ impl Client {
         plan.patience = patience.unwrap_or(plan.patience);
         let key = SeatKey(self.next_key.fetch_add(1, Ordering::Relaxed));
         let shared = Arc::new(Shared::new());
-        let start = Command::Start { key, plan: Box::new(plan), shared: shared.clone(), slot };
+        let start =
+            Command::Start { key, plan: Box::new(plan), shared: shared.clone(), slot: slot.map(Box::new) };
         self.commands.send(start).map_err(|_| Error::Closed)?;
         Ok(Seat::new(key, shared, self.commands.clone(), process))
     }
@@ -169,7 +170,7 @@ impl SeatRequest {
 
     /// Sets an object of the program's own, for the audit log: at most 4 KiB.
     pub fn metadata(mut self, metadata: Map<String, Value>) -> Self {
-        self.license.metadata = Some(metadata);
+        self.license.metadata = Some(Box::new(metadata));
         self
     }
 

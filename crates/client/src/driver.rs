@@ -22,7 +22,7 @@ use crate::transport::Transport;
 /// A call of a program.
 #[derive(Debug)]
 pub(crate) enum Command {
-    Start { key: SeatKey, plan: Box<Plan>, shared: Arc<Shared>, slot: Option<Slot> },
+    Start { key: SeatKey, plan: Box<Plan>, shared: Arc<Shared>, slot: Option<Box<Slot>> },
     Event { key: SeatKey, event: Event },
     Release { key: SeatKey, done: oneshot::Sender<Finish> },
     Leave { key: SeatKey },
@@ -87,7 +87,7 @@ struct Entry {
     wake_at: Option<Deadline>,
     flight: Option<(RequestId, AbortHandle)>,
     /// Locked until the release is over: a release in flight must not end the session of the next process.
-    slot: Option<Slot>,
+    slot: Option<Box<Slot>>,
     token_owner: TokenOwner,
     sent_with: TokenGeneration,
     wants_token: bool,
@@ -226,7 +226,7 @@ impl Driver {
         }
     }
 
-    fn start(&mut self, key: SeatKey, plan: Plan, shared: Arc<Shared>, slot: Option<Slot>) {
+    fn start(&mut self, key: SeatKey, plan: Plan, shared: Arc<Shared>, slot: Option<Box<Slot>>) {
         if self.closing.is_some() {
             shared.publish(State::Released, true);
             return;
@@ -506,7 +506,7 @@ mod tests {
     /// A program may hold thousands of seats: a field of every seat earns its place here, and a rare one is boxed.
     #[test]
     fn a_seat_of_a_driver_is_small() {
-        assert!(size_of::<Entry>() <= 736, "{} bytes", size_of::<Entry>());
+        assert!(size_of::<Entry>() <= 592, "{} bytes", size_of::<Entry>());
         assert!(size_of::<Shared>() <= 208, "{} bytes", size_of::<Shared>());
     }
 }

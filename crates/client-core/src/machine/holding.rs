@@ -261,7 +261,7 @@ impl Holding {
         self.into_regaining().after_outage(refused, context)
     }
 
-    fn into_regaining(self) -> Regaining {
+    fn into_regaining(self) -> Box<Regaining> {
         let since = match self.health {
             Health::Offline { since } => since,
             Health::Confirmed | Health::Failing { .. } => self.due,

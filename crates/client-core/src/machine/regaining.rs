@@ -46,26 +46,26 @@ enum Face {
 }
 
 impl Regaining {
-    pub(super) fn new(lease: Lease, retry: Retry, since: Deadline, refused: bool) -> Self {
+    pub(super) fn new(lease: Lease, retry: Retry, since: Deadline, refused: bool) -> Box<Self> {
         let exchange = Exchange::Waiting { at: lease.until };
         let (reason, face) = (LossReason::Deadline, Face::Offline);
         let orphan = Orphan::Known(lease.session.clone());
-        Self { lease, since, exchange, retry, reason, face, refused, orphan }
+        Box::new(Self { lease, since, exchange, retry, reason, face, refused, orphan })
     }
 
     /// Asks at once after a sleep past the deadline.
-    pub(super) fn after_sleep(mut self, context: &mut Context<'_>) -> Self {
+    pub(super) fn after_sleep(mut self: Box<Self>, context: &mut Context<'_>) -> Box<Self> {
         self.ask(false, context);
         self
     }
 
     /// The server ended the session: asks at `at`, or at once.
     pub(super) fn after_end(
-        mut self,
+        mut self: Box<Self>,
         reason: LossReason,
         at: Option<Deadline>,
         context: &mut Context<'_>,
-    ) -> Self {
+    ) -> Box<Self> {
         let spared = context.now.instant().after(self.lease.interval);
         self.face = Face::Reacquiring { give_up: self.lease.until.max(spared) };
         self.reason = reason;
@@ -78,7 +78,7 @@ impl Regaining {
     }
 
     /// The deadline passed during an outage: grace, or the loss.
-    pub(super) fn after_outage(mut self, refused: bool, context: &mut Context<'_>) -> Phase {
+    pub(super) fn after_outage(mut self: Box<Self>, refused: bool, context: &mut Context<'_>) -> Phase {
         self.refused = refused;
         let at = self.retry.after_failure(context.now, self.lease.interval, None, context.jitter);
         self.exchange = Exchange::Waiting { at };
@@ -107,7 +107,7 @@ impl Regaining {
         [self.exchange.wake_at(), turn].into_iter().flatten().min()
     }
 
-    pub(super) fn wake(mut self, context: &mut Context<'_>) -> Self {
+    pub(super) fn wake(mut self: Box<Self>, context: &mut Context<'_>) -> Box<Self> {
         if self.exchange.cancel(context) && !self.only_renews() {
             self.orphan.acquire_aborted();
         }
@@ -115,7 +115,7 @@ impl Regaining {
         self
     }
 
-    pub(super) fn step(mut self, event: Event, context: &mut Context<'_>) -> Phase {
+    pub(super) fn step(mut self: Box<Self>, event: Event, context: &mut Context<'_>) -> Phase {
         if event == Event::Release {
             return self.release(context);
         }
@@ -140,7 +140,7 @@ impl Regaining {
     }
 
     /// Ends the session of the last lease, or the session of the acquire in flight.
-    fn release(self, context: &mut Context<'_>) -> Phase {
+    fn release(self: Box<Self>, context: &mut Context<'_>) -> Phase {
         if self.only_renews() {
             return Releasing::session(&self.lease, self.exchange, context);
         }
@@ -148,7 +148,7 @@ impl Regaining {
     }
 
     fn answered(
-        mut self,
+        mut self: Box<Self>,
         response: &Response,
         sent: Deadline,
         refreshed: bool,
@@ -178,7 +178,7 @@ impl Regaining {
     }
 
     fn answered_heartbeat(
-        mut self,
+        mut self: Box<Self>,
         response: &Response,
         sent: Deadline,
         refreshed: bool,
@@ -212,7 +212,7 @@ impl Regaining {
         }
     }
 
-    fn hopeless(mut self, context: &mut Context<'_>) -> Phase {
+    fn hopeless(mut self: Box<Self>, context: &mut Context<'_>) -> Phase {
         let at = after_hopeless(context.now, self.lease.interval, context.jitter);
         self.exchange = Exchange::Waiting { at };
         self.unreached(context)
@@ -223,14 +223,14 @@ impl Regaining {
         self.lease.reacquire == Reacquire::Never
     }
 
-    fn failed(mut self, retry_after: Option<Duration>, context: &mut Context<'_>) -> Phase {
+    fn failed(mut self: Box<Self>, retry_after: Option<Duration>, context: &mut Context<'_>) -> Phase {
         let at = self.retry.after_failure(context.now, self.lease.interval, retry_after, context.jitter);
         self.exchange = Exchange::Waiting { at };
         self.unreached(context)
     }
 
     /// Handles a try without a decision. After a sleep the first such try starts the grace or reports the loss.
-    fn unreached(mut self, context: &mut Context<'_>) -> Phase {
+    fn unreached(mut self: Box<Self>, context: &mut Context<'_>) -> Phase {
         let until = self.lease.until.after(self.lease.grace);
         let grace = !self.refused && !until.has_passed(context.now);
         self.face = match self.face {
@@ -243,7 +243,7 @@ impl Regaining {
     }
 
     /// Reports the loss at the end of the grace or of the time to acquire again.
-    fn turn(mut self, context: &mut Context<'_>) -> Phase {
+    fn turn(mut self: Box<Self>, context: &mut Context<'_>) -> Phase {
         let over = match self.face {
             Face::Grace { until } => until.has_passed(context.now),
             Face::Reacquiring { give_up } => give_up.has_passed(context.now),

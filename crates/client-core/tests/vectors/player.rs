@@ -96,7 +96,7 @@ fn license(given: &Given) -> LicenseDoor {
     LicenseDoor {
         instance_id: given.instance_id.clone(),
         user_agent: given.user_agent.clone(),
-        metadata: given.metadata.clone(),
+        metadata: given.metadata.clone().map(Box::new),
         client: given.client.clone().map(Arc::new),
         ..LicenseDoor::new(given.license_key.as_str(), given.machine_id.as_str())
     }
