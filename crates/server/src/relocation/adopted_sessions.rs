@@ -67,6 +67,8 @@ impl Openings {
     /// pool is open. An opening that failed is forgotten, so a repetition starts anew.
     async fn carry(&self, opening: Opening, wait: Duration) -> Result<bool, Error> {
         let mut under_way = self.0.lock().await;
+        // A message that was cut off left the end of its task behind. The repetition finds the pool open, or starts anew.
+        under_way.retain(|_, task| !task.is_finished());
         let pool = opening.pool.clone();
         let task = under_way.entry(pool.clone()).or_insert_with(|| tokio::spawn(opening.run()));
         let Ok(ended) = tokio::time::timeout(wait, task).await else { return Ok(false) };
