@@ -117,7 +117,7 @@ impl Scene {
         .await;
     }
 
-    /// Ends the lock, and checks that carl and ann alone have seats.
+    /// Ends the lock. Checks that carl and ann keep their seats, and that bob gets no seat.
     async fn nobody_lost_a_seat(mut self, ann: &Value) {
         self.unlock().await;
         let client = self.client();
