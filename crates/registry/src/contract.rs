@@ -104,6 +104,12 @@ pub trait Expiry: Send + Sync + 'static {
         self.now().await
     }
 
+    /// Returns a low watermark of event times: from the call on, no bucket records an event dated earlier. Fails
+    /// unless every bucket is served.
+    async fn low_watermark(&self) -> Result<RegistryTime, Error> {
+        self.now().await
+    }
+
     /// Ends the sessions of a bucket that are over, and records counted denials, in at most `max` pools per
     /// call. Any node may sweep any bucket at any time.
     async fn sweep(&self, bucket: Bucket, max: usize) -> Result<Swept, Error>;

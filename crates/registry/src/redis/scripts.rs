@@ -203,7 +203,7 @@ scripts! {
     heartbeat: InPlace = ["lib/bucket"] rarely ["lib/pool", "lib/session", "lib/small", "lib/large", "lib/members",
         "lib/record", "lib/denials", "lib/due", "lib/one_session", "heartbeat"]
         then ["lib/plain", "heartbeat_plain", "lib/each"];
-    journal_end: Nothing = ["lib/bucket", "journal_end", "lib/each"];
+    journal_end: InPlace = ["lib/bucket", "journal_end", "lib/each"];
     journal_read: Nothing = ["lib/bucket", "journal_read", "lib/each"];
     kept: Nothing = ["lib/bucket", "kept", "lib/each"];
     now: InPlace = ["now"];

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use async_trait::async_trait;
+use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
 use seatkeeper_core::{Bucket, RegistryTime, Span};
 
 use super::RedisRegistry;
@@ -18,6 +19,9 @@ use crate::contract::{Expiry, Swept};
 
 /// Maximum number of due pools read at a time, whatever the caller's bound.
 const DUE_READ_MAX: usize = 1_000;
+
+/// Number of buckets queried concurrently.
+const BUCKETS_AT_ONCE: usize = 16;
 
 /// Pools expired or swept per command. Redis serves no other caller for a millisecond or two.
 const SWEPT_TOGETHER: usize = 32;
@@ -43,6 +47,14 @@ impl Expiry for RedisRegistry {
             Estimate::Time(time) => Ok(time),
             Estimate::Ask(_turn) => self.now().await,
         }
+    }
+
+    /// Returns the earliest time of all buckets. `journal_end.lua` raises each bucket's mark to its time, so the mark
+    /// keeps later events from an earlier date, even on a server whose clock is set back or runs behind.
+    async fn low_watermark(&self) -> Result<RegistryTime, Error> {
+        let ends = Bucket::all().map(|bucket| self.call(self.on_bucket(&SCRIPTS.journal_end, bucket)));
+        let ends: Vec<_> = stream::iter(ends).buffered(BUCKETS_AT_ONCE).try_collect().await?;
+        ends.iter().map(|end| end.now).min().ok_or_else(|| Garbled("there is no bucket").into())
     }
 
     /// Sweeps the due pools: expires small pools in batches, and sweeps every remaining pool in a step of its

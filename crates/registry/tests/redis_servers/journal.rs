@@ -1,10 +1,12 @@
 //! Nodes with a shared journal leave each other's events alone.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use seatkeeper_registry::Journal as _;
 use seatkeeper_registry::redis::Settings;
-use seatkeeper_testbed::redis::Redis;
+use seatkeeper_registry::{Expiry as _, Journal as _};
+use seatkeeper_testbed::clock::Clock;
+use seatkeeper_testbed::redis::{Redis, RedisSetup};
 
 use crate::calls::calls_of;
 use crate::node::{Node, REACHED_MAX};
@@ -151,4 +153,20 @@ async fn what_others_put_on_record_meanwhile_hides_nothing_that_waits() {
 
     let read = other.registry.journal_read(1).await.expect("it is reached").entries;
     assert_eq!(read.iter().map(|entry| entry.event.seq).collect::<Vec<_>>(), [21]);
+}
+
+#[tokio::test]
+async fn no_event_is_dated_before_a_low_watermark_though_the_clock_is_set_back() {
+    let clock = Arc::new(Clock::new());
+    let redis = RedisSetup::default().clock(&clock).start();
+    let node = Node::on(&redis).await;
+    let pool = node.pool().await;
+    let ahead = Duration::from_secs(5);
+    clock.advance(ahead);
+    let watermark = node.registry.low_watermark().await.expect("it is reached");
+    clock.set_back(ahead);
+    node.admit(&pool, "ann").await;
+    let read = node.registry.journal_read(10).await.expect("it is reached").entries;
+    assert_eq!(read.len(), 1);
+    assert!(read[0].event.at >= watermark, "{:?} is before {watermark:?}", read[0].event.at);
 }
