@@ -26,7 +26,8 @@ pub struct ClockRepair {
     pub audit_head: u64,
     /// The operator repairing the time.
     pub actor: String,
-    /// The number of live sessions. Each live session got a full TTL.
+    /// The number of sessions that got a full TTL: all live sessions, except for capacities held since before
+    /// `repaired_at`. Such a capacity keeps its end.
     pub sessions: u64,
 }
 
@@ -55,7 +56,6 @@ impl Ledger {
         actor: &str,
     ) -> Result<Option<PlannedRepair>, Error> {
         let mut tx = self.write().await?;
-        refuse_while_nodes_live(&mut tx).await?;
         let mut wrong_until = RegistryTime::default();
         for statement in
             [include_str!("../sql/last_record_time.sql"), include_str!("../sql/last_heartbeat.sql")]
@@ -66,6 +66,7 @@ impl Ledger {
         if wrong_until <= to + AHEAD_TOLERATED {
             return Ok(None);
         }
+        refuse_while_nodes_live(&mut tx).await?;
         refuse_if_metered_past(&mut tx, to).await?;
         let audit_head = audit::head(&mut tx).await?.unsigned_abs();
         let at = times::stored(to);
@@ -76,6 +77,7 @@ impl Ledger {
             include_str!("../sql/repair_outbox.sql"),
             include_str!("../sql/repair_idempotency_keys.sql"),
             include_str!("../sql/repair_group_contents.sql"),
+            include_str!("../sql/set_trusted_time.sql"),
         ] {
             tx.query(statement).bind(at).execute().await?;
         }

@@ -41,6 +41,7 @@ pub mod sessions;
 pub mod subscriptions;
 mod tenants;
 mod times;
+pub mod trusted_time;
 pub mod usage;
 pub mod verify;
 mod write;

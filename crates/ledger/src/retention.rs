@@ -23,15 +23,6 @@ pub struct Purged {
     pub more: bool,
 }
 
-/// The history kept at any age.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
-    /// No history: usage is not metered.
-    Nothing,
-    /// Sessions of capacities not yet covered by a usage window.
-    Unmetered,
-}
-
 /// The number at which a pool's session stream is cut.
 struct NewCut {
     pool: PoolId,
@@ -47,22 +38,14 @@ impl Ledger {
     }
 
     /// Deletes about `batch` of the oldest records before `before`, and the sessions ended by them, in one
-    /// transaction. Live sessions stay, as does every record needed to verify the rest. Admissions wait for
-    /// the transaction, so `batch` should be some thousands at most. A run without its job's lock deletes
-    /// nothing and gets [`Error::StaleRun`].
-    pub async fn purge(
-        &self,
-        run: &Fence,
-        before: RegistryTime,
-        keep: Keep,
-        batch: u32,
-    ) -> Result<Purged, Error> {
+    /// transaction. Live sessions stay, as does every record needed to verify the rest. Once any node has
+    /// metered usage, sessions of capacities stay until a usage window covers them. Admissions wait for the
+    /// transaction, so `batch` should be some thousands at most. A run without its job's lock deletes nothing
+    /// and gets [`Error::StaleRun`].
+    pub async fn purge(&self, run: &Fence, before: RegistryTime, batch: u32) -> Result<Purged, Error> {
         // Candidates are read before the write transaction. Records are immutable, so an old record stays
         // old.
-        let metered = match keep {
-            Keep::Nothing => before,
-            Keep::Unmetered => self.metered_until().await?.unwrap_or_default(),
-        };
+        let metered = self.metered_bound().await?.unwrap_or(before);
         let cuts = self.cuts_before(before, metered, batch).await?;
         let found: u64 = cuts.iter().map(|cut| cut.records).sum();
         let mut tx = self.write().await?;

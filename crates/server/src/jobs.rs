@@ -13,6 +13,7 @@ mod retention;
 mod roster;
 mod runner;
 mod session_expiry;
+mod trusted_clock;
 
 use std::sync::Arc;
 
@@ -20,7 +21,6 @@ use async_trait::async_trait;
 use seatkeeper_core::{RegistryTime, Span};
 use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::jobs::{Fence, JobName};
-use seatkeeper_ledger::retention::Keep;
 
 use crate::error::Error;
 use crate::metrics::JobMetrics;
@@ -34,6 +34,7 @@ use runner::{Pace, Runner};
 use seatkeeper_engine::Registries;
 use seatkeeper_engine::WorkerSet;
 use session_expiry::SessionExpiry;
+pub(crate) use trusted_clock::TrustedClock;
 
 /// Interval between two searches for usage batches that are due for a retry. An emission schedules a run by
 /// itself.
@@ -54,8 +55,9 @@ pub(crate) trait Job: Send + Sync + 'static {
     /// server stops. A later run then starts from the beginning.
     async fn run(&self, fence: &Fence) -> Result<(), Error>;
 
-    /// Returns whether the job deletes records by age. A destructive job runs only while the clock is steady.
-    fn is_destructive(&self) -> bool {
+    /// Returns whether the job deletes records by age, or closes usage windows. An irreversible job runs only while
+    /// the clock is steady, and goes by the [`TrustedClock`].
+    fn is_irreversible(&self) -> bool {
         false
     }
 }
@@ -89,14 +91,14 @@ pub(crate) async fn start(
         false => JobClock::of_server(registry),
     };
     let clock = Arc::new(clock);
-    let mut roster = Roster::new(Arc::clone(&clock), ledger.clone(), metrics.clone());
+    let trusted = TrustedClock::start(Arc::clone(&clock), ledger.clone(), now).await?;
+    let trusted = Arc::new(trusted);
+    let mut roster = Roster::new(clock, Arc::clone(&trusted), ledger.clone(), metrics.clone());
     roster.start(SessionExpiry { backends: registries.all().cloned().collect() }, workers, now).await?;
-    let housekeeping = Housekeeping { clock: Arc::clone(&clock), ledger: ledger.clone() };
+    let housekeeping = Housekeeping { clock: Arc::clone(&trusted), ledger: ledger.clone() };
     roster.start(housekeeping, workers, now).await?;
-    if let Some(keep) = settings.ledger.keep() {
-        let is_metered = settings.usage.sink_url.is_some();
-        let in_any_case = if is_metered { Keep::Unmetered } else { Keep::Nothing };
-        let retention = Retention { clock, ledger: ledger.clone(), keep, in_any_case };
+    if let Some(max_age) = settings.ledger.max_age() {
+        let retention = Retention { clock: trusted, ledger: ledger.clone(), max_age };
         roster.start(retention, workers, now).await?;
     }
     Ok(roster)

@@ -27,8 +27,8 @@ use seatkeeper_engine::Backend;
 use seatkeeper_engine::WorkerSet;
 use sink::Sink;
 
-/// The dependencies of the two jobs. Without a sink the jobs do not run. No usage is lost, because usage
-/// follows from the history of sessions.
+/// The dependencies of the two jobs. Without a sink the jobs do not run. Usage follows from the history of
+/// sessions, which retention keeps until a window covers the sessions, once the jobs are in the ledger.
 pub(crate) struct Metering<S> {
     pub(crate) sink: S,
     pub(crate) settings: UsageSettings,
@@ -58,6 +58,7 @@ impl<S: Sink> Metering<S> {
         jobs.start(delivery, workers, now).await?;
         let emission = Emission {
             clock: jobs.clock(),
+            trusted: jobs.trusted_clock(),
             backend,
             ledger,
             interval: Span::from_secs(settings.emission_interval_seconds),

@@ -522,3 +522,10 @@ CREATE TABLE clock_repairs (
 
 CREATE TRIGGER clock_repairs_stay BEFORE UPDATE OR DELETE ON clock_repairs
 FOR EACH ROW EXECUTE FUNCTION refuse_change();
+
+-- The latest registry time that destructive jobs and usage windows may go by, at most one row. Follows the clock
+-- in small steps. A large step, by a wrong clock or after a long outage, needs an operator.
+CREATE TABLE trusted_time (
+    id INTEGER     NOT NULL PRIMARY KEY CHECK (id = 1),
+    at TIMESTAMPTZ NOT NULL
+);

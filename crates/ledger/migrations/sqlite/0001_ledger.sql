@@ -479,3 +479,10 @@ CREATE TRIGGER clock_repairs_are_kept BEFORE DELETE ON clock_repairs
 BEGIN
     SELECT raise(ABORT, 'the audit log is append-only');
 END;
+
+-- The latest registry time that destructive jobs and usage windows may go by, at most one row. Follows the clock
+-- in small steps. A large step, by a wrong clock or after a long outage, needs an operator.
+CREATE TABLE trusted_time (
+    id INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
+    at TEXT    NOT NULL
+) STRICT;

@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use seatkeeper_core::RegistryTime;
 
-use crate::jobs::{Fence, fence};
+use crate::jobs::{Fence, JobName, fence};
 use crate::{Error, Ledger, times};
 
 impl Ledger {
@@ -26,9 +26,19 @@ impl Ledger {
     }
 
     /// Returns the end of the last usage window on record, if any.
-    pub(crate) async fn metered_until(&self) -> Result<Option<RegistryTime>, Error> {
+    pub async fn usage_metered_until(&self) -> Result<Option<RegistryTime>, Error> {
         let ends: Option<DateTime<Utc>> =
             self.readers().query(include_str!("../../sql/metered_until.sql")).scalar().await?;
         Ok(ends.map(times::from_stored))
+    }
+
+    /// Returns the time up to which usage is metered: the end of the last usage window, or 1970 before the first
+    /// window. Returns `None` for a ledger of which no node ever metered usage.
+    pub(crate) async fn metered_bound(&self) -> Result<Option<RegistryTime>, Error> {
+        if let Some(ends) = self.usage_metered_until().await? {
+            return Ok(Some(ends));
+        }
+        let is_metered = self.jobs_due().await?.contains_key(&JobName::UsageEmission);
+        Ok(is_metered.then(RegistryTime::default))
     }
 }

@@ -2,7 +2,7 @@
 //! each node.
 
 use seatkeeper_core::{EndReason, Event, Span};
-use seatkeeper_ledger::retention::{Keep, Purged};
+use seatkeeper_ledger::retention::Purged;
 use seatkeeper_ledger::verify::{Breach, Verdict};
 use uuid::Uuid;
 
@@ -68,9 +68,9 @@ async fn it_goes_with_old_history() {
     let events: Vec<Event> = ["ann", "bob", "carl"].map(|machine| story.admit(machine).1).into();
     ledger.record_node_local(HERE, &events).await.unwrap();
     let (run, before) = (run(&ledger).await, story.now + Span::from_secs(1));
-    let two = ledger.purge(&run, before, Keep::Nothing, 2).await.unwrap();
+    let two = ledger.purge(&run, before, 2).await.unwrap();
     assert_eq!(two, Purged { records: 2, sessions: 0, more: true });
     assert_eq!(proof(&ledger).await.node_local, 1);
-    let last = ledger.purge(&run, before, Keep::Nothing, 2).await.unwrap();
+    let last = ledger.purge(&run, before, 2).await.unwrap();
     assert_eq!(last, Purged { records: 1, sessions: 0, more: false });
 }

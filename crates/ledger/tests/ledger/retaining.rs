@@ -2,7 +2,7 @@
 
 use seatkeeper_core::{EndReason, Event, Seats, Span};
 use seatkeeper_ledger::jobs::{Fence, JobName, LOCK_TIMEOUT, RunsKept};
-use seatkeeper_ledger::retention::{Keep, Purged};
+use seatkeeper_ledger::retention::Purged;
 use seatkeeper_ledger::verify::{Proof, Verdict};
 use seatkeeper_ledger::{Error, Idempotency, Ledger, Write};
 
@@ -36,19 +36,19 @@ async fn what_ended_before_the_cut_goes_and_what_was_live_stays_proven() {
     let f = story.end(recent, EndReason::Released);
     ledger.apply(&[a, b, c, Event { limit: Seats(1), ..d }, e, f]).await.unwrap();
 
-    let purged = ledger.purge(&run, cut, Keep::Nothing, 1_000).await.unwrap();
+    let purged = ledger.purge(&run, cut, 1_000).await.unwrap();
     assert_eq!(purged, Purged { records: 3, sessions: 1, more: false });
     assert_eq!(ledger.session(old).await.unwrap(), None);
     assert!(ledger.session(lasting).await.unwrap().is_some());
     assert!(ledger.session(recent).await.unwrap().is_some());
     let proven = proof(&ledger).await;
     assert_eq!((proven.records, proven.live), (4, 1));
-    assert_eq!(ledger.purge(&run, cut, Keep::Nothing, 1_000).await.unwrap(), Purged::default());
+    assert_eq!(ledger.purge(&run, cut, 1_000).await.unwrap(), Purged::default());
 
     story.pass(Span::from_secs(100));
     ledger.apply(&[story.end(lasting, EndReason::Expired)]).await.unwrap();
     story.pass(Span::from_secs(1));
-    let purged = ledger.purge(&run, story.now, Keep::Nothing, 1_000).await.unwrap();
+    let purged = ledger.purge(&run, story.now, 1_000).await.unwrap();
     assert_eq!((purged.records, purged.sessions), (4, 2));
     assert_eq!(ledger.pool_seq(&story.pool).await.unwrap(), 7);
     assert_eq!(proof(&ledger).await.live, 0);
@@ -67,7 +67,7 @@ async fn the_newest_event_is_one_of_a_session_and_stays_known_after_a_purge() {
     let newest = story.now;
     ledger.apply(&[admitted, story.end(a, EndReason::Released)]).await.unwrap();
     assert_eq!(ledger.newest_event().await.unwrap(), Some(newest));
-    ledger.purge(&run, newest, Keep::Nothing, 1_000).await.unwrap();
+    ledger.purge(&run, newest, 1_000).await.unwrap();
     assert_eq!(ledger.newest_event().await.unwrap(), Some(newest));
 }
 
@@ -105,7 +105,7 @@ async fn small_batches_delete_what_one_large_one_would_and_every_step_is_proven(
 
     let before = stories.iter().map(|story| story.now).max().unwrap() + Span::from_secs(1);
     let mut steps = 0;
-    while ledger.purge(&run, before, Keep::Nothing, 23).await.unwrap().more {
+    while ledger.purge(&run, before, 23).await.unwrap().more {
         assert_eq!(proof(&ledger).await.live, live);
         steps += 1;
     }
@@ -141,7 +141,7 @@ async fn a_run_that_lost_its_lock_deletes_nothing() {
     let next = ledger.take_job(JobName::Retention, "b", START + LOCK_TIMEOUT).await.unwrap().unwrap().fence;
     let later = START + Span::from_secs(1_000_000);
     let none = RunsKept { since: later, min: 0, max: 0 };
-    let purged = ledger.purge(&stale, later, Keep::Nothing, 10).await;
+    let purged = ledger.purge(&stale, later, 10).await;
     assert!(matches!(purged, Err(Error::StaleRun)), "{purged:?}");
     for purged in [
         ledger.purge_idempotency_keys(&stale, later, 10).await,
@@ -151,7 +151,7 @@ async fn a_run_that_lost_its_lock_deletes_nothing() {
     }
     assert!(ledger.session(id).await.unwrap().is_some());
 
-    let purged = ledger.purge(&next, later, Keep::Nothing, 10).await.unwrap();
+    let purged = ledger.purge(&next, later, 10).await.unwrap();
     assert_eq!((purged.records, purged.sessions), (2, 1));
     assert_eq!(ledger.purge_idempotency_keys(&next, later, 10).await.unwrap(), 1);
     assert_eq!(ledger.purge_job_runs(&next, &none, 10).await.unwrap(), 1, "the run that was lost");

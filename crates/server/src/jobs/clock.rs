@@ -1,6 +1,6 @@
 //! The clock of jobs: the registry's time, checked against this node's monotonic clock.
 //!
-//! Jobs write dates and delete records only while the registry's clock agrees with the monotonic clock.
+//! Jobs write dates only while the registry's clock agrees with the monotonic clock.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -34,8 +34,8 @@ pub(crate) struct JobTime {
     pub(crate) now: RegistryTime,
     /// Permits taking jobs: the clock did not step within `CLOCK_SETTLING`.
     pub(crate) may_schedule: bool,
-    /// Permits deleting records by age: the clock has been steady for `CLOCK_SETTLING`.
-    pub(crate) may_delete: bool,
+    /// Permits irreversible work: the clock has been steady for `CLOCK_SETTLING`.
+    pub(crate) is_steady: bool,
 }
 
 impl JobClock {
@@ -63,7 +63,7 @@ impl JobClock {
         Ok(self
             .watched
             .as_ref()
-            .map_or(JobTime { now: time, may_schedule: true, may_delete: true }, |watched| {
+            .map_or(JobTime { now: time, may_schedule: true, is_steady: true }, |watched| {
                 watched.lock().note(reading)
             }))
     }
@@ -75,11 +75,17 @@ impl JobClock {
         if time.may_schedule { Ok(time.now) } else { Err(Error::ClockUnsettled) }
     }
 
-    /// Reads the clock for work that deletes by age. Returns `Err(ClockUnsettled)` until the clock has been
-    /// steady for `CLOCK_SETTLING`.
-    pub(crate) async fn read_to_delete(&self) -> Result<RegistryTime, Error> {
+    /// Reads a steady clock. Returns `Err(ClockUnsettled)` until the clock has been steady for `CLOCK_SETTLING`.
+    /// Irreversible work reads the [`TrustedClock`](super::TrustedClock) instead.
+    pub(super) async fn read_steady(&self) -> Result<RegistryTime, Error> {
         let time = self.read().await?;
-        if time.may_delete { Ok(time.now) } else { Err(Error::ClockUnsettled) }
+        if time.is_steady { Ok(time.now) } else { Err(Error::ClockUnsettled) }
+    }
+
+    /// Returns the time for which this node has been up at `now`, since `started_at`. A registry in this process counts
+    /// by the monotonic clock itself. A server's clock may have been set meanwhile and does not count.
+    pub(super) fn uptime(&self, started_at: RegistryTime, now: RegistryTime) -> Span {
+        if self.is_process_own() { now.since(started_at) } else { self.monotonic() }
     }
 
     fn monotonic(&self) -> Span {
@@ -91,7 +97,7 @@ impl JobTime {
     /// Returns whether `job` may be taken at this time. By a wrong time a valid lock could seem stale, and
     /// the next run could be due years later or never.
     pub(super) fn allows(&self, job: &impl Job) -> bool {
-        self.may_schedule && (self.may_delete || !job.is_destructive())
+        self.may_schedule && (self.is_steady || !job.is_irreversible())
     }
 }
 
@@ -105,7 +111,7 @@ impl Watched {
         JobTime {
             now: reading.time,
             may_schedule: !is_recent(self.stepped, now),
-            may_delete: state == ClockState::Steady,
+            is_steady: state == ClockState::Steady,
         }
     }
 

@@ -7,7 +7,7 @@ use seatkeeper_core::Span;
 use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::jobs::{Fence, JobName, RunsKept};
 
-use super::{Job, JobClock};
+use super::{Job, TrustedClock};
 use crate::error::Error;
 
 /// Age up to which runs, idempotency keys and contents of groups are kept.
@@ -23,7 +23,7 @@ const PURGE_ROWS_MAX: u32 = 1_000;
 pub(super) const INTERVAL: Span = Span::from_secs(3_600);
 
 pub(crate) struct Housekeeping {
-    pub(crate) clock: Arc<JobClock>,
+    pub(crate) clock: Arc<TrustedClock>,
     pub(crate) ledger: Ledger,
 }
 
@@ -37,12 +37,12 @@ impl Job for Housekeeping {
         INTERVAL
     }
 
-    fn is_destructive(&self) -> bool {
+    fn is_irreversible(&self) -> bool {
         true
     }
 
     async fn run(&self, fence: &Fence) -> Result<(), Error> {
-        let before = self.clock.read_to_delete().await? - KEEP;
+        let before = self.clock.read().await? - KEEP;
         let keep = RunsKept { since: before, min: RUNS_KEPT_MIN, max: RUNS_KEPT_MAX };
         loop {
             let (ledger, rows) = (&self.ledger, PURGE_ROWS_MAX);

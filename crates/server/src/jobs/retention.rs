@@ -6,9 +6,8 @@ use async_trait::async_trait;
 use seatkeeper_core::Span;
 use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::jobs::{Fence, JobName};
-use seatkeeper_ledger::retention::Keep;
 
-use super::{Job, JobClock};
+use super::{Job, TrustedClock};
 use crate::error::Error;
 
 /// Maximum of records in a commit, so that admissions do not wait long behind it.
@@ -18,11 +17,9 @@ const PURGE_RECORDS_MAX: u32 = 1_000;
 pub(super) const INTERVAL: Span = Span::from_secs(600);
 
 pub(crate) struct Retention {
-    pub(crate) clock: Arc<JobClock>,
+    pub(crate) clock: Arc<TrustedClock>,
     pub(crate) ledger: Ledger,
-    pub(crate) keep: Span,
-    /// Records that are kept at any age.
-    pub(crate) in_any_case: Keep,
+    pub(crate) max_age: Span,
 }
 
 #[async_trait]
@@ -35,18 +32,17 @@ impl Job for Retention {
         INTERVAL
     }
 
-    fn is_destructive(&self) -> bool {
+    fn is_irreversible(&self) -> bool {
         true
     }
 
     async fn run(&self, fence: &Fence) -> Result<(), Error> {
-        let now = self.clock.read_to_delete().await?;
-        // A clock that was wrong from the start may be far ahead of the newest event, so ages count from the
-        // earlier time.
+        let now = self.clock.read().await?;
+        // Ages count from the newest event if the event is earlier than trusted time.
         let Some(newest) = self.ledger.newest_event().await.map_err(Error::Ledger)? else { return Ok(()) };
-        let before = now.min(newest) - self.keep;
-        let (ledger, keep, batch) = (&self.ledger, self.in_any_case, PURGE_RECORDS_MAX);
-        while ledger.purge(fence, before, keep, batch).await.map_err(Error::Ledger)?.more {
+        let before = now.min(newest) - self.max_age;
+        let (ledger, batch) = (&self.ledger, PURGE_RECORDS_MAX);
+        while ledger.purge(fence, before, batch).await.map_err(Error::Ledger)?.more {
             tokio::task::yield_now().await;
         }
         while ledger.purge_usage(fence, before, batch).await.map_err(Error::Ledger)? {

@@ -10,13 +10,14 @@ use tokio::sync::Notify;
 use uuid::Uuid;
 
 use super::board::Lifetimes;
-use super::{Board, Job, JobClock, Pace, Runner};
+use super::{Board, Job, JobClock, Pace, Runner, TrustedClock};
 use crate::metrics::JobMetrics;
 use seatkeeper_engine::WorkerSet;
 
 /// The jobs that this server runs, with a wake-up for each runner.
 pub(crate) struct Roster {
     clock: Arc<JobClock>,
+    trusted: Arc<TrustedClock>,
     board: Arc<Board>,
     ledger: Ledger,
     /// The name of this server in the locks of jobs.
@@ -26,11 +27,16 @@ pub(crate) struct Roster {
 }
 
 impl Roster {
-    pub(crate) fn new(clock: Arc<JobClock>, ledger: Ledger, metrics: JobMetrics) -> Self {
+    pub(crate) fn new(
+        clock: Arc<JobClock>,
+        trusted: Arc<TrustedClock>,
+        ledger: Ledger,
+        metrics: JobMetrics,
+    ) -> Self {
         let worker = Uuid::new_v4().to_string().into();
         let lifetimes = if clock.is_process_own() { Lifetimes::OWN_CLOCK } else { Lifetimes::SERVERS_CLOCK };
         let board = Arc::new(Board::new(Arc::clone(&clock), ledger.clone(), lifetimes));
-        Self { clock, board, ledger, worker, bells: BTreeMap::new(), metrics }
+        Self { clock, trusted, board, ledger, worker, bells: BTreeMap::new(), metrics }
     }
 
     /// Starts a job's runner as a worker of `workers`. A job new to the ledger is due at `now`.
@@ -59,6 +65,11 @@ impl Roster {
     /// Returns the clock of all jobs.
     pub(crate) fn clock(&self) -> Arc<JobClock> {
         Arc::clone(&self.clock)
+    }
+
+    /// Returns the clock of irreversible work.
+    pub(crate) fn trusted_clock(&self) -> Arc<TrustedClock> {
+        Arc::clone(&self.trusted)
     }
 
     /// Returns whether this server runs the job.

@@ -48,8 +48,8 @@ impl Default for LedgerSettings {
 }
 
 impl LedgerSettings {
-    /// Returns the retention of history; `None` for ever.
-    pub(crate) fn keep(&self) -> Option<Span> {
+    /// Returns the maximum age of history; `None` for ever.
+    pub(crate) fn max_age(&self) -> Option<Span> {
         const DAY_SECONDS: u64 = 24 * 3_600;
         let seconds = self.retention_days.saturating_mul(DAY_SECONDS);
         (seconds > 0).then_some(Span::from_secs(seconds))

@@ -3,6 +3,7 @@
 //! A window is recorded only once the ledger has every event before the end of the window.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use seatkeeper_core::{Bucket, RegistryTime, Span};
@@ -10,12 +11,17 @@ use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::jobs::{Fence, JobName};
 
 use crate::error::Error;
-use crate::jobs::{Job, JobClock};
+use crate::jobs::{Job, JobClock, TrustedClock};
 use crate::metrics::{Emitted, UsageMetrics};
 use seatkeeper_engine::{Backend, Overtaken};
 
+/// Longest wait for the ledger to have a bucket's events. A longer wait is a failed run, so that an alert fires.
+const COMMIT_MAX: Duration = Duration::from_secs(60);
+
 pub(crate) struct Emission {
     pub(crate) clock: Arc<JobClock>,
+    /// Bounds the ends of windows: the sink cannot be told that a window was wrong.
+    pub(crate) trusted: Arc<TrustedClock>,
     pub(crate) backend: Backend,
     pub(crate) ledger: Ledger,
     pub(crate) interval: Span,
@@ -33,6 +39,10 @@ impl Job for Emission {
         self.interval
     }
 
+    fn is_irreversible(&self) -> bool {
+        true
+    }
+
     async fn run(&self, fence: &Fence) -> Result<(), Error> {
         let emitted = self.emit(fence).await;
         if emitted.is_err() {
@@ -44,7 +54,12 @@ impl Job for Emission {
 
 impl Emission {
     async fn emit(&self, fence: &Fence) -> Result<(), Error> {
-        let until = self.caught_up().await?;
+        let (complete, trusted) = (self.caught_up().await?, self.trusted.read().await?);
+        if trusted < complete {
+            // Usage after trusted time waits for an operator, so the alert on failed emissions has to fire.
+            self.metrics.came(Emitted::Failed);
+        }
+        let until = complete.min(trusted);
         let emit = || self.ledger.emit_usage(until, self.batch_records, fence);
         while let Some(emitted) = emit().await.map_err(Error::Ledger)? {
             self.metrics.came(Emitted::Recorded);
@@ -63,13 +78,19 @@ impl Emission {
 
     /// Returns a time up to which the ledger is complete: no event before that time can still be recorded.
     async fn caught_up(&self) -> Result<RegistryTime, Error> {
-        // The time comes first: an event that enters a journal after the read of its end happens at `now` or
+        // The time comes first: an event that enters a journal after the read of its end happens at `until` or
         // later.
         let now = self.clock.read_to_schedule().await?;
+        let until = now.min(self.backend.registry.low_watermark().await?);
         for bucket in Bucket::all() {
             let end = self.backend.registry.journal_end(bucket).await?;
-            self.backend.commits.reached(end).await.map_err(|Overtaken| Error::NotDurable)?;
+            let reached = tokio::time::timeout(COMMIT_MAX, self.backend.commits.reached(end)).await;
+            let reached = reached.map_err(|_| Error::NotDurable)?;
+            reached.map_err(|Overtaken| Error::NotDurable)?;
         }
-        Ok(now)
+        Ok(until)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,7 +14,7 @@ use seatkeeper_registry::{ManualClock, Registry};
 
 use super::sink::Reply;
 use super::*;
-use crate::jobs::JobClock;
+use crate::jobs::{JobClock, TrustedClock};
 use crate::metrics::JobMetrics;
 use seatkeeper_engine::Commits;
 
@@ -58,8 +58,9 @@ async fn at_no_moment_is_there_an_emission_without_a_delivery_that_it_can_ask_fo
             metrics: UsageMetrics::default(),
         };
         let clock = Arc::new(JobClock::of_process(registry));
-        let (workers, mut jobs) =
-            (WorkerSet::new(), Roster::new(clock, ledger.clone(), JobMetrics::default()));
+        let (jobs, workers) = (JobMetrics::default(), WorkerSet::new());
+        let trusted = TrustedClock::start(Arc::clone(&clock), ledger.clone(), NOW).await.unwrap();
+        let mut jobs = Roster::new(clock, Arc::new(trusted), ledger.clone(), jobs);
         let done = steps_of(steps, metering.start(&workers, &mut jobs, NOW)).await;
         let known: Vec<_> = ledger.list_jobs().await.unwrap().into_iter().map(|job| job.name).collect();
         let has = |name| known.contains(&name);

@@ -2,7 +2,6 @@
 
 use seatkeeper_core::{EndReason, Span};
 use seatkeeper_ledger::jobs::JobName;
-use seatkeeper_ledger::retention::Keep;
 use seatkeeper_ledger::usage::{BatchState, Settlement};
 
 use super::meter::{MINUTE, Meter, TERM, tenant};
@@ -105,12 +104,13 @@ async fn due_batches_and_lists_come_a_page_at_a_time() {
 #[tokio::test]
 async fn retention_leaves_what_is_not_metered_or_not_delivered() {
     let mut meter = Meter::open().await;
+    meter.ledger.ensure_job(JobName::UsageEmission, MINUTE, meter.now).await.unwrap();
     let run = meter.take(JobName::Retention).await;
     let early = meter.hold(1, 1).await;
     meter.pass(MINUTE);
     meter.end(early, EndReason::Released).await;
     meter.pass(TERM);
-    let purged = meter.ledger.purge(&run, meter.now, Keep::Unmetered, 100).await.unwrap();
+    let purged = meter.ledger.purge(&run, meter.now, 100).await.unwrap();
     assert_eq!(purged.sessions, 0, "no window has it yet");
 
     let emitted = meter.emit().await.expect("a window");
@@ -119,7 +119,7 @@ async fn retention_leaves_what_is_not_metered_or_not_delivered() {
     meter.pass(MINUTE);
     meter.end(late, EndReason::Released).await;
     meter.pass(TERM);
-    let purged = meter.ledger.purge(&run, meter.now, Keep::Unmetered, 100).await.unwrap();
+    let purged = meter.ledger.purge(&run, meter.now, 100).await.unwrap();
     assert_eq!(purged.sessions, 1);
     assert_eq!(meter.ledger.session(early).await.unwrap(), None);
     assert!(meter.ledger.session(late).await.unwrap().is_some(), "no window has it yet");
@@ -141,5 +141,48 @@ async fn retention_leaves_what_is_not_metered_or_not_delivered() {
     meter.pass(MINUTE);
     let next = meter.emit().await.expect("a window").window;
     assert!(next.starts() > emitted.window.ends(), "it follows on the last one, which stays");
-    assert_eq!(meter.ledger.purge(&run, meter.now, Keep::Nothing, 100).await.unwrap().sessions, 1);
+    assert_eq!(meter.ledger.purge(&run, meter.now, 100).await.unwrap().sessions, 1, "metered");
+}
+
+#[tokio::test]
+async fn retention_deletes_capacities_of_a_ledger_that_never_metered_usage() {
+    let mut meter = Meter::open().await;
+    let run = meter.take(JobName::Retention).await;
+    let session = meter.hold(1, 1).await;
+    meter.pass(MINUTE);
+    meter.end(session, EndReason::Released).await;
+    meter.pass(TERM);
+    let before = meter.now;
+    assert_eq!(meter.ledger.purge(&run, before, 100).await.unwrap().sessions, 1);
+}
+
+#[tokio::test]
+async fn retention_waits_for_the_first_window_once_a_node_meters_usage() {
+    let mut meter = Meter::open().await;
+    let run = meter.take(JobName::Retention).await;
+    let session = meter.hold(1, 1).await;
+    meter.pass(MINUTE);
+    meter.end(session, EndReason::Released).await;
+    meter.pass(TERM);
+    meter.ledger.ensure_job(JobName::UsageEmission, MINUTE, meter.now).await.unwrap();
+    assert_eq!(meter.ledger.purge(&run, meter.now, 100).await.unwrap().sessions, 0);
+}
+
+#[tokio::test]
+async fn a_repair_of_registry_time_prolongs_no_capacity() {
+    let mut meter = Meter::open().await;
+    let true_start = meter.now;
+    let early = meter.hold(1, 1).await;
+    let true_now = true_start + MINUTE;
+    meter.pass(TERM);
+    let future = meter.hold(2, 1).await;
+    let planned = meter.ledger.plan_clock_repair(true_now, "ann").await.unwrap().expect("a wrong time");
+    planned.apply().await.unwrap();
+    let mut heard = Vec::new();
+    for session in [early, future] {
+        let pool = meter.lives[&session].0.clone();
+        heard.push(meter.ledger.pool_head(&pool).await.unwrap().sessions[0].last_heartbeat);
+    }
+    assert_eq!(heard, [true_start, true_now], "the old end, and a TTL from the repair");
+    assert_eq!(meter.ledger.trusted_time().await.unwrap(), Some(true_now));
 }

@@ -1,10 +1,12 @@
-//! `seatkeeper repair clock`: sets registry time back to the true time. Without `--apply` nothing changes.
+//! `seatkeeper repair clock`: sets registry time back to the true time, or confirms a right time after a long outage.
+//! Without `--apply` nothing changes.
 
 use std::process::ExitCode;
 
 use clap::Args;
 use seatkeeper_core::{RegistryTime, Span};
 use seatkeeper_ledger::clock_repair::ClockRepair;
+use seatkeeper_ledger::trusted_time::OUTAGE_MAX;
 use seatkeeper_ledger::{Ledger, Location, Settings};
 use seatkeeper_registry::postgres::{RegistryRepair, repair_clock};
 use seatkeeper_server::wall_clock;
@@ -51,20 +53,21 @@ async fn repair(
         Location::Postgres(url) => Some(repair_clock(url, to, false).await?),
         Location::Directory(_) => None,
     };
+    let wrong_registry = registry.filter(|registry| registry.latest > to + AHEAD_TOLERATED);
+    if planned.is_none() && wrong_registry.is_none() {
+        output::line(format_args!(
+            "Registry time is right: nothing on record is later than {}.",
+            output::date(to)
+        ))?;
+        return confirm(ledger, to, args.apply).await;
+    }
     if let Some(waiting) = registry.map(|registry| registry.waiting).filter(|waiting| *waiting > 0) {
         output::line(format_args!(
             "Refused: {waiting} events wait for the ledger. Start a node, stop it in good order, and ask again."
         ))?;
         return Ok(ExitCode::from(EXIT_FAILED));
     }
-    let registry = registry.filter(|registry| registry.latest > to + AHEAD_TOLERATED);
-    if planned.is_none() && registry.is_none() {
-        output::line(format_args!(
-            "Registry time is right: nothing on record is later than {}.",
-            output::date(to)
-        ))?;
-        return Ok(ExitCode::SUCCESS);
-    }
+    let registry = wrong_registry;
     if let Some(RegistryRepair { latest, .. }) = registry {
         output::line(format_args!("Registry time in PostgreSQL is {}.", output::date(latest)))?;
     }
@@ -82,6 +85,26 @@ async fn repair(
         planned.apply().await?;
     }
     output::line(format_args!("Registry time goes on from {}.", output::date(to)))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Confirms that `to` is the true time, so that jobs delete history and meter usage up to this time again.
+async fn confirm(ledger: &Ledger, to: RegistryTime, apply: bool) -> Result<ExitCode, Error> {
+    let trusted = ledger.trusted_time().await?;
+    if let Some(trusted) = trusted.filter(|trusted| to > *trusted + OUTAGE_MAX) {
+        output::line(format_args!(
+            "History is deleted, and usage metered, by an earlier time: {} was the last that jobs trusted.",
+            output::date(trusted)
+        ))?;
+        output::line(if apply {
+            "From now on they go by the true time."
+        } else {
+            "Ask again with --apply if this machine shows the true time."
+        })?;
+    }
+    if apply {
+        ledger.confirm_time(to).await?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -56,8 +56,8 @@ fn too_much() -> String {
 /// Returns the part of `span` with complete history, beyond the reach of retention. Returns `None` if no part
 /// remains.
 async fn kept(app: &App, span: Window) -> Result<Option<Window>, Error> {
-    let from = match app.settings.ledger.keep() {
-        Some(keep) => app.engine.now().await? - keep,
+    let from = match app.settings.ledger.max_age() {
+        Some(max_age) => app.engine.now().await? - max_age,
         None => RegistryTime::default(),
     };
     Ok(Window::new(span.starts().max(from), span.ends()))

@@ -16,7 +16,7 @@ fn read(watched: &mut Watched, second: u64, ahead: u64) -> (bool, bool) {
     let time = time + mono + Span::from_secs(ahead);
     let read = watched.note(ClockReading { time, asked: mono, answered: mono });
     assert_eq!(read.now, time);
-    (read.may_schedule, read.may_delete)
+    (read.may_schedule, read.is_steady)
 }
 
 #[test]
@@ -51,6 +51,6 @@ async fn a_clock_that_this_process_keeps_may_be_turned_as_tests_like() {
     let clock = JobClock::of_process(Arc::new(registry));
     server.advance(Span::from_secs(TEN_YEARS));
     let later = RegistryTime::from_millis(START) + Span::from_secs(TEN_YEARS);
-    assert_eq!(clock.read_to_delete().await.unwrap(), later);
+    assert_eq!(clock.read_steady().await.unwrap(), later);
     assert!(clock.read().await.unwrap().may_schedule);
 }

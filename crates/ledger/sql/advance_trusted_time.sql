@@ -1,0 +1,3 @@
+-- Advances the trusted time on record to $1. Never sets the time back.
+INSERT INTO trusted_time (id, at) VALUES (1, $1)
+ON CONFLICT (id) DO UPDATE SET at = excluded.at WHERE trusted_time.at < excluded.at

@@ -1,0 +1,2 @@
+-- Reads the trusted time on record.
+SELECT at FROM trusted_time

@@ -1,0 +1,87 @@
+//! Tests of emission: no window ends later than trusted time.
+
+use seatkeeper_core::{
+    Change, Event, Origin, Particulars, PoolId, PoolKind, Region, Seats, Session, SessionId, Tier, Users,
+};
+use seatkeeper_engine::Commits;
+use seatkeeper_ledger::Settings;
+use seatkeeper_registry::ManualClock;
+use seatkeeper_registry::memory::MemoryRegistry;
+
+use super::*;
+
+const START: RegistryTime = RegistryTime::from_millis(1_800_000_000_000);
+const HOUR: Span = Span::from_secs(3_600);
+const YEAR: Span = Span::from_secs(365 * 86_400);
+
+/// Returns the admission of a capacity session that started at `at` and lasts for a year.
+fn admission(at: RegistryTime) -> Event {
+    let (tenant, user, capacity) =
+        (uuid::Uuid::from_u128(1), uuid::Uuid::from_u128(2), uuid::Uuid::from_u128(3));
+    let pool =
+        PoolId::new(PoolKind::Capacity, tenant.to_string().as_str().into(), format!("{user}/{capacity}"));
+    let session = Session {
+        id: SessionId::mint(at, pool.bucket(), Region::default(), 1),
+        holder: "ann".into(),
+        users: Users::one("ann".into()),
+        started: at,
+        last_heartbeat: at,
+        ttl: YEAR,
+        tier: Tier(1),
+    };
+    let particulars = Box::new(Particulars::default());
+    Event {
+        pool,
+        seq: 1,
+        epoch: 0,
+        at,
+        live: 1,
+        limit: Seats(1),
+        version: 1,
+        origin: Origin::SYSTEM,
+        change: Change::Admitted { session: Box::new(session), expires: at + YEAR, particulars },
+    }
+}
+
+/// Starts a server at `now`, and returns the registry and the emission.
+async fn started(ledger: &Ledger, now: RegistryTime) -> (Arc<MemoryRegistry<ManualClock>>, Emission) {
+    let registry = Arc::new(MemoryRegistry::new(1, Region::default(), 1_000, ManualClock::at(now)));
+    let clock = Arc::new(JobClock::of_process(Arc::clone(&registry) as _));
+    let trusted = TrustedClock::start(Arc::clone(&clock), ledger.clone(), now).await.unwrap();
+    let backend = Backend::lasting(Arc::clone(&registry) as _, Commits::new(1_000));
+    let job = Emission {
+        clock,
+        trusted: Arc::new(trusted),
+        backend,
+        ledger: ledger.clone(),
+        interval: HOUR,
+        batch_records: 100,
+        metrics: UsageMetrics::default(),
+    };
+    (registry, job)
+}
+
+/// Starts a server at `now`, runs an emission, and returns the end of the last window.
+async fn start_and_emit(ledger: &Ledger, now: RegistryTime) -> RegistryTime {
+    let (_registry, job) = started(ledger, now).await;
+    ledger.ensure_job(JobName::UsageDelivery, HOUR, now).await.unwrap();
+    ledger.ensure_job(JobName::UsageEmission, HOUR, now).await.unwrap();
+    ledger.run_job_now(JobName::UsageEmission, now).await.unwrap();
+    let run = ledger.take_job(JobName::UsageEmission, "a", now).await.unwrap().unwrap();
+    job.run(&run.fence).await.unwrap();
+    ledger.complete_job(&run.fence, now).await.unwrap();
+    ledger.usage_metered_until().await.unwrap().unwrap_or_default()
+}
+
+#[tokio::test]
+async fn a_clock_a_year_ahead_meters_no_usage_of_that_year_until_an_operator_confirms() {
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = Ledger::open(Settings::new(dir.path())).await.unwrap();
+    ledger.apply(&[admission(START)]).await.unwrap();
+    assert_eq!(start_and_emit(&ledger, START + HOUR).await, START + HOUR);
+
+    assert_eq!(start_and_emit(&ledger, START + YEAR).await, START + HOUR, "the clock is wrong");
+    assert_eq!(start_and_emit(&ledger, START + HOUR + HOUR).await, START + HOUR + HOUR, "the clock is right");
+    ledger.confirm_time(START + YEAR).await.unwrap();
+    assert_eq!(start_and_emit(&ledger, START + YEAR).await, START + YEAR);
+}
