@@ -4,8 +4,8 @@
 //! lost, late or repeated, so a partition is a message that is not delivered. A region crashes between any two steps and
 //! forgets all that is not on disk.
 //!
-//! A liar has the key of every region and a server of its own: it tells of moves that never were, and hands over homes that it
-//! never had. The liar answers no question for another region, because a question goes to the region's own URL.
+//! A liar has the key of every region and a server of its own: the liar tells of moves and hands over homes, none of them
+//! true. The liar answers no question for another region, because a question goes to the region's own URL.
 
 use stateright::{Model, Property};
 
@@ -129,7 +129,7 @@ pub enum MoveStep {
     Close(Region),
     /// The home is handed over to its target, and the target's question about the move is answered.
     HandOver(Region),
-    /// A handover reaches its target, which asks whether it is true.
+    /// A handover reaches its target, and the target checks the handover.
     Check {
         /// The target.
         at: Region,

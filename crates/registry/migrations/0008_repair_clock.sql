@@ -1,5 +1,5 @@
--- Sets registry time back to p_to, the true time, after a wrong time was stored. Every session
--- with heartbeats gets p_to as the last heartbeat, and time restarts once a node trusts the clock. For a registry that no node serves.
+-- Sets registry time back to p_to, the true time, after a wrong time was stored. Every session with heartbeats gets
+-- p_to as the last heartbeat, and time restarts once a node trusts the clock. For a registry that no node serves.
 -- Returns the latest time before the repair, and the number of events that wait for the ledger. Changes
 -- nothing while events wait, or if the latest time is not later than p_to.
 CREATE FUNCTION registry.repair_clock(p_to bigint) RETURNS TABLE (told bigint, waiting bigint)

@@ -27,8 +27,8 @@ from_row! {
 }
 
 /// Sets registry time in the database at `url` back to `to`, the true time, and gives each session with
-/// heartbeats a full TTL. Sessions of the lasting section keep their ends. Changes nothing unless `apply` is set, nor if registry time is not later than `to`, nor while events
-/// wait for the ledger. No node may serve meanwhile.
+/// heartbeats a full TTL. Sessions of the lasting section keep their ends. Changes nothing unless `apply` is set, nor
+/// if registry time is not later than `to`, nor while events wait for the ledger. No node may serve meanwhile.
 pub async fn repair_clock(url: &PostgresUrl, to: RegistryTime, apply: bool) -> Result<RegistryRepair, Error> {
     connect::migrate(url).await.map_err(|error| Error::Unavailable(Box::new(error)))?;
     let connections = connect::connections(url, 1)?;
