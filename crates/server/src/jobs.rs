@@ -55,9 +55,8 @@ pub(crate) trait Job: Send + Sync + 'static {
     /// server stops. A later run then starts from the beginning.
     async fn run(&self, fence: &Fence) -> Result<(), Error>;
 
-    /// Returns whether the job deletes records by age, or closes usage windows. An irreversible job runs only while
-    /// the clock is steady, and goes by the [`TrustedClock`].
-    fn is_irreversible(&self) -> bool {
+    /// Returns whether the job runs only while the clock is steady, because it deletes records by age.
+    fn needs_steady_clock(&self) -> bool {
         false
     }
 }

@@ -97,7 +97,7 @@ impl JobTime {
     /// Returns whether `job` may be taken at this time. By a wrong time a valid lock could seem stale, and
     /// the next run could be due years later or never.
     pub(super) fn allows(&self, job: &impl Job) -> bool {
-        self.may_schedule && (self.is_steady || !job.is_irreversible())
+        self.may_schedule && (self.is_steady || !job.needs_steady_clock())
     }
 }
 

@@ -37,12 +37,12 @@ impl Job for Housekeeping {
         INTERVAL
     }
 
-    fn is_irreversible(&self) -> bool {
+    fn needs_steady_clock(&self) -> bool {
         true
     }
 
     async fn run(&self, fence: &Fence) -> Result<(), Error> {
-        let before = self.clock.read().await? - KEEP;
+        let before = self.clock.read_steady().await? - KEEP;
         let keep = RunsKept { since: before, min: RUNS_KEPT_MIN, max: RUNS_KEPT_MAX };
         loop {
             let (ledger, rows) = (&self.ledger, PURGE_ROWS_MAX);

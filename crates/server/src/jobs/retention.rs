@@ -32,12 +32,12 @@ impl Job for Retention {
         INTERVAL
     }
 
-    fn is_irreversible(&self) -> bool {
+    fn needs_steady_clock(&self) -> bool {
         true
     }
 
     async fn run(&self, fence: &Fence) -> Result<(), Error> {
-        let now = self.clock.read().await?;
+        let now = self.clock.read_steady().await?;
         // Ages count from the newest event if the event is earlier than trusted time.
         let Some(newest) = self.ledger.newest_event().await.map_err(Error::Ledger)? else { return Ok(()) };
         let before = now.min(newest) - self.max_age;

@@ -37,11 +37,19 @@ impl TrustedClock {
         Ok(Self { clock, ledger, started_at: now, trusted_at_start })
     }
 
-    /// Returns the latest time that irreversible work may go by: the registry's time, or an earlier time while the
-    /// registry's time is unconfirmed. Returns `Err(ClockUnsettled)` until the clock has been steady for
-    /// `CLOCK_SETTLING`.
+    /// Returns the latest time that the emission of usage may go by: the registry's time, or an earlier time while the
+    /// registry's time is unconfirmed. Returns `Err(ClockUnsettled)` if the clock has stepped within `CLOCK_SETTLING`.
     pub(crate) async fn read(&self) -> Result<RegistryTime, Error> {
-        let now = self.clock.read_steady().await?;
+        self.trusted_at(self.clock.read_to_schedule().await?).await
+    }
+
+    /// Returns the time of [`read`](Self::read) for the deletion of history. Returns `Err(ClockUnsettled)` until the
+    /// clock has been steady for `CLOCK_SETTLING`.
+    pub(crate) async fn read_steady(&self) -> Result<RegistryTime, Error> {
+        self.trusted_at(self.clock.read_steady().await?).await
+    }
+
+    async fn trusted_at(&self, now: RegistryTime) -> Result<RegistryTime, Error> {
         let recorded = self.ledger.trusted_time().await.map_err(Error::Ledger)?.unwrap_or_default();
         let counted = recorded.max(self.trusted_at_start + self.clock.uptime(self.started_at, now));
         let trusted = trusted(now, counted);

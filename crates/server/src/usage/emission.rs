@@ -39,10 +39,6 @@ impl Job for Emission {
         self.interval
     }
 
-    fn is_irreversible(&self) -> bool {
-        true
-    }
-
     async fn run(&self, fence: &Fence) -> Result<(), Error> {
         let emitted = self.emit(fence).await;
         if emitted.is_err() {

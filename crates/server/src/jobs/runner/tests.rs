@@ -69,7 +69,7 @@ struct Observed {
 
 struct Scripted {
     script: Script,
-    is_irreversible: bool,
+    needs_steady_clock: bool,
     ledger: Ledger,
     gate: Arc<Semaphore>,
     seen: Arc<Observed>,
@@ -95,8 +95,8 @@ impl Job for Scripted {
         INTERVAL
     }
 
-    fn is_irreversible(&self) -> bool {
-        self.is_irreversible
+    fn needs_steady_clock(&self) -> bool {
+        self.needs_steady_clock
     }
 
     async fn run(&self, fence: &Fence) -> Result<(), Error> {
@@ -132,7 +132,7 @@ impl Scene {
         let (gate, seen) = (Arc::new(Semaphore::new(0)), Arc::default());
         let clock = Arc::new(JobClock::of_process(Arc::clone(&self.registry) as _));
         Runner {
-            job: Scripted { script, is_irreversible: false, ledger: self.ledger.clone(), gate, seen },
+            job: Scripted { script, needs_steady_clock: false, ledger: self.ledger.clone(), gate, seen },
             board: Arc::new(Board::new(Arc::clone(&clock), self.ledger.clone(), AT_ONCE)),
             clock,
             ledger: self.ledger.clone(),
@@ -210,7 +210,7 @@ async fn by_a_servers_clock_that_was_set_no_job_is_taken_and_by_a_new_one_none_t
     let scene = Scene::set().await;
     let clock = Arc::new(JobClock::of_server(Arc::clone(&scene.registry) as _));
     let mut deleting = Runner { clock: Arc::clone(&clock), ..scene.runner("a", Script::Succeed, STILL) };
-    deleting.job.is_irreversible = true;
+    deleting.job.needs_steady_clock = true;
     let other = Runner { clock, ..scene.runner("b", Script::Succeed, STILL) };
     look(&deleting).await;
     assert_eq!(deleting.job.seen.begun(), 0, "the clock may be wrong for all that is known");

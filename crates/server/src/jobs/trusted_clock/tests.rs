@@ -57,8 +57,10 @@ async fn a_steady_server_clock_far_ahead_is_not_trusted() {
     let (mut clock, _) = started(&ledger, START + YEAR).await;
     let registry = MemoryRegistry::new(1, Region::default(), 1_000, ManualClock::at(START + YEAR));
     clock.clock = Arc::new(JobClock::of_server(Arc::new(registry)));
-    let read = clock.read().await;
+    let read = clock.read_steady().await;
     assert!(matches!(read, Err(Error::ClockUnsettled)), "a first reading proves nothing: {read:?}");
+    let metered = clock.read().await.unwrap();
+    assert!(metered < START + HOUR, "no usage window ends a year ahead: {metered:?}");
     let uptime = clock.clock.uptime(START, START + YEAR);
     assert!(uptime < HOUR, "a server's clock does not count as uptime: {uptime:?}");
 }
