@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// A heartbeat that takes longer did not get through: a client retries after a few seconds.
-const WRITTEN_WITHIN: Duration = Duration::from_secs(1);
+/// A heartbeat that takes longer did not get through. On a network that loses three of ten segments and delays each by
+/// 200 ms, half of the heartbeats take longer, and four of five are written within 1 s.
+const WRITTEN_WITHIN: Duration = Duration::from_millis(500);
 
 /// Heartbeats that begin within this span are counted together.
 const SLOT: Duration = Duration::from_millis(250);
@@ -203,7 +204,7 @@ mod tests {
     #[test]
     fn late_answers_do_not_count() {
         let scene = Scene::new();
-        scene.heartbeats(0, 2_000, Some(1_001));
+        scene.heartbeats(0, 2_000, Some(501));
         assert!(!scene.gets_through(5_000));
     }
 
