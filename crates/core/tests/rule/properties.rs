@@ -46,8 +46,9 @@ proptest! {
     fn whoever_is_evicted_unnamed_was_the_least_in_the_order(run in runs()) {
         run.play(|step| {
             let Done::Claim { claim, fresh, .. } = &step.done else { return Ok(()) };
+            let named = claim.replace.map(|named| named.session);
             let unnamed = step.ended().into_iter().filter(|ending| {
-                ending.reason == EndReason::Evicted && Some(ending.session.id) != claim.replace.map(|named| named.session)
+                ending.reason == EndReason::Evicted && Some(ending.session.id) != named
             });
             let victims: Vec<_> = unnamed.map(|ending| rank(&ending.session)).collect();
             prop_assert!(victims.is_sorted());

@@ -8,14 +8,11 @@ use seatkeeper_registry::postgres::PostgresRegistry;
 use seatkeeper_testbed::postgres::database;
 use sqlx::{Connection as _, Executor as _, PgConnection};
 
+use crate::postgres_harness::CLOCK_BY_HAND;
+
+/// The time of a clock by hand before the first turn.
 const START: i64 = 1_800_000_000_000;
 const LEASE: i64 = 10_000;
-
-const CLOCK_BY_HAND: &str = "
-    CREATE TABLE clock_by_hand (millis bigint);
-    INSERT INTO clock_by_hand VALUES (1800000000000);
-    CREATE OR REPLACE FUNCTION registry.clock() RETURNS bigint LANGUAGE sql VOLATILE
-    AS 'SELECT millis FROM clock_by_hand'";
 
 /// Carries out, at `now`, the statement that tells the time and was sent at `sent`. Returns the end of the lease.
 async fn lease_after(connection: &mut PgConnection, sent: i64, now: i64) -> i64 {

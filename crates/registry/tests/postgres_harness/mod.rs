@@ -17,11 +17,14 @@ const NODES: usize = 2;
 const CONNECTIONS_PER_NODE: u32 = 8;
 
 /// Replaces the clock by a number in a table, for tests only.
-const CLOCK_BY_HAND: &str = "
+pub(crate) const CLOCK_BY_HAND: &str = "
     CREATE TABLE clock_by_hand (millis bigint);
     INSERT INTO clock_by_hand VALUES (1800000000000);
     CREATE OR REPLACE FUNCTION registry.clock() RETURNS bigint LANGUAGE sql VOLATILE
-    AS 'SELECT millis FROM clock_by_hand';
+    AS 'SELECT millis FROM clock_by_hand'";
+
+/// Lets every bucket serve, and stores no pool as small.
+const SERVING: &str = "
     UPDATE registry.buckets SET epoch = 1, filled_for = 1, serving = true;
     CREATE OR REPLACE FUNCTION registry.small_pool() RETURNS integer LANGUAGE sql IMMUTABLE AS 'SELECT 1'";
 
@@ -66,6 +69,7 @@ impl Harness for PostgresHarness {
         }
         let mut hands = PgConnection::connect(&database.url()).await.expect("the server answers");
         hands.execute(CLOCK_BY_HAND).await.expect("the clock can be replaced");
+        hands.execute(SERVING).await.expect("the buckets can be set");
         Self {
             nodes,
             epochs: all_epochs,

@@ -171,12 +171,18 @@ async fn the_journal_outlives_a_node_that_is_killed_before_its_replay() {
     scene.nobody_lost_a_seat(&ann).await;
 }
 
+/// Starts a Redis, a proxy before the Redis, and a node behind the proxy.
+async fn behind_proxy() -> (Redis, Proxy, Scene) {
+    let redis = Redis::start();
+    let to_redis = Proxy::start(([127, 0, 0, 1], redis.port()).into(), 0).await;
+    let scene = Scene::open(&format!("redis://{}", to_redis.address())).await;
+    (redis, to_redis, scene)
+}
+
 /// The standby served last, and a return to Redis breaks off.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_journal_of_the_standby_outlives_returns_that_break_off() {
-    let redis = Redis::start();
-    let to_redis = Proxy::start(([127, 0, 0, 1], redis.port()).into(), 0).await;
-    let mut scene = Scene::open(&format!("redis://{}", to_redis.address())).await;
+    let (_redis, to_redis, mut scene) = behind_proxy().await;
     to_redis.set(Network::Silent);
     scene.are_in(BucketMode::Ledger).await;
     renewed(&scene.client(), &scene.carl).await;
@@ -191,9 +197,7 @@ async fn the_journal_of_the_standby_outlives_returns_that_break_off() {
 /// Redis served last. A fallback breaks off before the standby serves, and then Redis is back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_journal_outlives_a_fallback_that_breaks_off() {
-    let redis = Redis::start();
-    let to_redis = Proxy::start(([127, 0, 0, 1], redis.port()).into(), 0).await;
-    let mut scene = Scene::open(&format!("redis://{}", to_redis.address())).await;
+    let (_redis, to_redis, mut scene) = behind_proxy().await;
     scene.lock(NO_READS).await;
     let ann = scene.admit_ann().await;
     to_redis.set(Network::Silent);

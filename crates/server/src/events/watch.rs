@@ -58,8 +58,8 @@ enum Stage {
 
 impl<S: Subject> Watch<S> {
     /// Begins to watch a session of the caller, live or ended, from the cursor `heard` on, for at most `lasts`. While the
-    /// watch lasts, no event is missed, and `permit` is held. Returns `None` if the session has ended and the client has heard of the
-    /// end.
+    /// watch lasts, no event is missed, and `permit` is held. Returns `None` if the session has ended and the client has
+    /// heard of the end.
     pub(super) async fn begin(
         app: App,
         id: SessionId,

@@ -34,7 +34,7 @@ pub(crate) struct JobTime {
     pub(crate) now: RegistryTime,
     /// Permits taking jobs: the clock did not step within `CLOCK_SETTLING`.
     pub(crate) may_schedule: bool,
-    /// Permits irreversible work: the clock has been steady for `CLOCK_SETTLING`.
+    /// Permits the deletion of records by age: the clock has been steady for `CLOCK_SETTLING`.
     pub(crate) is_steady: bool,
 }
 
@@ -76,7 +76,7 @@ impl JobClock {
     }
 
     /// Reads a steady clock. Returns `Err(ClockUnsettled)` until the clock has been steady for `CLOCK_SETTLING`.
-    /// Irreversible work reads the [`TrustedClock`](super::TrustedClock) instead.
+    /// Jobs that delete read the [`TrustedClock`](super::TrustedClock) instead.
     pub(super) async fn read_steady(&self) -> Result<RegistryTime, Error> {
         let time = self.read().await?;
         if time.is_steady { Ok(time.now) } else { Err(Error::ClockUnsettled) }

@@ -1,7 +1,7 @@
 //! The clock of irreversible work: the deletion of history, and the emission of usage.
 //!
-//! A clock that is wrong at the start of a server looks like a right clock after an outage, and dates events that look
-//! like evidence for it. Trusted time follows the clock only as far as recorded trusted time and the uptime of this
+//! A clock that is wrong at the start of a server looks like a right clock after an outage, and dates events that seem
+//! to confirm the clock. Trusted time follows the clock only as far as recorded trusted time and the uptime of this
 //! node account for. A larger gap needs the word of an operator.
 
 use std::sync::Arc;

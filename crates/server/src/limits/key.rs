@@ -31,7 +31,8 @@ impl Key {
         Self::hashed(&[b"unknown", kind.as_str().as_bytes()], who)
     }
 
-    /// Requests for license tokens from an address. An IPv6 client has a network of 64 bits, and counts as one address.
+    /// Returns the key of requests for license tokens from an address. An IPv6 client has a
+    /// network of 64 bits, and counts as one address.
     pub(super) fn of_license_tokens_at(ip: Option<IpAddr>) -> Self {
         Self(hash::digest(&[b"license token", b"address", &network(ip)]))
     }
@@ -51,12 +52,12 @@ impl Key {
         Self::hashed(&[b"event", b"streams"], who)
     }
 
-    /// Releases by code from an address.
+    /// Returns the key of releases by code from an address.
     pub(super) fn of_releases_at(ip: Option<IpAddr>) -> Self {
         Self(hash::digest(&[b"release by code", b"address", &network(ip)]))
     }
 
-    /// Requests for license tokens of a license key.
+    /// Returns the key of requests for license tokens of a license key.
     pub(super) fn of_license_tokens_for(tenant: &TenantId, license_key: &str) -> Self {
         Self(hash::digest(&[b"license token", b"key", tenant.as_str().as_bytes(), license_key.as_bytes()]))
     }

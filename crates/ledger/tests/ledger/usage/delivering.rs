@@ -1,7 +1,7 @@
 //! A usage batch is due until the sink accepts or refuses the batch, and retention keeps undelivered usage.
 
 use seatkeeper_core::{EndReason, Span};
-use seatkeeper_ledger::jobs::JobName;
+use seatkeeper_ledger::jobs::{Fence, JobName};
 use seatkeeper_ledger::usage::{BatchState, Settlement};
 
 use super::meter::{MINUTE, Meter, TERM, tenant};
@@ -144,26 +144,26 @@ async fn retention_leaves_what_is_not_metered_or_not_delivered() {
     assert_eq!(meter.ledger.purge(&run, meter.now, 100).await.unwrap().sessions, 1, "metered");
 }
 
-#[tokio::test]
-async fn retention_deletes_capacities_of_a_ledger_that_never_metered_usage() {
+/// Returns a ledger with a capacity that ended a term ago, and a run of retention.
+async fn after_a_term() -> (Meter, Fence) {
     let mut meter = Meter::open().await;
     let run = meter.take(JobName::Retention).await;
     let session = meter.hold(1, 1).await;
     meter.pass(MINUTE);
     meter.end(session, EndReason::Released).await;
     meter.pass(TERM);
-    let before = meter.now;
-    assert_eq!(meter.ledger.purge(&run, before, 100).await.unwrap().sessions, 1);
+    (meter, run)
+}
+
+#[tokio::test]
+async fn retention_deletes_capacities_of_a_ledger_that_never_metered_usage() {
+    let (meter, run) = after_a_term().await;
+    assert_eq!(meter.ledger.purge(&run, meter.now, 100).await.unwrap().sessions, 1);
 }
 
 #[tokio::test]
 async fn retention_waits_for_the_first_window_once_a_node_meters_usage() {
-    let mut meter = Meter::open().await;
-    let run = meter.take(JobName::Retention).await;
-    let session = meter.hold(1, 1).await;
-    meter.pass(MINUTE);
-    meter.end(session, EndReason::Released).await;
-    meter.pass(TERM);
+    let (meter, run) = after_a_term().await;
     meter.ledger.ensure_job(JobName::UsageEmission, MINUTE, meter.now).await.unwrap();
     assert_eq!(meter.ledger.purge(&run, meter.now, 100).await.unwrap().sessions, 0);
 }

@@ -53,21 +53,21 @@ async fn repair(
         Location::Postgres(url) => Some(repair_clock(url, to, false).await?),
         Location::Directory(_) => None,
     };
-    let wrong_registry = registry.filter(|registry| registry.latest > to + AHEAD_TOLERATED);
-    if planned.is_none() && wrong_registry.is_none() {
+    let waiting = registry.map_or(0, |registry| registry.waiting);
+    let registry = registry.filter(|registry| registry.latest > to + AHEAD_TOLERATED);
+    if planned.is_none() && registry.is_none() {
         output::line(format_args!(
             "Registry time is right: nothing on record is later than {}.",
             output::date(to)
         ))?;
         return confirm(ledger, to, args.apply).await;
     }
-    if let Some(waiting) = registry.map(|registry| registry.waiting).filter(|waiting| *waiting > 0) {
+    if waiting > 0 {
         output::line(format_args!(
             "Refused: {waiting} events wait for the ledger. Start a node, stop it in good order, and ask again."
         ))?;
         return Ok(ExitCode::from(EXIT_FAILED));
     }
-    let registry = wrong_registry;
     if let Some(RegistryRepair { latest, .. }) = registry {
         output::line(format_args!("Registry time in PostgreSQL is {}.", output::date(latest)))?;
     }
@@ -97,7 +97,7 @@ async fn confirm(ledger: &Ledger, to: RegistryTime, apply: bool) -> Result<ExitC
             output::date(trusted)
         ))?;
         output::line(if apply {
-            "From now on they go by the true time."
+            "From now on, jobs go by the true time."
         } else {
             "Ask again with --apply if this machine shows the true time."
         })?;
