@@ -25,9 +25,12 @@ const FULL_SEEN: Duration = Duration::from_millis(50);
 /// node waits longer before recording the events of this node.
 const ACKNOWLEDGED_KNOWN: Duration = Duration::from_millis(250);
 
-/// Time limit for a call on a bucket whose server failed the survey: a silent master of a Redis Cluster must not hold up
-/// the events of the others.
-const UNREACHED_MAX: Duration = Duration::from_secs(1);
+/// Time limit for a call on a master of a Redis Cluster, so that a master that falls silent does not hold up the events of
+/// the others. A slower master fails the survey.
+const MASTER_MAX: Duration = Duration::from_secs(1);
+
+/// Time limit for a call on a master that failed the latest survey.
+const FAILED_MASTER_MAX: Duration = Duration::from_millis(250);
 
 /// An acknowledgement that frees this fraction of the journal is sent at once.
 const MAKES_ROOM_PART: usize = 8;
@@ -37,18 +40,31 @@ impl Journal for RedisRegistry {
     async fn journal_read(&self, max: usize) -> Result<JournalRead, Error> {
         // A survey fails if a server refuses writes, as with full memory. The journals are read
         // nevertheless: a journal that fills the memory would never shrink.
-        let unreached = self.look_at_journals(self.settings.journal_poll).await.unreached;
-        self.acknowledge_recorded(&unreached).await;
+        let survey = self.look_at_journals(self.settings.journal_poll).await;
+        let (unreached, is_any_reached) = (&survey.unreached, !survey.heads.is_empty());
         let linger = self.settings.journal_linger;
         let waiting: Vec<_> = self.served().filter(|&bucket| self.backlog.is_due(bucket, linger)).collect();
         // An equal share of each bucket, so that a bucket with a hundred thousand ends delays no admission of
         // another bucket.
         let each = max.div_ceil(waiting.len().max(1));
-        let read = |bucket| within(unreached.contains(bucket), self.read_journal(bucket, each));
+        let read = async |bucket| {
+            (bucket, self.in_time(unreached.contains(bucket), self.read_journal(bucket, each)).await)
+        };
+        let reads = join_all(waiting.into_iter().map(read));
+        let (reads, ()) = tokio::join!(reads, self.acknowledge_recorded(unreached));
         let (mut entries, mut failure) = (Vec::new(), None);
-        for events in join_all(waiting.into_iter().map(read)).await {
+        for (bucket, events) in reads {
             match events {
                 Ok(events) => entries.extend(events),
+                // Otherwise the backoff of the drain would hold up the events of other servers.
+                Err(error) if is_any_reached && unreached.contains(bucket) => {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::debug!(
+                        error,
+                        bucket = bucket.number(),
+                        "a journal on a failed server was not read"
+                    );
+                }
                 Err(error) => failure = Some(error),
             }
         }
@@ -68,7 +84,7 @@ impl Journal for RedisRegistry {
     async fn journal_acknowledge(&self, through: Receipt) -> Result<(), Error> {
         self.backlog.record(through);
         match self.backlog.untold(through.bucket, self.settings.journal_events_max / MAKES_ROOM_PART) {
-            Some(through) => self.acknowledge(through).await,
+            Some(through) => self.in_time(false, self.acknowledge(through)).await,
             None => Ok(()),
         }
     }
@@ -156,7 +172,7 @@ impl RedisRegistry {
         }
         let untold = self.served().filter_map(|bucket| self.backlog.untold(bucket, 0));
         let told =
-            untold.map(|through| within(unreached.contains(through.bucket), self.acknowledge(through)));
+            untold.map(|through| self.in_time(unreached.contains(through.bucket), self.acknowledge(through)));
         for error in join_all(told).await.into_iter().filter_map(Result::err) {
             let error = &error as &dyn std::error::Error;
             tracing::debug!(error, "recorded events of a bucket were not acknowledged to Redis");
@@ -198,17 +214,23 @@ impl RedisRegistry {
         served
     }
 
+    /// Limits a call on a bucket if other buckets have other servers. `has_failed` tells whether the bucket's server failed
+    /// the latest survey.
+    async fn in_time<T>(
+        &self,
+        has_failed: bool,
+        call: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        if self.requests.servers.is_one() {
+            return call.await;
+        }
+        let limit = if has_failed { FAILED_MASTER_MAX } else { MASTER_MAX };
+        tokio::time::timeout(limit, call).await.unwrap_or(Err(Error::TimedOut))
+    }
+
     fn served(&self) -> impl Iterator<Item = Bucket> {
         Bucket::all().filter(|&bucket| self.epochs.get(bucket) != Epochs::NONE)
     }
-}
-
-/// Limits a call on a bucket to [`UNREACHED_MAX`] if the bucket's server is out of reach.
-async fn within<T>(is_unreached: bool, call: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    if !is_unreached {
-        return call.await;
-    }
-    tokio::time::timeout(UNREACHED_MAX, call).await.unwrap_or(Err(Error::TimedOut))
 }
 
 /// Returns whether `interval` has passed since `then`. If so, restarts the interval.

@@ -25,6 +25,10 @@ use crate::{ClockSteps, Epochs, Error, Identity, Store};
 /// Time limit for a server's answer to a survey. After the limit, the server's buckets count as unreachable.
 const SERVER_MAX: Duration = Duration::from_secs(1);
 
+/// Time limit for a master of a Redis Cluster that failed the survey before, so that a silent master hardly delays the
+/// users of the others. Failover's own surveys give every server [`SERVER_MAX`].
+const FAILED_SERVER_MAX: Duration = Duration::from_millis(250);
+
 /// Lifetime of the key written by a survey.
 const MARK_KEPT: Duration = Duration::from_secs(600);
 
@@ -60,6 +64,11 @@ impl Survey {
     /// Iterates over the buckets and their outcomes.
     pub(super) fn buckets(&self) -> impl Iterator<Item = (Bucket, &Result<BucketSurvey, Arc<str>>)> {
         Bucket::all().zip(&self.buckets)
+    }
+
+    /// Returns whether none of `buckets` was reached.
+    fn has_failed(&self, buckets: &[Bucket]) -> bool {
+        buckets.iter().all(|bucket| self.buckets[usize::from(bucket.number())].is_err())
     }
 }
 
@@ -101,14 +110,14 @@ impl RedisRegistry {
         if let Some(survey) = latest.as_ref().filter(|survey| survey.began + age_max > asked) {
             return Arc::clone(survey);
         }
-        let survey = Arc::new(self.make_survey().await);
+        let survey = Arc::new(self.make_survey(latest.as_deref()).await);
         *latest = Some(Arc::clone(&survey));
         survey
     }
 
     /// Makes a survey of its own, in parallel with a survey in flight: failover must not wait for a silent server twice.
     pub(super) async fn own_survey(&self) -> Arc<Survey> {
-        let survey = Arc::new(self.make_survey().await);
+        let survey = Arc::new(self.make_survey(None).await);
         if let Ok(mut latest) = self.surveys.latest.try_lock() {
             *latest = Some(Arc::clone(&survey));
         }
@@ -149,8 +158,9 @@ impl RedisRegistry {
         groups.into_values().collect()
     }
 
-    async fn make_survey(&self) -> Survey {
-        let began = Instant::now();
+    /// Surveys all servers. A master that failed the survey `before` gets less time.
+    async fn make_survey(&self, before: Option<&Survey>) -> Survey {
+        let (began, is_one) = (Instant::now(), self.requests.servers.is_one());
         let mut servers: HashMap<usize, (Arc<Link>, Vec<Bucket>)> = HashMap::new();
         let mut buckets: Vec<_> =
             Bucket::all().map(|_| Err(Arc::from("nobody says which server has the slot"))).collect();
@@ -162,8 +172,9 @@ impl RedisRegistry {
         }
         self.surveys.clocks.lock().retain(|server, _| servers.contains_key(server));
         let surveyed = servers.into_iter().map(|(server, (link, of_server))| async move {
-            let surveyed =
-                tokio::time::timeout(SERVER_MAX, self.survey_server(server, &link, &of_server)).await;
+            let has_failed = !is_one && before.is_some_and(|before| before.has_failed(&of_server));
+            let limit = if has_failed { FAILED_SERVER_MAX } else { SERVER_MAX };
+            let surveyed = tokio::time::timeout(limit, self.survey_server(server, &link, &of_server)).await;
             (of_server, surveyed.unwrap_or_else(|_| Err("it does not answer in time".into())))
         });
         for (of_server, surveyed) in join_all(surveyed).await {

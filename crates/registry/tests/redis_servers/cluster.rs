@@ -1,8 +1,11 @@
-//! Slots that move between the masters of a cluster, followed by the registry.
+//! Masters of a cluster: slots that move between them, and one that falls silent.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use seatkeeper_registry::{Error, Rebuild as _};
+use seatkeeper_core::PoolId;
+use seatkeeper_redis::ServerSettings;
+use seatkeeper_registry::redis::Settings;
+use seatkeeper_registry::{Error, Journal as _, Rebuild as _};
 use seatkeeper_testbed::redis::{Redis, RedisCluster, RedisSetup};
 
 use crate::node::{Node, REACHED_MAX};
@@ -53,4 +56,60 @@ async fn a_bucket_is_found_where_its_slot_has_moved_and_served_once_it_was_fille
     let pool = node.pool().await;
     node.admit(&pool, "bob").await;
     assert!(holds(&cluster.nodes()[to]));
+}
+
+/// A master falls silent when its events wait for the ledger, and the latest survey says that it answers.
+#[tokio::test]
+async fn a_master_that_falls_silent_holds_up_no_events_of_another() {
+    const RESPONSE_MAX: Duration = Duration::from_secs(60);
+    let cluster = RedisCluster::start(3, &RedisSetup::default());
+    let servers: ServerSettings = cluster.url().parse().expect("a URL");
+    let servers = ServerSettings { response_timeout: RESPONSE_MAX, ..servers };
+    let settings = Settings { journal_poll: Duration::from_secs(3_600), ..Settings::default() };
+    let node = Node::with(servers.clone(), settings).await;
+    let no_linger = Settings { journal_linger: Duration::ZERO, ..Settings::default() };
+    let other = node.beside(servers, no_linger);
+    let (silent, served) = pools_on_and_off(&cluster.nodes()[0], &node).await;
+    // More events than a reply returns: the journal must be read.
+    for n in 0..32 {
+        node.admit(&silent, &format!("ann-{n}")).await;
+    }
+    let seen = other.registry.journal_read(100).await.expect("all masters answer");
+    assert!(seen.entries.len() >= 32, "{seen:?}");
+    let oldest = node.registry.journal_read(1).await.expect("all masters answer");
+    node.registry.journal_acknowledge(oldest.entries[0].receipt).await.expect("a note");
+
+    let began = Instant::now();
+    cluster.nodes()[0].pause();
+    let refused = node.registry.journal_read(100).await;
+    assert!(matches!(refused, Err(Error::TimedOut)), "{refused:?}");
+    // The other node makes a survey for each read.
+    let nothing = other.registry.journal_read(100).await.expect("a silent master is no failure");
+    assert!(nothing.entries.is_empty(), "{nothing:?}");
+    node.admit(&served, "bob").await;
+    let read = node.registry.journal_read(100).await.expect("a master answers");
+    assert!(read.entries.iter().all(|entry| entry.event.pool == served) && !read.entries.is_empty());
+
+    let took = began.elapsed();
+    cluster.nodes()[0].resume();
+    assert!(took < RESPONSE_MAX / 2, "it waited for the silent master: {took:?}");
+}
+
+/// Opens pools until there is one on `master` and one elsewhere.
+async fn pools_on_and_off(master: &Redis, node: &Node) -> (PoolId, PoolId) {
+    let (mut on, mut off) = (None, None);
+    for n in 0.. {
+        let pool = node.pool_of(&format!("photo-{n}"), 100).await;
+        let head = format!("*{:03}:head", pool.bucket().number());
+        let is_on = !master.ask::<Vec<String>>(redis::cmd("KEYS").arg(head).take()).is_empty();
+        if is_on {
+            on = Some(pool)
+        } else {
+            off = Some(pool)
+        }
+        if let (Some(on), Some(off)) = (&on, &off) {
+            return (on.clone(), off.clone());
+        }
+    }
+    unreachable!("each master has buckets")
 }
