@@ -19,6 +19,8 @@ mod frozen;
 mod full_memory;
 #[path = "redis_servers/journal.rs"]
 mod journal;
+#[path = "redis_servers/many_ttls.rs"]
+mod many_ttls;
 #[path = "redis_servers/node.rs"]
 mod node;
 #[path = "redis_servers/replicas.rs"]

@@ -78,12 +78,7 @@ local function makes_room(evicts)
   if not evicts or live() - pool.limit < EVICTIONS_MAX then
     return false
   end
-  local stalest = members.some_stalest(EVICTIONS_MAX)
-  table.sort(stalest, before)
-  for i = #stalest, EVICTIONS_MAX + 1, -1 do
-    stalest[i] = nil
-  end
-  take_out_all(stalest, EVICTED)
+  take_out_stalest(EVICTIONS_MAX, EVICTED)
   return true
 end
 

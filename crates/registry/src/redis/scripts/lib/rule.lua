@@ -21,11 +21,21 @@ local function settle()
   keep_head()
 end
 
--- Ends every session for a reason, and sessions already over as expired.
+-- Ends the `max` stalest sessions for a reason.
+local function take_out_stalest(max, reason)
+  local stalest = members.some_stalest(max)
+  table.sort(stalest, before)
+  for i = #stalest, max + 1, -1 do
+    stalest[i] = nil
+  end
+  take_out_all(stalest, reason)
+end
+
+-- Ends sessions for a reason, and sessions already over as expired. At most ENDS_MAX of each: repeated for the rest.
 local function end_all(reason)
   forget_over()
   if pool.overdue == 0 then
-    take_out_all(members.some_stalest(ENDS_MAX), reason)
+    take_out_stalest(ENDS_MAX, reason)
   end
 end
 
