@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::error::with_causes;
 
-/// The first pause before a retry. The backoff doubles with each failure, up to [`RETRY_PAUSE_MAX`].
+/// The first pause before a retry. The backoff doubles with each failure, up to [`RETRY_PAUSE_MAX`] or the worker's rest.
 const RETRY_PAUSE_MIN: Duration = Duration::from_millis(50);
 /// The longest pause before a retry.
 const RETRY_PAUSE_MAX: Duration = Duration::from_secs(5);
@@ -144,7 +144,7 @@ async fn work(worker: &impl Worker, stop: &CancellationToken) {
             None => {
                 is_failing = true;
                 tokio::select! {
-                    () = tokio::time::sleep(retry_pause) => {}
+                    () = tokio::time::sleep(retry_pause.min(worker.rest())) => {}
                     () = stop.cancelled() => {}
                 }
                 retry_pause = (retry_pause * 2).min(RETRY_PAUSE_MAX);

@@ -14,6 +14,7 @@ use crate::error::Error;
 struct Scripted {
     batches: Arc<AtomicUsize>,
     done: Arc<Notify>,
+    rest: Duration,
     script: fn(usize) -> Result<Progress, Error>,
 }
 
@@ -26,7 +27,7 @@ impl Worker for Scripted {
     }
 
     fn rest(&self) -> Duration {
-        Duration::from_secs(3_600)
+        self.rest
     }
 
     fn must_finish(&self) -> bool {
@@ -42,10 +43,20 @@ impl Worker for Scripted {
     }
 }
 
+/// The rest of a worker that is woken by nothing else in a test.
+const LONG: Duration = Duration::from_secs(3_600);
+
 fn crew_of(script: fn(usize) -> Result<Progress, Error>) -> (WorkerSet, Arc<AtomicUsize>, Arc<Notify>) {
+    crew_with_rest(LONG, script)
+}
+
+fn crew_with_rest(
+    rest: Duration,
+    script: fn(usize) -> Result<Progress, Error>,
+) -> (WorkerSet, Arc<AtomicUsize>, Arc<Notify>) {
     let (batches, done) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
     let workers = WorkerSet::new();
-    workers.start(Scripted { batches: Arc::clone(&batches), done: Arc::clone(&done), script });
+    workers.start(Scripted { batches: Arc::clone(&batches), done: Arc::clone(&done), rest, script });
     (workers, batches, done)
 }
 
@@ -69,6 +80,16 @@ async fn a_failure_and_a_panic_are_tried_again() {
     });
     tokio::time::timeout(DEADLINE, done.notified()).await.expect("a batch that succeeds");
     assert_eq!(batches.load(Ordering::SeqCst), 3);
+    workers.stop().await;
+}
+
+/// By the backoff alone, 13 failures would take more than the deadline.
+#[tokio::test]
+async fn a_worker_that_fails_pauses_no_longer_than_its_rest() {
+    let (workers, _, done) = crew_with_rest(Duration::from_millis(1), |batch| {
+        if batch < 13 { Err(Error::NotDurable) } else { Ok(Progress::Idle) }
+    });
+    tokio::time::timeout(DEADLINE, done.notified()).await.expect("a batch that succeeds");
     workers.stop().await;
 }
 
@@ -122,7 +143,7 @@ async fn batches_when_done(pause: Duration, hurried: bool) -> usize {
 
     let (batches, done) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
     let script: fn(usize) -> _ = |batch| Ok(if batch == 0 { Progress::More } else { Progress::Idle });
-    let scripted = Scripted { batches: Arc::clone(&batches), done: Arc::clone(&done), script };
+    let scripted = Scripted { batches: Arc::clone(&batches), done: Arc::clone(&done), rest: LONG, script };
     let workers = WorkerSet::new();
     workers.start(Patient(scripted, pause, hurried));
     tokio::time::timeout(DEADLINE, done.notified()).await.expect("all batches");

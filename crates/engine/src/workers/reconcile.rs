@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use futures_util::{StreamExt as _, stream};
 use parking_lot::Mutex;
 use seatkeeper_core::{Origin, PoolId, RegistryTime, Span};
 use seatkeeper_ledger::Ledger;
@@ -37,6 +38,9 @@ const AGE_MIN: Span = Span::from_secs(5);
 
 /// The number of pools in one page of the query.
 const POOLS_MAX: u32 = 500;
+
+/// The number of pools compared concurrently.
+const POOLS_AT_ONCE: usize = 16;
 
 /// The worker that applies changed entitlements.
 pub(crate) struct Reconcile {
@@ -71,13 +75,7 @@ impl Worker for Reconcile {
         loop {
             let pools = self.ledger.entitlements_changed(changed.clone(), after.as_ref(), POOLS_MAX).await;
             let pools = pools?;
-            for pool in &pools {
-                if let Err(error) = self.reconcile(pool).await {
-                    is_done = false;
-                    let causes = with_causes(&error);
-                    tracing::debug!(?pool, %causes, "a pool could not be compared with its entitlement: retried in a second");
-                }
-            }
+            is_done &= self.reconcile_all(&pools).await;
             if pools.len() < POOLS_MAX as usize {
                 break;
             }
@@ -92,6 +90,26 @@ impl Worker for Reconcile {
 }
 
 impl Reconcile {
+    /// Reconciles pools in parallel, so that pools on a silent server hold up the others little. Returns whether every
+    /// pool was reached.
+    async fn reconcile_all(&self, pools: &[PoolId]) -> bool {
+        let reconciled: Vec<_> = pools.iter().map(|pool| self.reconcile_or_log(pool)).collect();
+        stream::iter(reconciled)
+            .buffer_unordered(POOLS_AT_ONCE)
+            .fold(true, async |all, is_done| all & is_done)
+            .await
+    }
+
+    /// Reconciles a pool. Returns whether the pool was reached.
+    async fn reconcile_or_log(&self, pool: &PoolId) -> bool {
+        let reconciled = self.reconcile(pool).await;
+        if let Err(error) = &reconciled {
+            let causes = with_causes(error);
+            tracing::debug!(?pool, %causes, "a pool could not be compared with its entitlement: retried in a second");
+        }
+        reconciled.is_ok()
+    }
+
     /// Applies the entitlement to an open pool with live sessions, if the pool has only older terms. A pool at home in
     /// another region is skipped.
     async fn reconcile(&self, pool: &PoolId) -> Result<(), Error> {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use futures_util::{StreamExt as _, stream};
 use rand::seq::SliceRandom as _;
-use seatkeeper_registry::{Error as RegistryError, Registry};
+use seatkeeper_registry::{Error as RegistryError, Registry, Swept};
 
 use crate::backend::Backend;
 use crate::error::Error;
@@ -61,20 +61,29 @@ impl Worker for Sweep {
 }
 
 /// Sweeps each due bucket once. Returns [`Progress::More`] if a bucket has more to sweep. Skips a bucket that
-/// is not served at present.
+/// is not served at present. A bucket that fails holds up no other: its error is returned at the end.
 pub async fn sweep_due(registry: &dyn Registry) -> Result<Progress, Error> {
     let mut due = registry.due_buckets().await?;
     // Each node shuffles the buckets: two nodes rarely sweep the same bucket at once.
     due.shuffle(&mut rand::rng());
-    let swept = due.into_iter().map(|bucket| registry.sweep(bucket, SWEEP_POOLS_MAX));
-    let mut swept = stream::iter(swept).buffer_unordered(BUCKETS_AT_ONCE);
-    let mut left = Progress::Idle;
-    while let Some(swept) = swept.next().await {
+    Ok(sweep_all(due.into_iter().map(|bucket| registry.sweep(bucket, SWEEP_POOLS_MAX))).await?)
+}
+
+/// Runs the sweeps of all due buckets.
+async fn sweep_all(
+    sweeps: impl Iterator<Item = impl Future<Output = Result<Swept, RegistryError>>>,
+) -> Result<Progress, RegistryError> {
+    let mut sweeps = stream::iter(sweeps).buffer_unordered(BUCKETS_AT_ONCE);
+    let (mut left, mut failure) = (Progress::Idle, None);
+    while let Some(swept) = sweeps.next().await {
         match swept {
             Ok(swept) if swept.more => left = Progress::More,
             Ok(_) | Err(RegistryError::NotServing { .. }) => {}
-            Err(error) => return Err(error.into()),
+            Err(error) => failure = Some(error),
         }
     }
-    Ok(left)
+    failure.map_or(Ok(left), Err)
 }
+
+#[cfg(test)]
+mod tests;
