@@ -85,6 +85,9 @@ impl fmt::Debug for PoolId {
 pub struct Bucket(u16);
 
 impl Bucket {
+    /// The bucket 0.
+    pub const FIRST: Self = Self(0);
+
     /// Returns the bucket `number`, `None` from [`BUCKETS`] on.
     pub const fn new(number: u16) -> Option<Self> {
         if number < BUCKETS { Some(Self(number)) } else { None }

@@ -105,6 +105,14 @@ impl Backlog {
         }
     }
 
+    /// Forgets the journal of a bucket that is served elsewhere.
+    pub(super) fn forget(&self, bucket: Bucket) {
+        let mut known = self.known(bucket);
+        self.change(&mut known, |known| {
+            *known = BucketBacklog { epoch: known.epoch, ..BucketBacklog::default() }
+        });
+    }
+
     fn change(&self, known: &mut BucketBacklog, how: impl FnOnce(&mut BucketBacklog)) {
         let (before, done_before) = (known.waiting(), known.done());
         how(known);

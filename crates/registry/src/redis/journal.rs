@@ -25,13 +25,6 @@ const FULL_SEEN: Duration = Duration::from_millis(50);
 /// node waits longer before recording the events of this node.
 const ACKNOWLEDGED_KNOWN: Duration = Duration::from_millis(250);
 
-/// Time limit for a call on a master of a Redis Cluster, so that a master that falls silent does not hold up the events of
-/// the others. A slower master fails the survey.
-const MASTER_MAX: Duration = Duration::from_secs(1);
-
-/// Time limit for a call on a master that failed the latest survey.
-const FAILED_MASTER_MAX: Duration = Duration::from_millis(250);
-
 /// An acknowledgement that frees this fraction of the journal is sent at once.
 const MAKES_ROOM_PART: usize = 8;
 
@@ -205,6 +198,10 @@ impl RedisRegistry {
     /// Updates the backlog of every served bucket on a reachable server, from a survey at most `known_for` old.
     async fn look_at_journals(&self, known_for: Duration) -> ServedHeads {
         let served = self.served_heads(known_for).await;
+        // The events of a bucket that has left Redis are replayed from there, and wait for no drain.
+        Bucket::all()
+            .filter(|&bucket| self.epochs.get(bucket) == Epochs::NONE)
+            .for_each(|bucket| self.backlog.forget(bucket));
         for (bucket, standing) in &served.heads {
             if let Some(head) = standing.serving_in(self.epochs.get(*bucket)) {
                 let end = Receipt { bucket: *bucket, epoch: head.epoch, position: head.last };
@@ -212,20 +209,6 @@ impl RedisRegistry {
             }
         }
         served
-    }
-
-    /// Limits a call on a bucket if other buckets have other servers. `has_failed` tells whether the bucket's server failed
-    /// the latest survey.
-    async fn in_time<T>(
-        &self,
-        has_failed: bool,
-        call: impl Future<Output = Result<T, Error>>,
-    ) -> Result<T, Error> {
-        if self.requests.servers.is_one() {
-            return call.await;
-        }
-        let limit = if has_failed { FAILED_MASTER_MAX } else { MASTER_MAX };
-        tokio::time::timeout(limit, call).await.unwrap_or(Err(Error::TimedOut))
     }
 
     fn served(&self) -> impl Iterator<Item = Bucket> {

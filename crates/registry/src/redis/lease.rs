@@ -37,7 +37,8 @@ impl RedisRegistry {
         };
         let groups = self.by_command(served.iter().map(|(bucket, _)| *bucket));
         let due = groups.iter().filter(|group| group.iter().any(is_due));
-        join_all(due.map(|group| self.renew_leases_of(group, lease))).await.into_iter().collect()
+        let renewals = due.map(|group| self.in_time(false, self.renew_leases_of(group, lease)));
+        join_all(renewals).await.into_iter().collect()
     }
 
     /// Returns a bucket that this node serves, unless its server is out of reach.

@@ -25,8 +25,8 @@ use crate::{ClockSteps, Epochs, Error, Identity, Store};
 /// Time limit for a server's answer to a survey. After the limit, the server's buckets count as unreachable.
 const SERVER_MAX: Duration = Duration::from_secs(1);
 
-/// Time limit for a master of a Redis Cluster that failed the survey before, so that a silent master hardly delays the
-/// users of the others. Failover's own surveys give every server [`SERVER_MAX`].
+/// Time limit for a master of a Redis Cluster that failed the survey before: a silent master must hardly delay the users
+/// of the others. Failover's own surveys give every server [`SERVER_MAX`].
 const FAILED_SERVER_MAX: Duration = Duration::from_millis(250);
 
 /// Lifetime of the key written by a survey.
@@ -64,6 +64,11 @@ impl Survey {
     /// Iterates over the buckets and their outcomes.
     pub(super) fn buckets(&self) -> impl Iterator<Item = (Bucket, &Result<BucketSurvey, Arc<str>>)> {
         Bucket::all().zip(&self.buckets)
+    }
+
+    /// Returns the first bucket that was reached.
+    pub(super) fn first_reached(&self) -> Option<Bucket> {
+        self.buckets().find(|(_, standing)| standing.is_ok()).map(|(bucket, _)| bucket)
     }
 
     /// Returns whether none of `buckets` was reached.
@@ -145,6 +150,21 @@ impl RedisRegistry {
             }
         }
         served
+    }
+
+    /// Limits a call on a bucket to the time that a survey gives a server, if other buckets have other servers: a master of
+    /// a Redis Cluster that falls silent must not hold up the work for the others. `has_failed` tells whether the bucket's
+    /// master failed the latest survey.
+    pub(super) async fn in_time<T>(
+        &self,
+        has_failed: bool,
+        call: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        if self.requests.servers.is_one() {
+            return call.await;
+        }
+        let limit = if has_failed { FAILED_SERVER_MAX } else { SERVER_MAX };
+        tokio::time::timeout(limit, call).await.unwrap_or(Err(Error::TimedOut))
     }
 
     /// Groups buckets for multi-key commands: all buckets in one group on a single server, a group per slot

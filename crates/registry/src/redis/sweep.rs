@@ -1,6 +1,6 @@
 //! The registry's clock, and the sweep of due pools.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
@@ -26,20 +26,26 @@ const BUCKETS_AT_ONCE: usize = 16;
 /// Pools expired or swept per command. Redis serves no other caller for a millisecond or two.
 const SWEPT_TOGETHER: usize = 32;
 
+/// Maximum age of the survey that tells which master of a cluster is asked for the time.
+const CLOCK_SURVEY_AGE_MAX: Duration = Duration::from_secs(2);
+
 #[async_trait]
 impl Expiry for RedisRegistry {
-    /// Returns the registry's time, even if no bucket is served. With several servers, the first bucket's
-    /// server decides.
+    /// Returns the registry's time, even if no bucket is served. In a cluster, the master of the first bucket decides, or
+    /// the next master if the first fails.
     async fn now(&self) -> Result<RegistryTime, Error> {
-        let asked = Instant::now();
-        let Some(bucket) = Bucket::all().next() else { return Err(Garbled("there is no bucket").into()) };
-        let head = &self.keys.bucket(bucket).head;
-        let call = SCRIPTS.now.call([head].into_iter());
-        let (now, behind) = self.requests.servers.run(head, &SCRIPTS.now, &call).await?;
-        warn_of_step(Span::from_millis(behind));
-        let now = RegistryTime::from_millis(now);
-        self.clock_estimate.note(now, asked);
-        Ok(now)
+        if self.requests.servers.is_one() {
+            return self.time_of(Bucket::FIRST).await;
+        }
+        let first = self.survey(CLOCK_SURVEY_AGE_MAX).await.first_reached().unwrap_or(Bucket::FIRST);
+        match self.in_time(false, self.time_of(first)).await {
+            Ok(now) => Ok(now),
+            // The master has fallen silent since the survey.
+            Err(error) => match self.survey(Duration::ZERO).await.first_reached() {
+                Some(other) if other != first => self.in_time(false, self.time_of(other)).await,
+                Some(_) | None => Err(error),
+            },
+        }
     }
 
     async fn approximate_now(&self) -> Result<RegistryTime, Error> {
@@ -61,7 +67,8 @@ impl Expiry for RedisRegistry {
     /// own.
     async fn sweep(&self, bucket: Bucket, max: usize) -> Result<Swept, Error> {
         let max = max.min(DUE_READ_MAX);
-        let mut reply = self.call(self.on_bucket(&SCRIPTS.due_now, bucket).arg(max + 1)).await?;
+        let due_now = self.call(self.on_bucket(&SCRIPTS.due_now, bucket).arg(max + 1));
+        let mut reply = self.in_time(false, due_now).await?;
         let mut due = Vec::new();
         while !reply.values.is_at_end() {
             let reference = reply.values.bytes()?;
@@ -114,5 +121,19 @@ impl Expiry for RedisRegistry {
             head.is_some_and(|head| head.due <= standing.clock)
         };
         Ok(served.heads.iter().filter(|served| is_due(served)).map(|(bucket, _)| *bucket).collect())
+    }
+}
+
+impl RedisRegistry {
+    /// Returns the time of the server of a bucket.
+    async fn time_of(&self, bucket: Bucket) -> Result<RegistryTime, Error> {
+        let asked = Instant::now();
+        let head = &self.keys.bucket(bucket).head;
+        let call = SCRIPTS.now.call([head].into_iter());
+        let (now, behind) = self.requests.servers.run(head, &SCRIPTS.now, &call).await?;
+        warn_of_step(Span::from_millis(behind));
+        let now = RegistryTime::from_millis(now);
+        self.clock_estimate.note(now, asked);
+        Ok(now)
     }
 }

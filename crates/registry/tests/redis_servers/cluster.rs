@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use seatkeeper_core::PoolId;
 use seatkeeper_redis::ServerSettings;
 use seatkeeper_registry::redis::Settings;
-use seatkeeper_registry::{Error, Journal as _, Rebuild as _};
+use seatkeeper_registry::{Error, Expiry as _, Journal as _, Rebuild as _};
 use seatkeeper_testbed::redis::{Redis, RedisCluster, RedisSetup};
 
 use crate::node::{Node, REACHED_MAX};
@@ -93,6 +93,25 @@ async fn a_master_that_falls_silent_holds_up_no_events_of_another() {
     let took = began.elapsed();
     cluster.nodes()[0].resume();
     assert!(took < RESPONSE_MAX / 2, "it waited for the silent master: {took:?}");
+}
+
+/// The master of the first bucket has the registry's clock until it falls silent.
+#[tokio::test]
+async fn a_master_that_falls_silent_leaves_the_clock_to_another() {
+    const RESPONSE_MAX: Duration = Duration::from_secs(60);
+    let cluster = RedisCluster::start(3, &RedisSetup::default());
+    let servers: ServerSettings = cluster.url().parse().expect("a URL");
+    let node = Node::over(ServerSettings { response_timeout: RESPONSE_MAX, ..servers }).await;
+    let before = node.registry.now().await.expect("all masters answer");
+    for master in cluster.nodes() {
+        master.pause();
+        let began = Instant::now();
+        let now = node.registry.now().await.expect("two masters answer");
+        let took = began.elapsed();
+        master.resume();
+        assert!(now >= before);
+        assert!(took < RESPONSE_MAX / 2, "it waited for the silent master: {took:?}");
+    }
 }
 
 /// Opens pools until there is one on `master` and one elsewhere.

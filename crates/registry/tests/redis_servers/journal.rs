@@ -170,3 +170,17 @@ async fn no_event_is_dated_before_a_low_watermark_though_the_clock_is_set_back()
     assert_eq!(read.len(), 1);
     assert!(read[0].event.at >= watermark, "{:?} is before {watermark:?}", read[0].event.at);
 }
+
+#[tokio::test]
+async fn events_of_a_bucket_that_left_redis_do_not_count() {
+    let redis = Redis::start();
+    let node = Node::on(&redis).await;
+    let (left, stays) = (node.pool().await, node.pool_called("video").await);
+    assert_ne!(left.bucket(), stays.bucket());
+    node.admit(&left, "ann").await;
+    node.admit(&stays, "ann").await;
+    assert_eq!(node.registry.journal_depth(), 2);
+    node.leave(left.bucket());
+    let read = node.registry.journal_read(10).await.expect("it is reached");
+    assert_eq!((read.entries.len(), node.registry.journal_depth()), (1, 1));
+}

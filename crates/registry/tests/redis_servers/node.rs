@@ -84,6 +84,11 @@ impl Node {
         .await;
     }
 
+    /// Serves a bucket no longer.
+    pub(crate) fn leave(&self, bucket: Bucket) {
+        self.epochs.set(bucket, Epochs::NONE);
+    }
+
     /// Opens a pool of one seat.
     pub(crate) async fn pool(&self) -> PoolId {
         self.pool_called("photo").await
