@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use futures_util::future::join_all;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use seatkeeper_core::{Bucket, RegistryTime, Span, epoch_after};
 use seatkeeper_ledger::buckets::{BucketMode, EpochRaise, Unreplayed};
@@ -34,11 +35,11 @@ const LOCK_RENEWAL: Duration = Duration::from_secs(10);
 /// After a failure the locks stay for this time, so that the nodes do not rebuild a failing registry in turns.
 const LOCK_TIME_AFTER_FAILURE: Span = Span::from_secs(2);
 
-/// The number of buckets whose rebuild begins concurrently. The calls share round trips to Redis.
+/// The number of a server's buckets whose rebuild begins concurrently. The calls share round trips to Redis.
 const BEGUN_AT_ONCE: usize = 32;
 
-/// The number of buckets filled concurrently.
-const BUCKETS_AT_ONCE: usize = 4;
+/// The number of a server's buckets filled concurrently.
+const FILLED_AT_ONCE: usize = 4;
 
 /// A node whose circuit breaker has been open for this time leaves the rebuild to nodes that reach the registry, which costs
 /// an epoch. Over a lossy network the breaker of a node opens now and then for a few seconds, and a rebuild takes some ten.
@@ -72,6 +73,16 @@ impl Raised {
     fn is_fallback(&self) -> bool {
         self.unreplayed.mode == BucketMode::Registry && self.to != BucketMode::Registry
     }
+}
+
+/// Groups buckets by the server to which each goes, so that a server that falls silent holds up no other's buckets.
+fn by_server(raised: Vec<Raised>) -> Vec<Vec<Raised>> {
+    let mut servers = BTreeMap::<Option<Box<str>>, Vec<Raised>>::new();
+    for raised in raised {
+        let server = raised.identity.as_ref().map(|Identity(text)| text.clone());
+        servers.entry(server).or_default().push(raised);
+    }
+    servers.into_values().collect()
 }
 
 /// The next step of a bucket's rebuild, after the raise and the begin.
@@ -199,42 +210,63 @@ impl Rebuilder {
         // With mode `registry` in the rows, a single failed probe does not open this node's breaker, and failed steps are
         // repeated.
         self.lease.read_again();
-        let begun: Vec<_> =
+        let unreplayed = AtomicUsize::new(0);
+        let rebuilt = by_server(raised)
+            .into_iter()
+            .map(|raised| self.rebuild_raised(raised, conditions, raised_at, &unreplayed).boxed());
+        let rebuilt = join_all(rebuilt).await;
+        warn_of_lost_events(unreplayed.into_inner());
+        let (mut restored, mut failure) = (Vec::new(), None);
+        for of_server in rebuilt {
+            restored.extend(successes(of_server, &mut failure));
+        }
+        if !restored.is_empty() {
+            tracing::warn!(
+                buckets = restored.len(),
+                sessions = restored.iter().sum::<usize>(),
+                took_ms = began.elapsed().as_millis() as u64,
+                "rebuild done: the buckets are in their new epoch"
+            );
+        }
+        failure.map_or(Ok(()), Err)
+    }
+
+    /// Steps 3 to 7 for the raised buckets of one server. Returns the number of restored sessions of each bucket.
+    async fn rebuild_raised(
+        &self,
+        raised: Vec<Raised>,
+        conditions: &Conditions,
+        raised_at: Instant,
+        unreplayed: &AtomicUsize,
+    ) -> Vec<Result<usize, Error>> {
+        let begins: Vec<_> =
             raised.into_iter().map(|raised| self.begin_raised(raised, conditions).boxed()).collect();
-        let mut failure = None;
-        let begun = stream::iter(begun).buffer_unordered(BEGUN_AT_ONCE).collect::<Vec<_>>().await;
-        let begun: Vec<_> = successes(begun, &mut failure).collect();
-        let is_left = |(raised, source): &(Raised, Option<_>)| {
-            source.is_some() || self.targets.in_mode(raised.to).is_some()
-        };
-        let begun: Vec<_> = begun.into_iter().filter(is_left).collect();
+        let mut begins = stream::iter(begins).buffer_unordered(BEGUN_AT_ONCE);
+        let (mut begun, mut rebuilt) = (Vec::new(), Vec::new());
+        while let Some(begin) = begins.next().await {
+            match begin {
+                Ok((raised, None)) if self.targets.in_mode(raised.to).is_none() => {}
+                Ok(begin) => begun.push(begin),
+                Err(error) => rebuilt.push(Err(error)),
+            }
+        }
         if begun.is_empty() {
-            return failure.map_or(Ok(()), Err);
+            return rebuilt;
         }
         // Without an answer of the ledger, other nodes may have leases.
         if !self.membership.is_only_node().await.unwrap_or_default() {
             tokio::time::sleep_until((raised_at + LEASE).into()).await;
         }
-        let not_before = self.ledger.last_record_time().await?.unwrap_or_default();
-        let unreplayed = AtomicUsize::new(0);
+        let not_before = match self.ledger.last_record_time().await {
+            Ok(last) => last.unwrap_or_default(),
+            Err(error) => return vec![Err(error.into())],
+        };
         let filled: Vec<_> = begun
             .iter()
-            .map(|(raised, source)| self.renew(raised, source.as_ref(), not_before, &unreplayed).boxed())
+            .map(|(raised, source)| self.renew(raised, source.as_ref(), not_before, unreplayed).boxed())
             .collect();
-        let filled = stream::iter(filled).buffer_unordered(BUCKETS_AT_ONCE).collect::<Vec<_>>().await;
-        warn_of_lost_events(unreplayed.into_inner());
-        let (mut buckets, mut sessions) = (0, 0);
-        for restored in successes(filled, &mut failure) {
-            buckets += 1;
-            sessions += restored;
-        }
-        tracing::warn!(
-            buckets,
-            sessions,
-            took_ms = began.elapsed().as_millis() as u64,
-            "rebuild done: the buckets are in their new epoch"
-        );
-        failure.map_or(Ok(()), Err)
+        rebuilt.extend(stream::iter(filled).buffer_unordered(FILLED_AT_ONCE).collect::<Vec<_>>().await);
+        rebuilt
     }
 
     /// Step 2: raises the epochs beyond the epochs of ledger and registry, and returns the buckets raised by
@@ -292,6 +324,7 @@ impl Rebuilder {
         raised: Raised,
         conditions: &Conditions,
     ) -> Result<(Raised, Option<Arc<dyn Rebuild>>), Error> {
+        self.check_reached(&raised)?;
         let mut retries = Retries::new();
         loop {
             match self.begin(&raised, conditions).await {
@@ -341,6 +374,7 @@ impl Rebuilder {
         not_before: RegistryTime,
         unreplayed: &AtomicUsize,
     ) -> Result<usize, Error> {
+        self.check_reached(raised)?;
         let (mut step, mut retries) = (Step::Replay, Retries::new());
         loop {
             match self.advance(step, raised, source, not_before).await {
@@ -403,10 +437,20 @@ impl Rebuilder {
     /// node's circuit breaker has been open for [`CUT_OFF_AFTER`], or the probes have demanded another mode for a while. A
     /// retry of the standby, in the ledger's database, would keep other nodes from going on without the ledger.
     fn is_retried(&self, &Raised { bucket, to, .. }: &Raised) -> bool {
-        let now = Instant::now();
         to == BucketMode::Registry
-            && !self.reach.has_been_unreachable(bucket, CUT_OFF_AFTER, now)
-            && !self.queue.demands_other_mode(bucket, to, now)
+            && !self.is_cut_off(bucket)
+            && !self.queue.demands_other_mode(bucket, to, Instant::now())
+    }
+
+    /// Returns `Err(TimedOut)` if this node is cut off from a bucket's target: of the many buckets of a silent server, most
+    /// need not wait for the time limit of a call.
+    fn check_reached(&self, &Raised { bucket, to, .. }: &Raised) -> Result<(), Error> {
+        let is_cut_off = to == BucketMode::Registry && self.is_cut_off(bucket);
+        if is_cut_off { Err(RegistryError::TimedOut.into()) } else { Ok(()) }
+    }
+
+    fn is_cut_off(&self, bucket: Bucket) -> bool {
+        self.reach.has_been_unreachable(bucket, CUT_OFF_AFTER, Instant::now())
     }
 
     /// Fills the cleared target from the ledger. Returns the number of restored sessions. The target's time goes on from

@@ -10,6 +10,7 @@ use futures_util::future::join_all;
 use seatkeeper_testbed::redis::{Redis, RedisCluster, RedisSetup, Sentinel};
 
 use super::support::{Nodes, epochs_per_bucket, renewed, seat};
+use crate::until::within;
 
 #[tokio::test]
 async fn nodes_over_a_cluster_share_its_seats() {
@@ -72,15 +73,21 @@ async fn no_seat_is_lost_when_a_cluster_takes_a_master_out_of_service() {
     drop(nodes.close());
 }
 
-/// A master is frozen for longer than the circuit breakers wait, and the Cluster does not replace the master yet.
+/// Starts a cluster that does not replace a silent master during a test.
+fn patient_cluster() -> RedisCluster {
+    let cluster = tokio::task::block_in_place(|| RedisCluster::start(3, &RedisSetup::default()));
+    for node in cluster.nodes() {
+        let patience = redis::cmd("CONFIG").arg("SET").arg("cluster-node-timeout").arg(600_000).take();
+        assert_eq!(node.ask::<String>(patience), "OK");
+    }
+    cluster
+}
+
+/// A master is frozen for longer than the circuit breakers wait.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_silent_master_leaves_the_buckets_of_the_others_in_service() {
     const SILENT: Duration = Duration::from_secs(15);
-    let cluster = tokio::task::block_in_place(|| RedisCluster::start(3, &RedisSetup::default()));
-    for node in cluster.nodes() {
-        let patience = redis::cmd("CONFIG").arg("SET").arg("cluster-node-timeout").arg(60_000).take();
-        assert_eq!(node.ask::<String>(patience), "OK");
-    }
+    let cluster = patient_cluster();
     let mut nodes = tokio::task::block_in_place(|| Nodes::over(&[cluster.url(), cluster.url()]));
     let clients = nodes.clients();
     let mut held = Vec::new();
@@ -111,6 +118,46 @@ async fn a_silent_master_leaves_the_buckets_of_the_others_in_service() {
     assert!(served >= 6, "the seats of {served} licenses were always served");
     nodes.redis_serves_again().await;
     nodes.raised_at_most(2, &before).await;
+    drop(nodes.close());
+}
+
+/// All masters lose their memory, and one falls silent as soon as the rebuild of all buckets has begun.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_master_that_falls_silent_in_a_rebuild_holds_up_the_buckets_of_no_other() {
+    const SERVED_MAX: Duration = Duration::from_secs(80);
+    let cluster = patient_cluster();
+    let nodes = tokio::task::block_in_place(|| Nodes::over(&[cluster.url(), cluster.url()]));
+    let clients = nodes.clients();
+    let mut held = Vec::new();
+    // A third of the buckets is on the silent master: of 24 licenses, six at least are elsewhere.
+    for _ in 0..24 {
+        let license = nodes.harnesses[0].license(2).await;
+        held.push(seat(&clients[0], &license, "ann").await);
+    }
+    let before = epochs_per_bucket(&nodes).await;
+    for node in cluster.nodes() {
+        node.ask::<()>(redis::cmd("FLUSHALL"));
+    }
+    within(Duration::from_secs(60), "the rebuild begins", async || {
+        if epochs_per_bucket(&nodes).await == before { Err("no epoch was raised".to_owned()) } else { Ok(()) }
+    })
+    .await;
+    cluster.nodes()[0].pause();
+    let silence = Instant::now();
+    let served = join_all(held.iter().map(async |ann| {
+        while clients[1].heartbeat(ann).await.status != 200 {
+            assert!(silence.elapsed() < SERVED_MAX, "a bucket is not served");
+            tokio::time::sleep(Duration::from_millis(250)).await;
+        }
+        silence.elapsed()
+    }));
+    let mut served = served.await;
+    served.sort();
+    // The buckets of the silent master wait for the circuit breakers, and then leave Redis.
+    let (sixth, last) = (served[5], served[23]);
+    assert!(sixth * 2 < last, "the silent master held up the others: {served:?}");
+    cluster.nodes()[0].resume();
+    nodes.redis_serves_again().await;
     drop(nodes.close());
 }
 
