@@ -1,3 +1,5 @@
+//! A sweep of many buckets, some of which fail.
+
 use std::cell::Cell;
 
 use seatkeeper_core::Bucket;
