@@ -2,5 +2,5 @@
 -- $1 batch, $2 state, $3 next attempt, $4 status, $5 error, $6 delivered at
 UPDATE usage_outbox
 SET state = $2, attempts = attempts + 1, next_attempt_at = $3, last_status = $4, last_error = $5,
-    delivered_at = $6
+    delivered_at = $6, not_found = CASE WHEN $4 = 404 THEN not_found + 1 ELSE 0 END
 WHERE id = $1 AND state = 'pending'

@@ -14,11 +14,13 @@ mod list;
 mod metered;
 mod purge;
 mod record;
+mod resend;
+mod split;
 mod tally;
 
 pub use books::{UsageBooks, WINDOWS_RECONCILED_MAX, WindowBooks};
 pub use deliver::{DueBatch, Settlement};
 pub use emit::Emitted;
-pub use list::{BatchState, Recorded, UsageBatch, UsageWindow};
+pub use list::{BatchPosition, BatchState, Recorded, UsageBatch, UsageWindow};
 pub use record::UsageRecord;
 pub use tally::TALLY_MAX;

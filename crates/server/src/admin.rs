@@ -42,5 +42,6 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
         .routes(routes!(usage::windows::list))
         .routes(routes!(usage::batches::list))
         .routes(routes!(usage::send::send))
+        .routes(routes!(usage::send::send_all))
         .routes(routes!(usage::reconcile::reconcile))
 }

@@ -479,6 +479,8 @@ CREATE TABLE usage_outbox (
     micro_units      BIGINT      NOT NULL CHECK (micro_units >= 1),
     state            TEXT        COLLATE "C" NOT NULL CHECK (state IN ('pending', 'delivered', 'dead')),
     attempts         BIGINT      NOT NULL CHECK (attempts >= 0),
+    -- The sink's last answers in a row with status 404.
+    not_found        BIGINT      NOT NULL CHECK (not_found >= 0),
     next_attempt_at  TIMESTAMPTZ NOT NULL,
     last_status      BIGINT      CHECK (last_status BETWEEN 100 AND 999),
     last_error       TEXT,

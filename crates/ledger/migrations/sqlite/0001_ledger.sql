@@ -422,6 +422,8 @@ CREATE TABLE usage_outbox (
     micro_units      INTEGER NOT NULL CHECK (micro_units >= 1),
     state            TEXT    NOT NULL CHECK (state IN ('pending', 'delivered', 'dead')),
     attempts         INTEGER NOT NULL CHECK (attempts >= 0),
+    -- The sink's last answers in a row with status 404.
+    not_found        INTEGER NOT NULL CHECK (not_found >= 0),
     next_attempt_at  TEXT    NOT NULL,
     last_status      INTEGER CHECK (last_status BETWEEN 100 AND 999),
     last_error       TEXT,

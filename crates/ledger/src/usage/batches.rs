@@ -1,11 +1,15 @@
 //! Splits the records of a window into batches.
 
+use chrono::{DateTime, Utc};
 use seatkeeper_core::{TenantId, Usage, Window};
 use uuid::Uuid;
 
 use super::ids::{batch_id, record_id};
 use super::metered::MeteredSession;
-use super::record::UsageRecord;
+use super::record::{UsageRecord, payload_of};
+use crate::Error;
+use crate::database::Tx;
+use crate::row::stored_whole;
 
 /// Records of one tenant delivered to the sink together.
 pub(super) struct Batch {
@@ -19,6 +23,31 @@ pub(super) struct Batch {
 impl Batch {
     pub(super) fn usage(&self) -> Usage {
         self.records.iter().map(|record| record.usage).sum()
+    }
+
+    /// Adds the batch and its payload to the outbox, due at `due`.
+    pub(super) async fn insert(
+        &self,
+        tx: &mut Tx,
+        window_starts: DateTime<Utc>,
+        due: DateTime<Utc>,
+    ) -> Result<(), Error> {
+        tx.query(include_str!("../../sql/stage_batch.sql"))
+            .bind(self.id)
+            .bind(window_starts)
+            .bind(self.tenant.as_str())
+            .bind(stored_whole(self.number))
+            .bind(stored_whole(self.records.len() as u64))
+            .bind(stored_whole(self.usage().as_micros()))
+            .bind(due)
+            .execute()
+            .await?;
+        tx.query(include_str!("../../sql/stage_payload.sql"))
+            .bind(self.id)
+            .bind(payload_of(&self.records)?)
+            .execute()
+            .await?;
+        Ok(())
     }
 }
 

@@ -4,6 +4,7 @@ use seatkeeper_core::{RegistryTime, TenantId, Window};
 use uuid::Uuid;
 
 use super::record::{UsageRecord, records_of};
+use super::split::split;
 use crate::database::Row;
 use crate::jobs::{Fence, fence};
 use crate::row::Fields;
@@ -20,6 +21,8 @@ pub struct DueBatch {
     pub window: Window,
     /// Attempts since the batch was created or sent again.
     pub attempts: u32,
+    /// The sink's last answers in a row with status 404.
+    pub not_found: u32,
     /// The due time of the attempt.
     pub due: RegistryTime,
     /// The batch's records.
@@ -43,6 +46,11 @@ pub enum Settlement {
         /// The error, in a bounded text.
         error: String,
         /// The time of the retry.
+        at: RegistryTime,
+    },
+    /// The sink refused the batch as too large. Two batches with half of the records each take its place.
+    Split {
+        /// The time of the response.
         at: RegistryTime,
     },
     /// The sink refused the batch for good. An operator may send the batch again.
@@ -84,13 +92,17 @@ impl Ledger {
         settlement: &Settlement,
         fence: &Fence,
     ) -> Result<(), Error> {
+        let mut tx = self.write().await?;
+        fence::hold(&mut tx, fence).await?;
         let (state, at, status, error, delivered) = match settlement {
             Settlement::Delivered { status, at } => ("delivered", at, Some(*status), None, Some(at)),
             Settlement::Retry { status, error, at } => ("pending", at, *status, Some(error), None),
             Settlement::Dead { status, error, at } => ("dead", at, Some(*status), Some(error), None),
+            Settlement::Split { at } => {
+                split(&mut tx, batch, *at).await?;
+                return tx.commit().await;
+            }
         };
-        let mut tx = self.write().await?;
-        fence::hold(&mut tx, fence).await?;
         let done = tx
             .query(include_str!("../../sql/settle_batch.sql"))
             .bind(batch)
@@ -117,6 +129,7 @@ impl DueBatch {
             tenant: TenantId::new(fields.value::<&str>("tenant_id")?),
             window,
             attempts: fields.small("attempts")?,
+            not_found: fields.small("not_found")?,
             due: fields.time("next_attempt_at")?,
             records: records_of(fields.value("payload")?, window.starts())?,
         })

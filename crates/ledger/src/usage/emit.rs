@@ -7,11 +7,8 @@ use uuid::Uuid;
 
 use super::batches::{Batch, Cutter};
 use super::metered::Position;
-use super::record::payload_of;
 use super::tally::Turns;
-use crate::database::Tx;
 use crate::jobs::{Fence, fence};
-use crate::row::stored_whole;
 use crate::{Error, Ledger, times};
 
 /// The maximum length of a window. The sessions of a window are read in pages, each repeating the query for
@@ -159,7 +156,8 @@ impl Ledger {
         let mut tx = self.write().await?;
         fence::hold(&mut tx, fence).await?;
         for batch in stage.batches.drain(..) {
-            batch.insert(&mut tx, window).await?;
+            let (starts, due) = (times::stored(window.starts()), times::stored(window.ends()));
+            batch.insert(&mut tx, starts, due).await?;
         }
         stage.records = 0;
         tx.commit().await
@@ -202,26 +200,5 @@ impl Emitted {
         self.batches += 1;
         self.records += batch.records.len() as u64;
         self.usage = self.usage + batch.usage();
-    }
-}
-
-impl Batch {
-    async fn insert(&self, tx: &mut Tx, window: Window) -> Result<(), Error> {
-        tx.query(include_str!("../../sql/stage_batch.sql"))
-            .bind(self.id)
-            .bind(times::stored(window.starts()))
-            .bind(self.tenant.as_str())
-            .bind(stored_whole(self.number))
-            .bind(stored_whole(self.records.len() as u64))
-            .bind(stored_whole(self.usage().as_micros()))
-            .bind(times::stored(window.ends()))
-            .execute()
-            .await?;
-        tx.query(include_str!("../../sql/stage_payload.sql"))
-            .bind(self.id)
-            .bind(payload_of(&self.records)?)
-            .execute()
-            .await?;
-        Ok(())
     }
 }

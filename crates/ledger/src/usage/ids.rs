@@ -18,6 +18,11 @@ pub(super) fn batch_id(window_starts: RegistryTime, tenant: &TenantId, number: u
     named(&format!("usage-batch/{}/{number}/{tenant}", window_starts.as_millis()))
 }
 
+/// Returns the id of the first or the second half of a batch that was split.
+pub(super) fn half_id(batch: Uuid, half: u64) -> Uuid {
+    named(&format!("usage-half/{half}/{batch}"))
+}
+
 fn named(name: &str) -> Uuid {
     let mut bytes = [0; 16];
     bytes.copy_from_slice(&digest(&SHA256, name.as_bytes()).as_ref()[..16]);
@@ -39,5 +44,8 @@ mod tests {
             batch_id(starts, &TenantId::from("acme"), 7).to_string(),
             "e1f7a188-6528-83d4-9249-3ac361005102"
         );
+        // printf usage-half/2/e1f7a188-6528-83d4-9249-3ac361005102 | sha256sum
+        let batch = Uuid::from_u128(0xe1f7a188_6528_83d4_9249_3ac361005102);
+        assert_eq!(half_id(batch, 2).to_string(), "1b125fad-00a3-82c2-8d39-daf3176408f9");
     }
 }

@@ -70,6 +70,15 @@ pub struct UsageBatch {
     pub delivered: Option<RegistryTime>,
 }
 
+/// The position of a batch in the order of windows and numbers. The default is before every batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct BatchPosition {
+    /// The start of the window.
+    pub window_starts: RegistryTime,
+    /// The batch's number in the window.
+    pub number: u64,
+}
+
 impl Recorded {
     /// Returns the total usage.
     pub fn usage(self) -> Usage {
@@ -117,24 +126,25 @@ impl Ledger {
         Ok(Page::new(windows, limit, |window: &UsageWindow| window.window.starts()))
     }
 
-    /// Returns a page of the tenant's batches, newest window first, after batch `cursor`.
+    /// Returns a page of the tenant's batches, newest window first, after position `cursor`. The batch at the position
+    /// may be gone.
     pub async fn usage_batches(
         &self,
         tenant: &TenantId,
         state: Option<BatchState>,
-        cursor: Option<Uuid>,
+        cursor: Option<BatchPosition>,
         limit: u32,
-    ) -> Result<Page<UsageBatch, Uuid>, Error> {
+    ) -> Result<Page<UsageBatch, BatchPosition>, Error> {
         let statement = batches_of(tenant)
             .and_where_option(state.map(|state| Expr::col(("o", "state")).eq(state.as_str())))
-            .and_where_option(cursor.map(|after| place().lt(place_of(tenant, after))))
+            .and_where_option(cursor.map(|after| place().lt(place_of(after))))
             .order_by(("o", "window_starts_at"), Order::Desc)
             .order_by(("o", "batch"), Order::Desc)
             .limit(rows_for(limit))
             .take();
         let rows = self.readers().select(&statement).fetch_all().await?;
         let batches = rows.iter().map(UsageBatch::read).collect::<Result<_, _>>()?;
-        Ok(Page::new(batches, limit, |batch: &UsageBatch| batch.id))
+        Ok(Page::new(batches, limit, UsageBatch::position))
     }
 
     /// Returns a batch of the tenant.
@@ -142,26 +152,6 @@ impl Ledger {
         let statement = batches_of(tenant).and_where(Expr::col(("o", "id")).eq(id)).take();
         let row = self.readers().select(&statement).fetch_optional().await?;
         row.as_ref().map(UsageBatch::read).transpose()
-    }
-
-    /// Makes a dead batch of the tenant pending again, with its attempts reset. Returns `true` if the batch
-    /// was dead.
-    pub async fn send_usage_again(
-        &self,
-        tenant: &TenantId,
-        batch: Uuid,
-        now: RegistryTime,
-    ) -> Result<bool, Error> {
-        let mut tx = self.write().await?;
-        let done = tx
-            .query(include_str!("../../sql/send_batch_again.sql"))
-            .bind(tenant.as_str())
-            .bind(batch)
-            .bind(times::stored(now))
-            .execute()
-            .await?;
-        tx.commit().await?;
-        Ok(done == 1)
     }
 }
 
@@ -188,15 +178,10 @@ fn place() -> Expr {
     Expr::tuple([Expr::col(("o", "window_starts_at")), Expr::col(("o", "batch"))])
 }
 
-/// The sort key of the batch with an id; NULL for a batch of a different tenant.
-fn place_of(tenant: &TenantId, id: Uuid) -> Expr {
-    let place = Query::select()
-        .columns(["window_starts_at", "batch"])
-        .from("usage_outbox")
-        .and_where(Expr::col("id").eq(id))
-        .and_where(Expr::col("tenant_id").eq(tenant.as_str()))
-        .take();
-    Expr::SubQuery(None, Box::new(place.into()))
+/// The sort key at a position.
+fn place_of(position: BatchPosition) -> Expr {
+    let window_starts = times::stored(position.window_starts);
+    Expr::tuple([Expr::val(window_starts), Expr::val(stored_whole(position.number))])
 }
 
 impl UsageWindow {
@@ -211,6 +196,10 @@ impl UsageWindow {
 }
 
 impl UsageBatch {
+    fn position(&self) -> BatchPosition {
+        BatchPosition { window_starts: self.window.starts(), number: self.number }
+    }
+
     fn read(row: &Row) -> Result<Self, Error> {
         let fields = Fields(row);
         Ok(Self {

@@ -19,7 +19,7 @@ pub(crate) enum UsageCommand {
     List(list::ListArgs),
     /// List the batches of records: delivered, pending, or refused by the sink
     Batches(batches::BatchesArgs),
-    /// Send a batch again that the sink refused
+    /// Send batches again that the sink refused: one, or all
     Send(send::SendArgs),
     /// Compare held with recorded and delivered usage; exit with 1 if they differ
     Reconcile(reconcile::ReconcileArgs),

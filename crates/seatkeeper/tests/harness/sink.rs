@@ -19,6 +19,8 @@ pub(crate) enum Do {
     Refuse(u16),
     /// Refuses the batch, answers with a status, and repeats the request's head in the body.
     RefuseAndRepeat(u16),
+    /// Accepts a batch of one record, and refuses a larger batch as too large.
+    TakeSingle,
     /// Accepts the batch and closes the connection without an answer.
     TakeAndDrop,
     /// Accepts the batch and answers nothing before the sender's timeout.
@@ -143,6 +145,11 @@ async fn converse(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()>
             return Ok(());
         }
     }
+    let what = match what {
+        Do::TakeSingle if is_single(&came[head_end..]) => Do::Take(200),
+        Do::TakeSingle => Do::Refuse(413),
+        other => other,
+    };
     if !matches!(what, Do::Refuse(_) | Do::RefuseAndRepeat(_)) {
         let body = String::from_utf8(came[head_end..].to_vec()).expect("text");
         let taken = Taken { key, head: head.clone(), body };
@@ -161,8 +168,13 @@ async fn converse(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()>
             tokio::time::sleep(Duration::from_secs(600)).await;
             Ok(())
         }
-        Do::TakeAndDrop | Do::Drop => Ok(()),
+        Do::TakeAndDrop | Do::Drop | Do::TakeSingle => Ok(()),
     }
+}
+
+/// Returns whether a body in the default format has a single record.
+fn is_single(body: &[u8]) -> bool {
+    serde_json::from_slice::<Vec<Record>>(body).expect("records").len() == 1
 }
 
 /// Returns the value of a header, or an empty string if the request has no such header.

@@ -27,6 +27,8 @@ named_enum! {
         Delivered = "delivered",
         /// The sink did not accept a batch. The delivery is retried.
         Retried = "retried",
+        /// The sink rejected a batch as too large. Two smaller batches take its place.
+        Split = "split",
         /// The sink rejected a batch for good.
         Dead = "dead",
     }
@@ -37,6 +39,7 @@ impl From<&Settlement> for Emitted {
         match settlement {
             Settlement::Delivered { .. } => Self::Delivered,
             Settlement::Retry { .. } => Self::Retried,
+            Settlement::Split { .. } => Self::Split,
             Settlement::Dead { .. } => Self::Dead,
         }
     }

@@ -68,7 +68,7 @@ impl Delivery {
     async fn deliver(&self, batch: DueBatch, fence: &Fence) -> Result<Settlement, Error> {
         let reply = self.sink.send(&batch).await;
         let now = self.registry.now().await?;
-        let settled = settlement(reply, batch.attempts, &self.duplicate_statuses, now, rand::random());
+        let settled = settlement(reply, &batch, &self.duplicate_statuses, now, rand::random());
         tracing::debug!(batch = %batch.id, records = batch.records.len(), ?settled, "usage batch sent");
         self.ledger.settle_usage(batch.id, &settled, fence).await.map_err(Error::Ledger)?;
         self.metrics.came(Emitted::from(&settled));
@@ -82,6 +82,7 @@ struct Tally {
     delivered: u64,
     failed: u64,
     dead: u64,
+    split: u64,
     last_status: Option<u16>,
     last_error: Option<String>,
 }
@@ -93,6 +94,7 @@ impl Tally {
             Settlement::Retry { status, error, .. } => {
                 Self { failed: self.failed + 1, last_status: status, last_error: Some(error), ..self }
             }
+            Settlement::Split { .. } => Self { split: self.split + 1, ..self },
             Settlement::Dead { status, error, .. } => {
                 Self { dead: self.dead + 1, last_status: Some(status), last_error: Some(error), ..self }
             }
@@ -100,7 +102,14 @@ impl Tally {
     }
 
     fn log(&self) {
-        let Self { delivered, failed, dead, last_status, last_error } = self;
+        let Self { delivered, failed, dead, split, last_status, last_error } = self;
+        if *split > 0 {
+            tracing::warn!(
+                split,
+                "the sink refused batches as too large (413); each goes on as two batches with half of the records; \
+                 set `usage.batch_records` to fewer records"
+            );
+        }
         if failed + dead > 0 {
             tracing::warn!(
                 delivered,

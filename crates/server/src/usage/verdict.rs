@@ -1,9 +1,9 @@
-//! The decision on a batch by the sink's reply: delivered, retried or dead.
+//! The decision on a batch by the sink's reply: delivered, retried, split or dead.
 
 use std::time::Duration;
 
 use seatkeeper_core::{RegistryTime, Span};
-use seatkeeper_ledger::usage::Settlement;
+use seatkeeper_ledger::usage::{DueBatch, Settlement};
 
 use super::sink::Reply;
 
@@ -14,29 +14,47 @@ const RETRY_PAUSE_MAX: Span = Span::from_secs(300);
 /// Transient statuses besides 5xx: too early, too many requests, or a token that an operator will replace.
 const PASSING: [u16; 5] = [401, 403, 408, 425, 429];
 
-/// Decides on a batch after `reply`, with `attempts` earlier attempts. `jitter`, from 0 up to 1, spreads the
-/// retries of batches that failed together.
+/// Answers with [`NOT_FOUND`] in a row until a batch is dead. With the backoff the retries take 15 minutes at least, so a
+/// deployment of the sink costs no batch.
+const NOT_FOUND_MAX: u32 = 15;
+const NOT_FOUND: u16 = 404;
+const TOO_LARGE: u16 = 413;
+
+/// Decides on `batch` after `reply`. `jitter`, from 0 up to 1, spreads the retries of batches that failed together.
 pub(super) fn settlement(
     reply: Reply,
-    attempts: u32,
+    batch: &DueBatch,
     duplicate_statuses: &[u16],
     now: RegistryTime,
     jitter: f64,
 ) -> Settlement {
-    let pause = pause(attempts, jitter);
-    match reply {
-        Reply::Answered { status, .. }
-            if (200..300).contains(&status) || duplicate_statuses.contains(&status) =>
-        {
-            Settlement::Delivered { status, at: now }
+    let pause = pause(batch.attempts, jitter);
+    let (status, retry_after, said) = match reply {
+        Reply::Unanswered { why } => return Settlement::Retry { status: None, error: why, at: now + pause },
+        Reply::Answered { status, retry_after, said } => (status, retry_after, said),
+    };
+    if (200..300).contains(&status) || duplicate_statuses.contains(&status) {
+        Settlement::Delivered { status, at: now }
+    } else if is_passing(status, batch) {
+        Settlement::Retry { status: Some(status), error: said, at: now + pause.max(asked_for(retry_after)) }
+    } else if status == TOO_LARGE && batch.records.len() > 1 {
+        Settlement::Split { at: now }
+    } else if status == TOO_LARGE {
+        Settlement::Dead {
+            status,
+            error: format!("a single record is too large for the sink: {said}"),
+            at: now,
         }
-        Reply::Answered { status, retry_after, said } if status >= 500 || PASSING.contains(&status) => {
-            let at = now + pause.max(asked_for(retry_after));
-            Settlement::Retry { status: Some(status), error: said, at }
-        }
-        Reply::Answered { status, said, .. } => Settlement::Dead { status, error: said, at: now },
-        Reply::Unanswered { why } => Settlement::Retry { status: None, error: why, at: now + pause },
+    } else {
+        Settlement::Dead { status, error: said, at: now }
     }
+}
+
+/// Returns whether a later attempt may succeed after an answer with `status`.
+fn is_passing(status: u16, batch: &DueBatch) -> bool {
+    status >= 500
+        || PASSING.contains(&status)
+        || (status == NOT_FOUND && batch.not_found.saturating_add(1) < NOT_FOUND_MAX)
 }
 
 /// Returns the backoff: half of it fixed, the other half scaled by `jitter`.

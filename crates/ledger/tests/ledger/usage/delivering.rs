@@ -1,10 +1,11 @@
 //! A usage batch is due until the sink accepts or refuses the batch, and retention keeps undelivered usage.
 
-use seatkeeper_core::{EndReason, Span};
+use seatkeeper_core::{EndReason, Span, Window};
 use seatkeeper_ledger::jobs::{Fence, JobName};
-use seatkeeper_ledger::usage::{BatchState, Settlement};
+use seatkeeper_ledger::usage::{BatchPosition, BatchState, DueBatch, Settlement, UsageBatch};
 
 use super::meter::{MINUTE, Meter, TERM, tenant};
+use crate::story::START;
 
 #[tokio::test]
 async fn a_batch_is_due_until_the_sink_has_it_and_then_forgotten_but_for_its_sums() {
@@ -97,8 +98,134 @@ async fn due_batches_and_lists_come_a_page_at_a_time() {
     assert!(listed.is_sorted_by(|a, b| (a.window, a.number) > (b.window, b.number)));
     let dead = meter.ledger.usage_batches(&tenant(1), Some(BatchState::Dead), None, 4).await.unwrap();
     assert_eq!(dead.items, []);
-    let foreign = meter.ledger.usage_batches(&tenant(2), None, Some(listed[0].id), 4).await.unwrap();
-    assert_eq!(foreign.items, [], "a cursor of another tenant's list");
+    let of_another =
+        meter.ledger.usage_batches(&tenant(2), None, Some(position(&listed[0])), 4).await.unwrap();
+    assert!(of_another.items.iter().all(|batch| listed.iter().all(|other| other.id != batch.id)));
+}
+
+fn position(batch: &UsageBatch) -> BatchPosition {
+    BatchPosition { window_starts: batch.window.starts(), number: batch.number }
+}
+
+#[tokio::test]
+async fn a_list_goes_on_where_the_last_batch_of_a_page_has_been_purged() {
+    let mut meter = Meter::open().await;
+    let run = meter.take(JobName::Retention).await;
+    meter.hold(1, 1).await;
+    for _ in 0..4 {
+        meter.pass(MINUTE);
+        meter.emit().await;
+    }
+    let all = meter.ledger.usage_batches(&tenant(1), None, None, 10).await.unwrap().items;
+    assert_eq!(all.len(), 4);
+    let page = meter.ledger.usage_batches(&tenant(1), None, None, 2).await.unwrap();
+    assert_eq!(page.next, Some(position(&all[1])));
+    // The sink has the batch at the cursor only, and the older batches stay.
+    let fence = meter.take(JobName::UsageDelivery).await;
+    let delivered = Settlement::Delivered { status: 200, at: meter.now };
+    meter.ledger.settle_usage(all[1].id, &delivered, &fence).await.unwrap();
+    meter.ledger.purge_usage(&run, meter.now, 10).await.unwrap();
+    assert_eq!(meter.ledger.usage_batch(&tenant(1), all[1].id).await.unwrap(), None);
+    let rest = meter.ledger.usage_batches(&tenant(1), None, page.next, 10).await.unwrap();
+    assert_eq!(rest.items, all[2..]);
+}
+
+/// Settles every pending batch as refused for good.
+async fn refuse(meter: &mut Meter) -> Vec<DueBatch> {
+    let fence = meter.take(JobName::UsageDelivery).await;
+    let due = meter.ledger.due_usage(meter.now, None, 10_000).await.unwrap();
+    for batch in &due {
+        let dead = Settlement::Dead { status: 400, error: "no".into(), at: meter.now };
+        meter.ledger.settle_usage(batch.id, &dead, &fence).await.unwrap();
+    }
+    meter.ledger.complete_job(&fence, meter.now).await.unwrap();
+    due
+}
+
+#[tokio::test]
+async fn all_dead_batches_of_a_tenant_are_sent_again_by_one_word() {
+    let mut meter = Meter::open().await;
+    // More batches than one transaction makes pending.
+    meter.batch_records = 1;
+    meter.crowd(&tenant(1), 501).await;
+    meter.hold_of(&tenant(2), 0, 1).await;
+    for _ in 0..2 {
+        meter.pass(MINUTE);
+        meter.emit().await;
+    }
+    let mut refused = refuse(&mut meter).await;
+    refused.retain(|batch| batch.tenant == tenant(1));
+    assert_eq!(refused.len(), 1_002);
+    meter.pass(MINUTE);
+    assert_eq!(meter.ledger.send_dead_usage_again(&tenant(1), meter.now).await.unwrap(), 1_002);
+    let mut again = meter.ledger.due_usage(meter.now, None, 10_000).await.unwrap();
+    assert!(again.iter().all(|batch| (batch.attempts, batch.due) == (0, meter.now)));
+    again.sort_by_key(|batch| batch.id);
+    refused.sort_by_key(|batch| batch.id);
+    let contents =
+        |batches: Vec<DueBatch>| batches.into_iter().map(|batch| batch.records).collect::<Vec<_>>();
+    assert_eq!(contents(again), contents(refused));
+    assert_eq!(meter.ledger.send_dead_usage_again(&tenant(1), meter.now).await.unwrap(), 0);
+    let other = meter.ledger.usage_batches(&tenant(2), Some(BatchState::Dead), None, 10).await.unwrap();
+    assert_eq!(other.items.len(), 2, "batches of another tenant stay dead");
+}
+
+#[tokio::test]
+async fn a_batch_that_is_too_large_goes_on_as_two_halves_until_the_sink_accepts_them() {
+    let mut meter = Meter::open().await;
+    meter.batch_records = 5;
+    meter.crowd(&tenant(1), 7).await;
+    meter.pass(MINUTE);
+    meter.emit().await;
+    let span = Window::new(START, meter.now).unwrap();
+    let books = meter.ledger.reconcile_usage(&tenant(1), span).await.unwrap().unwrap();
+    let whole = meter.ledger.due_usage(meter.now, None, 10).await.unwrap();
+    let mut records: Vec<_> = whole.iter().flat_map(|batch| batch.records.clone()).collect();
+    let fence = meter.take(JobName::UsageDelivery).await;
+    let later = meter.now + Span::from_secs(1);
+    loop {
+        let due = meter.ledger.due_usage(later, None, 10).await.unwrap();
+        let Some(large) = due.iter().find(|batch| batch.records.len() > 2) else { break };
+        let split = Settlement::Split { at: later };
+        meter.ledger.settle_usage(large.id, &split, &fence).await.unwrap();
+        // A late answer to the same attempt changes nothing.
+        meter.ledger.settle_usage(large.id, &split, &fence).await.unwrap();
+        assert_eq!(meter.ledger.usage_batch(&tenant(1), large.id).await.unwrap(), None);
+    }
+    let parts = meter.ledger.due_usage(later, None, 10).await.unwrap();
+    let mut lengths: Vec<_> = parts.iter().map(|batch| batch.records.len()).collect();
+    lengths.sort_unstable();
+    assert_eq!(lengths, [1, 2, 2, 2]);
+    let mut parted: Vec<_> = parts.iter().flat_map(|batch| batch.records.clone()).collect();
+    for records in [&mut records, &mut parted] {
+        records.sort_by_key(|record| record.id);
+    }
+    assert_eq!(parted, records, "every record once, under the same id");
+    let now = meter.ledger.reconcile_usage(&tenant(1), span).await.unwrap().unwrap();
+    assert_eq!(now, books, "the sums stay");
+    // One record cannot be split.
+    let single = parts.iter().find(|batch| batch.records.len() == 1).unwrap();
+    meter.ledger.settle_usage(single.id, &Settlement::Split { at: later }, &fence).await.unwrap();
+    assert!(meter.ledger.usage_batch(&tenant(1), single.id).await.unwrap().is_some());
+    let listed = meter.ledger.usage_batches(&tenant(1), None, None, 10).await.unwrap().items;
+    assert_eq!(listed.iter().map(|batch| batch.records).sum::<u64>(), 7);
+}
+
+#[tokio::test]
+async fn answers_not_found_are_counted_while_they_come_in_a_row() {
+    let mut meter = Meter::open().await;
+    meter.hold(1, 1).await;
+    meter.pass(MINUTE);
+    meter.emit().await;
+    let fence = meter.take(JobName::UsageDelivery).await;
+    let mut counted = Vec::new();
+    for status in [Some(404), Some(404), None, Some(404), Some(503), Some(404)] {
+        let due = meter.ledger.due_usage(meter.now, None, 1).await.unwrap();
+        let retry = Settlement::Retry { status, error: "no".into(), at: meter.now };
+        meter.ledger.settle_usage(due[0].id, &retry, &fence).await.unwrap();
+        counted.push(meter.ledger.due_usage(meter.now, None, 1).await.unwrap()[0].not_found);
+    }
+    assert_eq!(counted, [1, 2, 0, 1, 0, 1]);
 }
 
 #[tokio::test]
@@ -125,7 +252,7 @@ async fn retention_leaves_what_is_not_metered_or_not_delivered() {
     assert!(meter.ledger.session(late).await.unwrap().is_some(), "no window has it yet");
 
     let windows = async |meter: &Meter| {
-        let all = seatkeeper_core::Window::new(emitted.window.starts(), meter.now + TERM).unwrap();
+        let all = Window::new(emitted.window.starts(), meter.now + TERM).unwrap();
         meter.ledger.usage_windows(&tenant(1), all, None, 10).await.unwrap().items.len()
     };
     meter.emit().await;

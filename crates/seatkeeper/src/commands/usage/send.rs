@@ -1,8 +1,9 @@
-//! `seatkeeper usage send`: sends a refused batch again.
+//! `seatkeeper usage send`: sends refused batches again.
 
 use std::process::ExitCode;
 
 use clap::Args;
+use serde::Deserialize;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -14,17 +15,33 @@ use crate::output;
 #[derive(Debug, Args)]
 pub(crate) struct SendArgs {
     /// The batch
-    #[arg(value_name = "BATCH_ID")]
-    batch: Uuid,
+    #[arg(value_name = "BATCH_ID", required_unless_present = "all_dead")]
+    batch: Option<Uuid>,
+    /// Every batch that the sink refused
+    #[arg(long, conflicts_with = "batch")]
+    all_dead: bool,
     #[command(flatten)]
     server: ServerArgs,
 }
 
+/// The answer for all dead batches.
+#[derive(Debug, Deserialize)]
+struct Sent {
+    sent: u64,
+}
+
 pub(super) async fn run(args: &SendArgs) -> Result<ExitCode, Error> {
     let api = admin::connect(&args.server)?;
-    let answer = api.post(&format!("{USAGE_BATCHES}/{}/send", args.batch), json!({})).await?;
+    let path = match args.batch {
+        Some(batch) => format!("{USAGE_BATCHES}/{batch}/send"),
+        None => format!("{USAGE_BATCHES}/send"),
+    };
+    let answer = api.post(&path, json!({})).await?;
     if args.server.json {
         output::json(&answer)?;
+    } else if args.all_dead {
+        let Sent { sent } = api.read(&path, answer)?;
+        output::line(format_args!("on their way: {sent}"))?;
     } else {
         output::line("on its way")?;
     }

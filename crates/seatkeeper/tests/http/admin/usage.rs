@@ -150,6 +150,27 @@ async fn what_the_sink_refuses_for_good_waits_until_its_tenants_admin_sends_it_a
 }
 
 #[tokio::test]
+async fn a_batch_that_is_too_large_for_the_sink_comes_in_parts() {
+    let sink = Sink::open(|_| Do::TakeSingle).await;
+    let api = api(&sink, &[("USAGE_EMISSION_INTERVAL_SECONDS", "3600")]);
+    first_run_is_over(&api).await;
+    let mut users = HashSet::new();
+    for _ in 0..3 {
+        users.insert(text(&held(&api).await["userObjectId"]).to_owned());
+    }
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    api.admin().post("/api/v1/admin/jobs/usage_emission/run", json!({})).await.expect(202);
+    until("the sink has every record", async || {
+        let taken = sink.taken();
+        let told: HashSet<_> = taken.iter().map(|taken| taken.records()[0].user_object_id.clone()).collect();
+        if told == users { Ok(()) } else { Err(format!("{} of 3 records", told.len())) }
+    })
+    .await;
+    let keys: HashSet<_> = sink.taken().into_iter().map(|taken| taken.key).collect();
+    assert_eq!(keys.len(), 3, "a key for each part");
+}
+
+#[tokio::test]
 async fn cloud_events_come_in_batches() {
     let sink = Sink::open(|_| Do::Take(200)).await;
     let settings = [("USAGE_SINK_FORMAT", "cloudevents"), ("USAGE_EVENT_SOURCE", "urn:seats:1")];
@@ -196,6 +217,8 @@ async fn the_command_shows_usage_sends_again_and_reconciles() {
     let sent = command(&["usage", "send", text(&dead["batch_id"])]);
     assert_eq!((sent.stdout.trim(), sent.status.code()), ("on its way", Some(0)), "{}", sent.stderr);
     batch(&api, "delivered").await;
+    let none = command(&["usage", "send", "--all-dead"]);
+    assert_eq!((none.stdout.trim(), none.status.code()), ("on their way: 0", Some(0)), "{}", none.stderr);
     let listed = command(&["usage", "list"]);
     assert!(listed.stdout.contains("DELIVERED"), "{}{}", listed.stdout, listed.stderr);
     let agrees = command(&reconcile);
@@ -205,6 +228,39 @@ async fn the_command_shows_usage_sends_again_and_reconciles() {
     let books: Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!((&books["agrees"], &books["windows"]), (&json!(true), &json!(1)));
     assert_eq!((&books["held"], &books["first_difference"]), (&books["delivered"], &Value::Null));
+}
+
+#[tokio::test]
+async fn the_command_sends_all_dead_batches_of_its_tenant_again() {
+    let sink = Sink::open(|_| Do::Refuse(400)).await;
+    let api = api(&sink, &[]);
+    held(&api).await;
+    // Each window of a second has a batch of its own.
+    let dead = until("two batches are dead", async || {
+        let listed = api.admin().get(&format!("{USAGE_BATCHES}?state=dead")).await.expect(200);
+        let dead = listed["items"].as_array().unwrap().clone();
+        if dead.len() >= 2 { Ok(dead) } else { Err(listed.to_string()) }
+    })
+    .await;
+    let stranger = api.neighbour();
+    let sent = stranger.admin().post(&format!("{USAGE_BATCHES}/send"), json!({})).await.expect(200);
+    assert_eq!(sent, json!({ "sent": 0 }));
+    assert!(sink.taken().is_empty());
+
+    sink.follow(|_| Do::Take(200));
+    let command = |args: &[&str]| api.harness.command(&[args, &["--tenant", &api.tenant]].concat());
+    let sent = command(&["usage", "send", "--all-dead", "--json"]);
+    let answer: Value = serde_json::from_str(&sent.stdout).expect(&sent.stderr);
+    assert!(answer["sent"].as_u64() >= Some(2), "{answer}");
+    until("the sink has the batches", async || {
+        let taken: HashSet<_> = sink.taken().into_iter().map(|taken| taken.key).collect();
+        let missing = dead.iter().filter(|batch| !taken.contains(text(&batch["batch_id"]))).count();
+        if missing == 0 { Ok(()) } else { Err(format!("{missing} are missing")) }
+    })
+    .await;
+    let both = command(&["usage", "send", "--all-dead", text(&dead[0]["batch_id"])]);
+    assert_eq!(both.status.code(), Some(2), "{}", both.stderr);
+    assert_eq!(command(&["usage", "send"]).status.code(), Some(2), "which batch?");
 }
 
 #[tokio::test]

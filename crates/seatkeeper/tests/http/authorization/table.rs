@@ -286,6 +286,7 @@ pub(super) const LINES: &[Line] = &[
     },
     // Without a sink, no batch exists. The tests in `admin/usage.rs` send real batches.
     Line { operation: "post /api/v1/admin/usage/batches/{batch_id}/send", allowed: 404, ..ADMIN },
+    Line { operation: "post /api/v1/admin/usage/batches/send", to_others: 200, ..ADMIN },
     // Jobs belong to the server rather than to a tenant: any admin may see and run jobs.
     // A server without regions has no region to move a home to.
     Line {

@@ -44,7 +44,7 @@ async fn a_parameter_that_is_wrong_is_named() {
         (USAGE, "to", &["x", "", "1969-12-31T00:00:00Z"]),
         (USAGE, "cursor", &["x", "", "1", "%00", &long]),
         (USAGE_BATCHES, "state", &["x", "", "Dead", "dead%00"]),
-        (USAGE_BATCHES, "cursor", &["x", "", "1", "%FF", &long]),
+        (USAGE_BATCHES, "cursor", &["x", "", "1", "1.", ".1", "-1.1", "1.1.1", "%FF", &long]),
         (RECONCILIATION, "from", &["x", "", "2026-02-30T00:00:00Z"]),
         (RECONCILIATION, "to", &["2020-01-01T00:00:00Z&from=2020-01-01T00:00:00Z"]),
         (&runs, "cursor", &["x", "", "-1", "1.5", "99999999999999999999", "%00", &long]),

@@ -57,6 +57,13 @@ pub(crate) struct BatchAnswer {
     delivered_at: Option<String>,
 }
 
+/// Dead batches that are sent again.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct SentAnswer {
+    /// Number of batches on their way to the sink.
+    pub(super) sent: u64,
+}
+
 /// A comparison of held, recorded and delivered usage.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct ReconciliationAnswer {

@@ -1,10 +1,11 @@
-//! Repeated delivery of a dead batch.
+//! Repeated delivery of dead batches.
 
 use axum::extract::State;
+use seatkeeper_core::RegistryTime;
 use seatkeeper_ledger::Error as LedgerError;
 use seatkeeper_ledger::jobs::JobName;
 
-use super::answer::BatchAnswer;
+use super::answer::{BatchAnswer, SentAnswer};
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{Admin, AdminProblems, IdPath, ParameterProblems, Problems};
@@ -33,11 +34,32 @@ pub(crate) async fn send(
     if !was_dead {
         return Err(Error::UsageBatchNotDead);
     }
+    deliver_now(&app, now).await?;
+    Ok(axum::Json(BatchAnswer::from_batch(batch)))
+}
+
+/// `POST /usage/batches/send`: sends all dead batches of the tenant again, under the same ids.
+#[utoipa::path(
+    post, path = "/api/v1/admin/usage/batches/send", tag = "admin", operation_id = "send_dead_usage_batches",
+    security(("bearer" = [])),
+    responses(
+        Problems, AdminProblems,
+        (status = 200, body = SentAnswer, description = "They are on their way")
+    )
+)]
+pub(crate) async fn send_all(State(app): State<App>, who: Admin) -> Result<axum::Json<SentAnswer>, Error> {
+    let now = app.engine.now().await?;
+    let sent = app.ledger.send_dead_usage_again(&who.tenant, now).await.map_err(Error::Ledger)?;
+    deliver_now(&app, now).await?;
+    Ok(axum::Json(SentAnswer { sent }))
+}
+
+/// Makes the job of deliveries due. Without a sink the job does not exist, and batches wait until a sink is configured.
+async fn deliver_now(app: &App, now: RegistryTime) -> Result<(), Error> {
     match app.ledger.run_job_now(JobName::UsageDelivery, now).await {
         Ok(()) => app.jobs.wake(JobName::UsageDelivery),
-        // Without a sink the job does not exist, and the batch waits until a sink is configured.
         Err(LedgerError::NotFound) => {}
         Err(error) => return Err(Error::Ledger(error)),
     }
-    Ok(axum::Json(BatchAnswer::from_batch(batch)))
+    Ok(())
 }

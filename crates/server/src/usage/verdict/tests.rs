@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use seatkeeper_core::{RegistryTime, Span};
-use seatkeeper_ledger::usage::Settlement;
+use seatkeeper_core::{RegistryTime, SessionId, Span, TenantId, Usage, Window};
+use seatkeeper_ledger::usage::{DueBatch, Settlement, UsageRecord};
+use uuid::Uuid;
 
 use super::super::sink::Reply;
-use super::settlement;
+use super::{NOT_FOUND_MAX, settlement};
 
 const NOW: RegistryTime = RegistryTime::from_millis(1_800_000_000_000);
 
@@ -14,8 +15,24 @@ fn answered(status: u16, retry_after: Option<u64>) -> Reply {
     Reply::Answered { status, retry_after: retry_after.map(Duration::from_secs), said: "so it goes".into() }
 }
 
+/// Returns a batch of two records after earlier attempts.
+fn batch(attempts: u32, not_found: u32) -> DueBatch {
+    let session: SessionId = "1a2b3c4d-5e6f-8abc-9def-0123456789ab".parse().unwrap();
+    let (id, user, capacity) = (Uuid::from_u128(1), Uuid::from_u128(2), Uuid::from_u128(3));
+    let record = UsageRecord { id, session, user, capacity, usage: Usage::from_micros(1) };
+    DueBatch {
+        id,
+        tenant: TenantId::new("acme"),
+        window: Window::new(RegistryTime::default(), NOW).unwrap(),
+        attempts,
+        not_found,
+        due: NOW,
+        records: vec![record.clone(), record],
+    }
+}
+
 fn kind(status: u16) -> &'static str {
-    match settlement(answered(status, None), 0, &[409, 422], NOW, 0.0) {
+    match settlement(answered(status, None), &batch(0, 0), &[409, 422], NOW, 0.0) {
         Settlement::Delivered { status: told, at } => {
             assert_eq!((told, at), (status, NOW));
             "delivered"
@@ -24,6 +41,10 @@ fn kind(status: u16) -> &'static str {
             assert_eq!((told, error.as_str()), (Some(status), "so it goes"));
             assert!(at > NOW, "{status} is tried again at once");
             "retry"
+        }
+        Settlement::Split { at } => {
+            assert_eq!((status, at), (413, NOW));
+            "split"
         }
         Settlement::Dead { status: told, error, at } => {
             assert_eq!((told, error.as_str(), at), (status, "so it goes", NOW));
@@ -36,8 +57,9 @@ fn kind(status: u16) -> &'static str {
 fn a_status_says_whether_the_sink_has_it_may_have_it_later_or_never_will() {
     for (statuses, expected) in [
         (&[200, 201, 202, 204, 299, 409, 422][..], "delivered"),
-        (&[401, 403, 408, 425, 429, 500, 502, 503, 504, 599, 600, 999], "retry"),
-        (&[101, 301, 302, 307, 308, 400, 402, 404, 405, 410, 413, 415, 499], "dead"),
+        (&[401, 403, 404, 408, 425, 429, 500, 502, 503, 504, 599, 600, 999], "retry"),
+        (&[101, 301, 302, 307, 308, 400, 402, 405, 410, 415, 499], "dead"),
+        (&[413], "split"),
     ] {
         for &status in statuses {
             assert_eq!(kind(status), expected, "{status}");
@@ -50,14 +72,16 @@ fn what_was_not_answered_is_tried_again() {
     let reply = Reply::Unanswered { why: "timed out".into() };
     let at = NOW + Span::from_millis(500);
     let expected = Settlement::Retry { status: None, error: "timed out".into(), at };
-    assert_eq!(settlement(reply, 0, &[409], NOW, 0.0), expected);
+    assert_eq!(settlement(reply, &batch(0, 0), &[409], NOW, 0.0), expected);
 }
 
 /// Returns the milliseconds until the next attempt.
 fn pause(attempts: u32, retry_after: Option<u64>, jitter: f64) -> u64 {
-    match settlement(answered(503, retry_after), attempts, &[], NOW, jitter) {
+    match settlement(answered(503, retry_after), &batch(attempts, 0), &[], NOW, jitter) {
         Settlement::Retry { at, .. } => at.since(NOW).as_millis(),
-        other @ (Settlement::Delivered { .. } | Settlement::Dead { .. }) => panic!("{other:?}"),
+        other @ (Settlement::Delivered { .. } | Settlement::Split { .. } | Settlement::Dead { .. }) => {
+            panic!("{other:?}")
+        }
     }
 }
 
@@ -81,4 +105,31 @@ fn a_sink_that_wants_to_be_left_alone_is_for_up_to_five_minutes() {
     assert_eq!(pause(0, Some(30), 0.0), 30_000);
     assert_eq!(pause(0, Some(u64::MAX), 0.0), 300_000);
     assert_eq!(pause(9, Some(1), 0.0), 150_000, "its own pause is longer");
+}
+
+#[test]
+fn a_sink_that_is_not_found_is_asked_again_for_a_quarter_of_an_hour_at_least() {
+    for long_outage in [false, true] {
+        let (mut now, mut answers) = (NOW, 0);
+        let dead = loop {
+            let attempts = answers + if long_outage { 1_000 } else { 0 };
+            match settlement(answered(404, None), &batch(attempts, answers), &[], now, 0.0) {
+                Settlement::Retry { at, .. } => now = at,
+                other => break other,
+            }
+            answers += 1;
+        };
+        assert_eq!(dead, Settlement::Dead { status: 404, error: "so it goes".into(), at: now });
+        assert_eq!(answers + 1, NOT_FOUND_MAX);
+        assert!(now >= NOW + Span::from_secs(900), "dead after {} s", now.since(NOW).as_secs_floor());
+    }
+}
+
+#[test]
+fn a_single_record_that_is_too_large_is_dead_with_a_reason() {
+    let mut single = batch(0, 0);
+    single.records.truncate(1);
+    let error = "a single record is too large for the sink: so it goes".to_owned();
+    let expected = Settlement::Dead { status: 413, error, at: NOW };
+    assert_eq!(settlement(answered(413, None), &single, &[], NOW, 0.0), expected);
 }
