@@ -1,7 +1,6 @@
--- Takes a job that is due and unlocked, or locked with a stale lock. Of concurrent workers, exactly one
--- succeeds. A run losing its lock counts as a failure. `retry_at` is cleared, so a later request leads to a
--- further run.
--- $1 name, $2 now, $3 worker, $4 locked until
+-- Takes a job whose last run and lock are still the ones read before. Of concurrent workers, exactly one succeeds. A run
+-- losing its lock counts as a failure. `retry_at` is cleared, so a later request leads to a further run.
+-- $1 name, $2 now, $3 worker, $4 locked until, $5 fencing token read, $6 end of the lock read
 UPDATE jobs
 SET fencing_token = fencing_token + 1,
     failures = CASE WHEN locked_by IS NULL THEN failures ELSE failures + 1 END,
@@ -10,6 +9,5 @@ SET fencing_token = fencing_token + 1,
     locked_until = $4,
     last_run_at = $2,
     retry_at = NULL
-WHERE name = $1
-  AND ((locked_by IS NULL AND COALESCE(retry_at, next_run_at) <= $2) OR locked_until <= $2)
+WHERE name = $1 AND fencing_token = $5 AND locked_until IS NOT DISTINCT FROM $6
 RETURNING fencing_token, next_run_at

@@ -4,6 +4,7 @@
 //! fence. So a worker presumed dead, whose job was taken over, can change nothing. All times are registry
 //! times passed in by the caller. A new job starts with a [`JobName`].
 
+mod due;
 pub(crate) mod fence;
 mod finish;
 mod name;
@@ -13,6 +14,7 @@ mod record;
 mod schedule;
 mod take;
 
+pub use due::JobDue;
 pub use fence::Fence;
 pub use name::JobName;
 pub use purge::RunsKept;

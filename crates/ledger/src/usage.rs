@@ -19,7 +19,7 @@ mod split;
 mod tally;
 
 pub use books::{UsageBooks, WINDOWS_RECONCILED_MAX, WindowBooks};
-pub use deliver::{DueBatch, Settlement};
+pub use deliver::{DELIVERY_BACKOFF_MAX, DueBatch, Settlement};
 pub use emit::Emitted;
 pub use list::{BatchPosition, BatchState, Recorded, UsageBatch, UsageWindow};
 pub use record::UsageRecord;

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use seatkeeper_core::RegistryTime;
-
-use super::{JobLock, JobName, JobRecord, JobRunRecord};
+use super::{JobDue, JobLock, JobName, JobRecord, JobRunRecord};
 use crate::database::Row;
 use crate::page::{Page, rows_for};
 use crate::row::{Fields, stored_whole};
@@ -19,13 +17,12 @@ impl Ledger {
 
     /// Returns for each job the time from which the job can be [taken](Self::take_job). Jobs with a name
     /// unknown to the program are left out.
-    pub async fn jobs_due(&self) -> Result<BTreeMap<JobName, RegistryTime>, Error> {
+    pub async fn jobs_due(&self) -> Result<BTreeMap<JobName, JobDue>, Error> {
         let rows = self.readers().query(include_str!("../../sql/jobs_due.sql")).fetch_all().await?;
         let mut due = BTreeMap::new();
         for row in &rows {
-            let fields = Fields(row);
-            if let Ok(name) = fields.value::<&str>("name")?.parse() {
-                due.insert(name, fields.time("due_at")?);
+            if let Ok(name) = Fields(row).value::<&str>("name")?.parse() {
+                due.insert(name, JobDue::read(row)?);
             }
         }
         Ok(due)

@@ -4,13 +4,13 @@ use seatkeeper_core::{RegistryTime, Span};
 
 /// The backoff after the first failure. Each further failure doubles the backoff.
 const BACKOFF_FIRST: Span = Span::from_secs(5);
-const BACKOFF_MAX: Span = Span::from_secs(300);
+pub(super) const BACKOFF_MAX: Span = Span::from_secs(300);
 
 /// Returns the next run: the first time after `now` on the grid starting at `scheduled`. The grid neither
-/// drifts nor piles up runs after an outage.
+/// drifts nor piles up runs after an outage. A grid set by a wrong clock starts anew an interval after `now`.
 pub(super) fn next_run(scheduled: RegistryTime, interval: Span, now: RegistryTime) -> RegistryTime {
     if scheduled > now {
-        return scheduled;
+        return scheduled.min(now + interval);
     }
     let interval = interval.as_millis().max(1);
     let passed = now.since(scheduled).as_millis() / interval;

@@ -2,7 +2,7 @@
 
 use seatkeeper_core::{RegistryTime, Span};
 
-use super::{Fence, JobName};
+use super::{Fence, JobDue, JobName};
 use crate::database::Tx;
 use crate::row::{Fields, stored_whole};
 use crate::{Error, Ledger, times};
@@ -19,6 +19,15 @@ pub struct JobRun {
     pub scheduled: RegistryTime,
     /// The worker whose stale lock was taken over.
     pub reclaimed_from: Option<String>,
+}
+
+/// A job that can be taken, as read.
+#[derive(Clone, Copy)]
+struct FreeJob {
+    /// The fencing token of the last run.
+    token: u64,
+    /// The end of a stale lock.
+    locked_until: Option<RegistryTime>,
 }
 
 impl Ledger {
@@ -41,7 +50,7 @@ impl Ledger {
     }
 
     /// Takes a job for `worker` if the job is due and free, or its lock is stale. `None` if the job is not
-    /// due, is locked or does not exist. Of concurrent callers, exactly one gets the job.
+    /// [due](JobDue::has_come), is locked or does not exist. Of concurrent callers, exactly one gets the job.
     pub async fn take_job(
         &self,
         name: JobName,
@@ -49,9 +58,32 @@ impl Ledger {
         now: RegistryTime,
     ) -> Result<Option<JobRun>, Error> {
         // An optimistic read comes first. Most callers find no work, and should not queue for the writer.
-        if !self.job_is_free(name, now).await? {
+        match self.free_job(name, now).await? {
+            Some(free) => self.take_free_job(name, free, worker, now).await,
+            None => Ok(None),
+        }
+    }
+
+    /// Reads a job that can be taken at `now`.
+    async fn free_job(&self, name: JobName, now: RegistryTime) -> Result<Option<FreeJob>, Error> {
+        let row = self.readers().query(include_str!("../../sql/job_due.sql")).bind(name.as_str());
+        let Some(row) = row.fetch_optional().await? else { return Ok(None) };
+        if !JobDue::read(&row)?.has_come(now) {
             return Ok(None);
         }
+        let fields = Fields(&row);
+        let (token, locked_until) = (fields.whole("fencing_token")?, fields.time_maybe("locked_until")?);
+        Ok(Some(FreeJob { token, locked_until }))
+    }
+
+    /// Takes a job if no run has begun, ended or sent a heartbeat since the job was read.
+    async fn take_free_job(
+        &self,
+        name: JobName,
+        free: FreeJob,
+        worker: &str,
+        now: RegistryTime,
+    ) -> Result<Option<JobRun>, Error> {
         let mut tx = self.write().await?;
         let taken = tx
             .query(include_str!("../../sql/take_job.sql"))
@@ -59,6 +91,8 @@ impl Ledger {
             .bind(times::stored(now))
             .bind(worker)
             .bind(times::stored(now + LOCK_TIMEOUT))
+            .bind(stored_whole(free.token))
+            .bind(free.locked_until.map(times::stored))
             .fetch_optional()
             .await?;
         let Some(row) = taken else { return Ok(None) };
@@ -93,17 +127,6 @@ impl Ledger {
         }
         tx.commit().await
     }
-
-    async fn job_is_free(&self, name: JobName, now: RegistryTime) -> Result<bool, Error> {
-        let free: i64 = self
-            .readers()
-            .query(include_str!("../../sql/job_is_free.sql"))
-            .bind(name.as_str())
-            .bind(times::stored(now))
-            .scalar()
-            .await?;
-        Ok(free > 0)
-    }
 }
 
 /// Ends the run whose stale lock was taken over, and returns the run's worker.
@@ -117,3 +140,6 @@ async fn lose_previous(tx: &mut Tx, fence: &Fence, now: RegistryTime) -> Result<
         .await?;
     Ok(lost)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! Delivery of usage batches to the sink.
 
-use seatkeeper_core::{RegistryTime, TenantId, Window};
+use chrono::{DateTime, Utc};
+use seatkeeper_core::{RegistryTime, Span, TenantId, Window};
 use uuid::Uuid;
 
 use super::record::{UsageRecord, records_of};
@@ -64,7 +65,38 @@ pub enum Settlement {
     },
 }
 
+/// Longest backoff of a delivery. A batch that is due later was dated by a wrong clock.
+pub const DELIVERY_BACKOFF_MAX: Span = Span::from_secs(300);
+
+/// Batches recalled in one transaction. Admissions wait behind the transaction.
+const RECALLED_PER_COMMIT_MAX: u32 = 500;
+
 impl Ledger {
+    /// Makes due at `now` every pending batch that is due more than [`DELIVERY_BACKOFF_MAX`] later: a wrong clock dated
+    /// the batch.
+    pub async fn recall_usage(&self, now: RegistryTime, fence: &Fence) -> Result<(), Error> {
+        let latest = now + DELIVERY_BACKOFF_MAX;
+        while self.latest_due_usage().await? > Some(latest) {
+            let mut tx = self.write().await?;
+            fence::hold(&mut tx, fence).await?;
+            tx.query(include_str!("../../sql/recall_batches.sql"))
+                .bind(times::stored(now))
+                .bind(times::stored(latest))
+                .bind(i64::from(RECALLED_PER_COMMIT_MAX))
+                .execute()
+                .await?;
+            tx.commit().await?;
+        }
+        Ok(())
+    }
+
+    /// Returns the latest due time of a pending batch.
+    async fn latest_due_usage(&self) -> Result<Option<RegistryTime>, Error> {
+        let latest: Option<DateTime<Utc>> =
+            self.readers().query(include_str!("../../sql/latest_due_batch.sql")).scalar().await?;
+        Ok(latest.map(times::from_stored))
+    }
+
     /// Returns at most `max` batches due at `now`, longest due first, after batch `after` if given.
     pub async fn due_usage(
         &self,

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use seatkeeper_core::{RegistryTime, Span};
+use seatkeeper_core::Span;
 use seatkeeper_ledger::Ledger;
-use seatkeeper_ledger::jobs::JobName;
+use seatkeeper_ledger::jobs::{JobDue, JobName};
 use tokio::sync::Mutex;
 
 use super::clock::JobTime;
@@ -48,7 +48,7 @@ pub(super) struct Board {
 
 #[derive(Default)]
 struct Read {
-    schedule: Option<(Instant, BTreeMap<JobName, RegistryTime>)>,
+    schedule: Option<(Instant, BTreeMap<JobName, JobDue>)>,
     time: Option<(Instant, JobTime)>,
 }
 
@@ -67,7 +67,7 @@ impl Board {
             return Ok(false);
         }
         let schedule = self.schedule(&mut read).await?;
-        Ok(schedule.get(&job.name()).is_some_and(|due| *due <= time.now))
+        Ok(schedule.get(&job.name()).is_some_and(|due| due.has_come(time.now)))
     }
 
     /// Invalidates the cached schedule.
@@ -88,7 +88,7 @@ impl Board {
         Ok(time)
     }
 
-    async fn schedule<'r>(&self, read: &'r mut Read) -> Result<&'r BTreeMap<JobName, RegistryTime>, Error> {
+    async fn schedule<'r>(&self, read: &'r mut Read) -> Result<&'r BTreeMap<JobName, JobDue>, Error> {
         let is_outdated = self.is_outdated.swap(false, Ordering::SeqCst);
         let is_fresh = |(then, _): &(Instant, _)| !is_outdated && then.elapsed() < self.lifetimes.schedule;
         let schedule = match read.schedule.take().filter(is_fresh) {

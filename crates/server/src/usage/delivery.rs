@@ -42,6 +42,7 @@ impl Job for Delivery {
     /// Tries each due batch once.
     async fn run(&self, fence: &Fence) -> Result<(), Error> {
         let now = self.registry.now().await?;
+        self.ledger.recall_usage(now, fence).await.map_err(Error::Ledger)?;
         let tally = self
             .due(now)
             .map_ok(|batch| self.deliver(batch, fence))
@@ -122,3 +123,6 @@ impl Tally {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

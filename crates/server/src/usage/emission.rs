@@ -89,4 +89,4 @@ impl Emission {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

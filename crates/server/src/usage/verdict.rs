@@ -3,13 +3,12 @@
 use std::time::Duration;
 
 use seatkeeper_core::{RegistryTime, Span};
-use seatkeeper_ledger::usage::{DueBatch, Settlement};
+use seatkeeper_ledger::usage::{DELIVERY_BACKOFF_MAX, DueBatch, Settlement};
 
 use super::sink::Reply;
 
-/// The backoff before the first retry. The backoff doubles with each attempt, up to [`RETRY_PAUSE_MAX`].
+/// The backoff before the first retry. The backoff doubles with each attempt, up to [`DELIVERY_BACKOFF_MAX`].
 const RETRY_PAUSE_MIN: Span = Span::from_secs(1);
-const RETRY_PAUSE_MAX: Span = Span::from_secs(300);
 
 /// Transient statuses besides 5xx: too early, too many requests, or a token that an operator will replace.
 const PASSING: [u16; 5] = [401, 403, 408, 425, 429];
@@ -60,13 +59,13 @@ fn is_passing(status: u16, batch: &DueBatch) -> bool {
 /// Returns the backoff: half of it fixed, the other half scaled by `jitter`.
 fn pause(attempts: u32, jitter: f64) -> Span {
     let doubled = RETRY_PAUSE_MIN.as_millis().saturating_mul(1_u64.checked_shl(attempts).unwrap_or(u64::MAX));
-    let half = doubled.min(RETRY_PAUSE_MAX.as_millis()) / 2;
+    let half = doubled.min(DELIVERY_BACKOFF_MAX.as_millis()) / 2;
     Span::from_millis(half + (half as f64 * jitter) as u64)
 }
 
 fn asked_for(retry_after: Option<Duration>) -> Span {
     let asked = Span::from_secs(retry_after.unwrap_or_default().as_secs());
-    asked.min(RETRY_PAUSE_MAX)
+    asked.min(DELIVERY_BACKOFF_MAX)
 }
 
 #[cfg(test)]

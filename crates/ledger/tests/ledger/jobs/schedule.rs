@@ -128,3 +128,67 @@ async fn the_registrys_time_goes_on_from_what_jobs_have_seen() {
     ledger.heartbeat_job(&run.fence, ahead).await.unwrap();
     assert_eq!(ledger.last_time().await.unwrap(), Some(ahead));
 }
+
+/// A clock is a day ahead for a moment.
+const WRONG: RegistryTime = RegistryTime::from_millis(START.as_millis() + 86_400_000);
+
+#[tokio::test]
+async fn a_retry_dated_by_a_wrong_clock_is_due_once_the_clock_is_right() {
+    let (_place, ledger) = with_job().await;
+    let run = take(&ledger, "a", WRONG).await.unwrap();
+    ledger.fail_job(&run.fence, WRONG, "no").await.unwrap();
+    let run = take(&ledger, "a", START).await.expect("a retry").fence;
+    ledger.fail_job(&run, START, "no").await.unwrap();
+    assert_eq!(take(&ledger, "a", START).await, None, "the backoff counts from the right time");
+    assert!(take(&ledger, "a", START + secs(10)).await.is_some());
+}
+
+#[tokio::test]
+async fn a_job_asked_for_under_a_wrong_clock_runs_once_the_clock_is_right() {
+    let (_place, ledger) = with_job().await;
+    let run = take(&ledger, "a", START).await.unwrap();
+    ledger.complete_job(&run.fence, START).await.unwrap();
+    ledger.run_job_now(JOB, WRONG).await.unwrap();
+    let run = take(&ledger, "a", START + secs(1)).await.expect("the run that was asked for").fence;
+    ledger.complete_job(&run, START + secs(1)).await.unwrap();
+    assert_eq!(job(&ledger).await.next_run_at, START + INTERVAL);
+}
+
+#[tokio::test]
+async fn a_grid_set_by_a_wrong_clock_starts_anew() {
+    let (_place, ledger) = with_job().await;
+    let run = take(&ledger, "a", WRONG).await.unwrap();
+    ledger.complete_job(&run.fence, WRONG).await.unwrap();
+    assert_eq!(job(&ledger).await.next_run_at, WRONG + INTERVAL);
+    let run = take(&ledger, "a", START).await.expect("a run").fence;
+    ledger.complete_job(&run, START + secs(1)).await.unwrap();
+    assert_eq!(take(&ledger, "a", START + secs(1)).await, None, "one run");
+    let next = START + secs(1) + INTERVAL;
+    assert_eq!(job(&ledger).await.next_run_at, next);
+    assert!(take(&ledger, "a", next).await.is_some());
+}
+
+#[tokio::test]
+async fn a_lock_dated_by_a_wrong_clock_is_stale_once_the_clock_is_right() {
+    let (_place, ledger) = with_job().await;
+    take(&ledger, "a", WRONG).await.unwrap();
+    let run = take(&ledger, "b", START).await.expect("the job of a worker that died under the wrong clock");
+    assert_eq!(run.reclaimed_from.as_deref(), Some("a"));
+    assert_eq!(take(&ledger, "c", START).await, None);
+}
+
+#[tokio::test]
+async fn a_time_that_a_right_clock_may_have_set_is_waited_for() {
+    let (_place, ledger) = with_job().await;
+    assert_eq!(take(&ledger, "a", START - INTERVAL).await, None, "an interval");
+    ledger.run_job_now(JOB, START + secs(300)).await.unwrap();
+    assert_eq!(take(&ledger, "a", START).await, None, "the longest backoff");
+    let run = take(&ledger, "a", START + secs(300)).await.unwrap();
+    assert_eq!(
+        take(&ledger, "b", START + secs(300 - 120)).await,
+        None,
+        "the lock of a live run, after a small step"
+    );
+    let stepped = take(&ledger, "b", START + secs(300 - 120) - Span::from_millis(1)).await;
+    assert_eq!(stepped.expect("a lock beyond the bound").fence.token(), run.fence.token() + 1);
+}

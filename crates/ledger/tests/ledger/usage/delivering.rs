@@ -2,7 +2,9 @@
 
 use seatkeeper_core::{EndReason, Span, Window};
 use seatkeeper_ledger::jobs::{Fence, JobName};
-use seatkeeper_ledger::usage::{BatchPosition, BatchState, DueBatch, Settlement, UsageBatch};
+use seatkeeper_ledger::usage::{
+    BatchPosition, BatchState, DELIVERY_BACKOFF_MAX, DueBatch, Settlement, UsageBatch,
+};
 
 use super::meter::{MINUTE, Meter, TERM, tenant};
 use crate::story::START;
@@ -209,6 +211,28 @@ async fn a_batch_that_is_too_large_goes_on_as_two_halves_until_the_sink_accepts_
     assert!(meter.ledger.usage_batch(&tenant(1), single.id).await.unwrap().is_some());
     let listed = meter.ledger.usage_batches(&tenant(1), None, None, 10).await.unwrap().items;
     assert_eq!(listed.iter().map(|batch| batch.records).sum::<u64>(), 7);
+}
+
+#[tokio::test]
+async fn a_batch_dated_by_a_wrong_clock_is_due_once_the_clock_is_right() {
+    let mut meter = Meter::open().await;
+    meter.batch_records = 1;
+    // More batches than one transaction recalls.
+    meter.crowd(&tenant(1), 502).await;
+    meter.pass(MINUTE);
+    meter.emit().await;
+    let fence = meter.take(JobName::UsageDelivery).await;
+    let due = meter.ledger.due_usage(meter.now, None, 1_000).await.unwrap();
+    let day = Span::from_secs(86_400);
+    for batch in &due {
+        let at = if batch.id == due[0].id { DELIVERY_BACKOFF_MAX } else { day };
+        let retry = Settlement::Retry { status: None, error: "no".into(), at: meter.now + at };
+        meter.ledger.settle_usage(batch.id, &retry, &fence).await.unwrap();
+    }
+    meter.ledger.recall_usage(meter.now, &fence).await.unwrap();
+    let again = meter.ledger.due_usage(meter.now, None, 1_000).await.unwrap();
+    assert_eq!(again.len(), 501, "all but the batch with the longest backoff");
+    assert!(again.iter().all(|batch| batch.id != due[0].id && batch.attempts == 1));
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 #![allow(clippy::expect_used, reason = "a failed expectation fails the test")]
 
-use seatkeeper_core::Region;
+use seatkeeper_core::{Region, RegistryTime};
 use seatkeeper_ledger::Settings;
 use seatkeeper_ledger::jobs::Fence;
 use seatkeeper_registry::ManualClock;

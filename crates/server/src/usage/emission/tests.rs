@@ -10,12 +10,12 @@ use seatkeeper_registry::memory::MemoryRegistry;
 
 use super::*;
 
-const START: RegistryTime = RegistryTime::from_millis(1_800_000_000_000);
+pub(in crate::usage) const START: RegistryTime = RegistryTime::from_millis(1_800_000_000_000);
 const HOUR: Span = Span::from_secs(3_600);
 const YEAR: Span = Span::from_secs(365 * 86_400);
 
 /// Returns the admission of a capacity session that started at `at` and lasts for a year.
-fn admission(at: RegistryTime) -> Event {
+pub(in crate::usage) fn admission(at: RegistryTime) -> Event {
     let (tenant, user, capacity) =
         (uuid::Uuid::from_u128(1), uuid::Uuid::from_u128(2), uuid::Uuid::from_u128(3));
     let pool =
