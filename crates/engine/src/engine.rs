@@ -29,7 +29,8 @@ use crate::failover::EpochLease;
 use crate::metrics::ClaimMetrics;
 use crate::registries::Registries;
 pub use history::EndedSession;
-pub use search_quota::SearchQuota;
+use search_quota::settle;
+pub use search_quota::{ChargedSearch, SearchQuota};
 
 /// The most attempts to open a closed pool within one call. The first attempt is enough, unless the pool
 /// closes again in between, after a minute without a session.
@@ -174,17 +175,22 @@ impl Engine {
     ) -> Result<HeartbeatOutcome, Q::Error> {
         let epoch = self.lease.epoch(id.bucket());
         let Some(backend) = self.registries.serving(kind, self.lease.mode(id.bucket())) else {
-            return Box::pin(self.beat_on_record((id, epoch), who, quota)).await;
+            let search = Box::pin(quota.charge()).await?;
+            return Box::pin(self.beat_on_record::<Q>((id, epoch), who, search)).await;
         };
         let remembered = backend.registry.heartbeat_remembered(id, who, origin).await.map_err(Error::from)?;
-        let heartbeat = match remembered {
-            Some(heartbeat) => heartbeat,
+        let (heartbeat, mut search) = match remembered {
+            Some(heartbeat) => (Ok(heartbeat), None),
             None => {
-                quota.check()?;
-                backend.registry.heartbeat(id, who, origin).await.map_err(Error::from)?
+                let search = Box::pin(quota.charge()).await?;
+                (backend.registry.heartbeat(id, who, origin).await, Some(search))
             }
         };
-        match heartbeat {
+        let is_missing = matches!(heartbeat, Ok(Heartbeat::Missing | Heartbeat::NeverWas));
+        if let Some(search) = search.take_if(|_| !is_missing) {
+            search.give_back();
+        }
+        match heartbeat.map_err(Error::from)? {
             Heartbeat::Renewed(liveness) => {
                 let checked = backend.check_answer(&self.lease, (id.bucket(), epoch), false).await;
                 checked.map_err(Error::from)?;
@@ -194,20 +200,18 @@ impl Engine {
                 Box::pin(self.durable(backend, receipt)).await?;
                 Ok(HeartbeatOutcome::Ended(EndedSession::expired(last_heartbeat)))
             }
-            Heartbeat::Missing if backend.is_partial() => {
-                Box::pin(self.beat_on_record((id, epoch), who, quota)).await
-            }
-            Heartbeat::NeverWas => {
-                quota.charge();
-                Ok(HeartbeatOutcome::Missing)
-            }
+            Heartbeat::NeverWas => Ok(HeartbeatOutcome::Missing),
             Heartbeat::Missing => {
-                quota.check()?;
-                let past = Box::pin(self.past(id, who)).await?;
-                if past.is_none() {
-                    quota.charge();
+                let search = match search {
+                    Some(search) => search,
+                    None => Box::pin(quota.charge()).await?,
+                };
+                if backend.is_partial() {
+                    return Box::pin(self.beat_on_record::<Q>((id, epoch), who, search)).await;
                 }
-                Ok(past.map_or(HeartbeatOutcome::Missing, HeartbeatOutcome::Ended))
+                let past = Box::pin(self.past(id, who)).await;
+                settle(search, &past);
+                Ok(past?.map_or(HeartbeatOutcome::Missing, HeartbeatOutcome::Ended))
             }
         }
     }

@@ -105,7 +105,7 @@ pub use backend::Backend;
 pub use commits::{Commits, Overtaken};
 pub use durability::Durability;
 pub use endings::{Endings, Listener};
-pub use engine::{EndedSession, Engine, HeartbeatOutcome, SearchQuota};
+pub use engine::{ChargedSearch, EndedSession, Engine, HeartbeatOutcome, SearchQuota};
 pub use error::{Error, Unready, with_causes};
 pub use registries::Registries;
 pub use running::{Inputs, RunningEngine, StartError};

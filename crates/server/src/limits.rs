@@ -26,7 +26,7 @@ use shared::Shared;
 pub(crate) use standing::{Standing, StandingNote};
 pub(crate) use streams::StreamPermit;
 use streams::Streams;
-use unknown_sessions::UnknownSessions;
+use unknown_sessions::{Searches, UnknownSessions};
 
 /// Joins of a group within an hour, besides the limits of the users who join.
 pub(crate) const GROUP_JOINS_PER_HOUR: u64 = 20;
@@ -41,6 +41,7 @@ pub(crate) struct Limits {
     /// `None` if this node counts for itself.
     shared: Option<Shared>,
     streams: Streams,
+    searches: Searches,
     when_redis_down: WhenRedisDown,
 }
 
@@ -68,6 +69,7 @@ impl Limits {
             local: Local::new(),
             shared: redis.map(Shared::new),
             streams: Streams::default(),
+            searches: Searches::default(),
             when_redis_down: settings.when_redis_down,
         }
     }
@@ -204,7 +206,7 @@ impl Limits {
     /// itself.
     pub(crate) fn unknown_sessions<'a>(&'a self, kind: PoolKind, who: &'a Caller) -> UnknownSessions<'a> {
         let rate = self.rates.of_caller(kind, who).acquires;
-        UnknownSessions { local: &self.local, kind, who, rate }
+        UnknownSessions { local: &self.local, searches: &self.searches, kind, who, rate }
     }
 
     async fn count(&self, key: Key, rate: Rate, note: &StandingNote) -> Result<(), Error> {

@@ -5,6 +5,7 @@ use seatkeeper_core::{Authority, EndReason, PoolId, Reach, RegistryTime, Session
 use seatkeeper_ledger::sessions::{FoundSession, SessionRecord};
 use seatkeeper_registry::{Error as RegistryError, Liveness};
 
+use super::search_quota::settle;
 use super::{Engine, HeartbeatOutcome, SearchQuota, kinds};
 use crate::error::Error;
 use crate::wall_clock;
@@ -91,14 +92,14 @@ impl Engine {
         &self,
         (id, epoch): (SessionId, u64),
         who: &Authority,
-        quota: &Q,
+        search: Q::Search,
     ) -> Result<HeartbeatOutcome, Q::Error> {
-        quota.check()?;
-        let found = self.ledger.find_session(id).await.map_err(Error::from)?;
-        let Some(record) =
+        let found = self.ledger.find_session(id).await.map_err(Error::from);
+        let found = found.map(|found| {
             found.map(|found| found.record).filter(|record| who.covers(&record.pool, &record.session))
-        else {
-            quota.charge();
+        });
+        settle(search, &found);
+        let Some(record) = found? else {
             // The session may be in a journal that is unreadable at present.
             return Err(Error::from(RegistryError::NotServing { bucket: id.bucket() }).into());
         };

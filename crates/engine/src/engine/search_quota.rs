@@ -2,18 +2,32 @@
 
 use crate::error::Error;
 
-/// A caller's quota of searches in the ledger that find no session.
+/// A caller's quota of searches that find no session.
 ///
-/// [`Engine::heartbeat`](super::Engine::heartbeat) checks the quota before each query of the ledger, and charges the
-/// quota for a query without a result. The heartbeat of a session on record is never charged. Searches that run at the same
-/// time may exceed the quota by their number, because a charge follows the query.
+/// [`Engine::heartbeat`](super::Engine::heartbeat) charges the quota before each search, so that concurrent searches
+/// cannot exceed the quota. A search that finds a session, or fails, gives the charge back: the heartbeat of a session on
+/// record costs nothing.
 pub trait SearchQuota: Send + Sync {
     /// The error of a heartbeat, with a case for a used-up quota.
     type Error: From<Error> + Send;
+    /// A search under way.
+    type Search: ChargedSearch;
 
-    /// Returns an error if the quota is used up.
-    fn check(&self) -> Result<(), Self::Error>;
+    /// Charges the quota for one search. Waits while searches under way have the rest of the quota, because they may give
+    /// the charge back. Returns an error if searches without a result have used up the quota.
+    fn charge(&self) -> impl Future<Output = Result<Self::Search, Self::Error>> + Send;
+}
 
-    /// Charges the quota for one search that found no session.
-    fn charge(&self);
+/// A search under way, charged to a [`SearchQuota`]. The charge of a dropped search stays, so a caller gains nothing by
+/// hanging up.
+pub trait ChargedSearch: Send {
+    /// Gives the charge back.
+    fn give_back(self);
+}
+
+/// Gives the charge of `search` back, unless `found` says that no session was found.
+pub(super) fn settle<T, E>(search: impl ChargedSearch, found: &Result<Option<T>, E>) {
+    if !matches!(found, Ok(None)) {
+        search.give_back();
+    }
 }

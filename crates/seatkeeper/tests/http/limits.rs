@@ -164,6 +164,25 @@ async fn nobody_uses_up_the_heartbeats_of_another_s_session() {
     assert_heartbeats(passed(&answers, &[200]), began);
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn of_many_invented_sessions_at_once_a_burst_is_searched_for() {
+    let api = TenantClient::open_with(&[ACQUIRES]);
+    let (began, ann) = (Instant::now(), api.user("ann"));
+    let invented = (0..200).map(|n| json!(format!("01981f3c-{n:04x}-8000-8000-000000000000")));
+    let answers = join_all(invented.map(|session| {
+        let ann = ann.clone();
+        async move { ann.heartbeat(&session).await }
+    }))
+    .await;
+    let searched = answers.iter().filter(|answer| answer.status == 404).count();
+    for answer in answers.iter().filter(|answer| answer.status != 404) {
+        assert_problem(answer, 429, "too-many-requests");
+    }
+    let intervals = began.elapsed().as_millis() / ACQUIRE_INTERVAL.as_millis();
+    let most = 10 * TOPOLOGY.nodes() + TOPOLOGY.nodes() * usize::try_from(intervals).unwrap();
+    assert!((10..=most).contains(&searched), "{searched} of 10 to {most}");
+}
+
 #[tokio::test]
 async fn each_api_and_a_service_have_limits_of_their_own() {
     let api = TenantClient::open_with(&[

@@ -67,10 +67,11 @@ impl Local {
         }
     }
 
-    /// Checks `key` against `rate` without counting a use.
-    pub(super) fn peek(&self, key: Key, rate: Rate) -> Verdict {
-        let (now, busy_until) = (self.now(), self.shard_of(key).lock().busy_until.get(&key).copied());
-        rate.decide(now, busy_until.unwrap_or(now))
+    /// Takes a counted use of `key` back.
+    pub(super) fn give_back(&self, key: Key, rate: Rate) {
+        if let Some(busy_until) = self.shard_of(key).lock().busy_until.get_mut(&key) {
+            *busy_until = busy_until.saturating_sub(rate.interval);
+        }
     }
 
     /// Returns the time of this node's count, in microseconds.
