@@ -29,6 +29,7 @@ mod sharing;
 mod story;
 mod subscribers;
 mod subscriptions;
+mod trusted_time;
 mod usage;
 mod verifying;
 mod verifying_subscribers;

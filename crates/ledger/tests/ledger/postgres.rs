@@ -33,6 +33,7 @@ mod silent;
 mod story;
 mod subscribers;
 mod subscriptions;
+mod trusted_time;
 mod usage;
 mod verifying;
 mod verifying_subscribers;
