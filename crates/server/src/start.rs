@@ -169,7 +169,7 @@ async fn start_by<C: TimeSource>(
     if let Some(mover) = &mover {
         jobs.start(MoveJob(Arc::clone(mover)), workers, running.started_at()).await?;
     }
-    let looks = Arc::new(looks(&settings.metrics, &running, &ledger, servers.clone()));
+    let looks = Arc::new(looks(&settings, &running, &ledger, servers.clone()));
     let app = App::new(Parts {
         verifier,
         engine: Arc::clone(running.engine()),
@@ -324,16 +324,12 @@ fn metrics_access(settings: &MetricsSettings, upkeep: &WorkerSet) -> Result<Metr
 }
 
 /// Builds the cached probes for metrics and health.
-fn looks(
-    settings: &MetricsSettings,
-    running: &RunningEngine,
-    ledger: &Ledger,
-    servers: Option<Servers>,
-) -> Looks {
+fn looks(settings: &Settings, running: &RunningEngine, ledger: &Ledger, servers: Option<Servers>) -> Looks {
     let node = Node { engine: Arc::clone(running.engine()), clocks: running.clock_steps().to_vec() };
-    let license_series_max = u32::try_from(settings.license_series_max).unwrap_or(u32::MAX);
-    let books = Books { ledger: ledger.clone(), license_series_max };
-    let refresh = Duration::from_secs(settings.refresh_seconds);
+    let license_series_max = u32::try_from(settings.metrics.license_series_max).unwrap_or(u32::MAX);
+    let emission_clock = settings.usage.sink_url.as_ref().map(|_| Arc::clone(running.engine()));
+    let books = Books { ledger: ledger.clone(), license_series_max, emission_clock };
+    let refresh = Duration::from_secs(settings.metrics.refresh_seconds);
     Looks::new(node, books, servers.map(Redis::new), refresh)
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use seatkeeper_core::RegistryTime;
+
 use super::{JobDue, JobLock, JobName, JobRecord, JobRunRecord};
 use crate::database::Row;
 use crate::page::{Page, rows_for};
@@ -26,6 +28,13 @@ impl Ledger {
             }
         }
         Ok(due)
+    }
+
+    /// Returns the time on the grid of a job's next run, or of the current run; `None` for a missing job. Only a run that
+    /// succeeds moves the time.
+    pub async fn next_run(&self, name: JobName) -> Result<Option<RegistryTime>, Error> {
+        let row = self.readers().query(include_str!("../../sql/job_schedule.sql")).bind(name.as_str());
+        row.fetch_optional().await?.map(|row| Fields(&row).time("next_run_at")).transpose()
     }
 
     /// Returns a page of a job's runs, newest first, before the run with number `cursor`.

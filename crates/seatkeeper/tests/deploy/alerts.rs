@@ -17,7 +17,7 @@ use super::prometheus::RULES;
 use crate::read;
 
 /// The alerts with a test. Tests that take minutes are ignored by default.
-const BROUGHT_ABOUT: [&[&str]; 13] = [
+const BROUGHT_ABOUT: [&[&str]; 14] = [
     &clients::ALERTS,
     &clocks::ALERTS,
     &cleanup::ALERTS,
@@ -31,6 +31,7 @@ const BROUGHT_ABOUT: [&[&str]; 13] = [
     &outages::ALERTS,
     &outages::ALERTS_OF_NODE,
     &usage::ALERTS,
+    &usage::ALERTS_OF_EMISSION,
 ];
 
 async fn nothing() {}

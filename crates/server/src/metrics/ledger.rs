@@ -1,12 +1,15 @@
 //! Figures from the ledger: live sessions, seats of licenses, undelivered usage, moving homes, and the ledger's liveness.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet};
-use seatkeeper_core::PoolKind;
+use seatkeeper_core::{PoolKind, Span};
+use seatkeeper_engine::Engine;
+use seatkeeper_ledger::jobs::JobName;
 use seatkeeper_ledger::{Ledger, LicenseSeats};
 
 use super::gauges::{gauge, gauges};
@@ -18,6 +21,8 @@ pub(crate) struct Books {
     pub(crate) ledger: Ledger,
     /// Maximum of licenses with a series.
     pub(crate) license_series_max: u32,
+    /// The clock of emissions of usage; `None` on a node without a sink.
+    pub(crate) emission_clock: Option<Arc<Engine>>,
 }
 
 /// The figures from the ledger.
@@ -25,6 +30,8 @@ pub(crate) struct Counted {
     live: BTreeMap<PoolKind, u64>,
     seats: Vec<LicenseSeats>,
     outbox_depth: u64,
+    /// `None` without a sink, or if the registry does not tell the time.
+    emission_overdue: Option<Span>,
     homes_moving: u64,
 }
 
@@ -40,9 +47,25 @@ impl Source for Books {
         };
         let outbox_depth = self.ledger.usage_outbox_depth().await.map_err(Error::Ledger)?;
         let homes_moving = self.ledger.count_homes_moving().await.map_err(Error::Ledger)?;
-        Ok(Counted { live, seats, outbox_depth, homes_moving })
+        let emission_overdue = self.emission_overdue().await?;
+        Ok(Counted { live, seats, outbox_depth, emission_overdue, homes_moving })
     }
 }
+
+impl Books {
+    /// Returns the time since an emission of usage was due that has not succeeded yet. Only a run that succeeds moves
+    /// the due time, so the emission of any node counts, and a run that hangs is seen.
+    async fn emission_overdue(&self) -> Result<Option<Span>, Error> {
+        let Some(clock) = &self.emission_clock else { return Ok(None) };
+        let due = self.ledger.next_run(JobName::UsageEmission).await.map_err(Error::Ledger)?;
+        let now = tokio::time::timeout(CLOCK_MAX, clock.now()).await;
+        let now = now.ok().and_then(Result::ok);
+        Ok(due.zip(now).map(|(due, now)| now.since(due)))
+    }
+}
+
+/// Time limit of the registry's clock, so that a hanging registry does not cost the figures of the ledger.
+const CLOCK_MAX: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct OfLicense {
@@ -52,7 +75,7 @@ struct OfLicense {
 impl Collector for CachedProbe<Books> {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::fmt::Result {
         let Some(counted) = self.known() else { return Ok(()) };
-        let Counted { live, seats: _, outbox_depth, homes_moving } = &*counted;
+        let Counted { live, seats: _, outbox_depth, emission_overdue, homes_moving } = &*counted;
         let encoder = &mut encoder;
         gauges(
             encoder,
@@ -65,6 +88,12 @@ impl Collector for CachedProbe<Books> {
             "usage_outbox_depth",
             "Batches of usage that wait for their receiver.",
             Some(*outbox_depth),
+        )?;
+        gauge(
+            encoder,
+            "usage_emission_overdue_seconds",
+            "Time since an emission of usage was due that has not succeeded yet.",
+            emission_overdue.map(|overdue| overdue.as_millis() as f64 / 1_000.0),
         )?;
         gauge(
             encoder,

@@ -1,6 +1,8 @@
 //! Alerts about a sink that does not accept usage.
 
 use serde_json::json;
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _};
 use uuid::Uuid;
 
 use super::nothing;
@@ -10,6 +12,8 @@ use crate::harness::sink::{Do, Sink};
 
 pub(super) const ALERTS: [&str; 3] =
     ["SeatkeeperUsageOutboxFull", "SeatkeeperUsageEmissionFailing", "SeatkeeperUsageDead"];
+
+pub(super) const ALERTS_OF_EMISSION: [&str; 1] = ["SeatkeeperUsageEmissionOverdue"];
 
 /// Tenants of capacities must be UUIDs.
 const TENANT: &str = "80004000-8000-0000-0000-000000000001";
@@ -40,4 +44,25 @@ async fn usage_that_its_sink_does_not_take() {
     prometheus.fires(&[full, failing], nothing).await;
     sink.follow(|_| Do::Refuse(400));
     prometheus.fires(&[dead], nothing).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_emission_that_does_not_succeed() {
+    let sink = Sink::open(|_| Do::Take(200)).await;
+    let harness = tokio::task::block_in_place(|| {
+        Harness::open_with(&[("METRICS_REFRESH_SECONDS", "1"), ("USAGE_SINK_URL", &sink.url)])
+    });
+    let mut prometheus = Prometheus::watching(harness.url()).await;
+    let options = SqliteConnectOptions::new().filename(harness.path("ledger.db"));
+    let mut database = options.connect().await.expect("the ledger's file");
+    // No emission succeeds from here on, and the next one has been due since long.
+    for statement in [
+        "ALTER TABLE usage_windows RENAME TO hidden",
+        "UPDATE jobs SET next_run_at = '2020-01-01T00:00:00+00:00' WHERE name = 'usage_emission'",
+    ] {
+        sqlx::query(statement).execute(&mut database).await.expect("a change of the ledger");
+    }
+    prometheus.fires(&ALERTS_OF_EMISSION, nothing).await;
+    sqlx::query("ALTER TABLE hidden RENAME TO usage_windows").execute(&mut database).await.expect("a table");
+    database.close().await.expect("a connection that closes");
 }

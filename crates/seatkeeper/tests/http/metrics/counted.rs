@@ -59,6 +59,8 @@ async fn what_happens_is_counted_once() {
         ("METRICS_TOKEN", TOKEN),
         ("METRICS_REFRESH_SECONDS", "1"),
         ("LICENSES_TTL_SECONDS", "2"),
+        // A sink that nobody serves: some metrics need a sink.
+        ("USAGE_SINK_URL", "http://127.0.0.1:9/"),
     ]);
     let license = licenses(&api).await;
     others(&api).await;
