@@ -23,11 +23,18 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    match runtime_for(&cli.command).map(|runtime| runtime.block_on(cli::dispatch(cli))) {
-        Ok(Ok(code)) => code,
-        Ok(Err(error)) => error.report(),
-        Err(error) => commands::Error::Runtime(error).report(),
+    let runtime = match runtime_for(&cli.command) {
+        Ok(runtime) => runtime,
+        Err(error) => return commands::Error::Runtime(error).report(),
+    };
+    let holds_a_seat = matches!(cli.command, Command::Run(_) | Command::Keep(_));
+    let result = runtime.block_on(cli::dispatch(cli));
+    if holds_a_seat {
+        // A DNS look-up or a read of a token file may hang in a blocking thread. The drop of a runtime waits for such
+        // threads without a limit, and the seats are released by now.
+        runtime.shutdown_background();
     }
+    result.unwrap_or_else(|error| error.report())
 }
 
 /// Returns the runtime of a command. Only the server uses all cores: a load generator next to it must leave

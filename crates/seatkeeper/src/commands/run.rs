@@ -45,8 +45,11 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Error> {
         Err(error) => error.exit_code(),
     };
     report.finish(code, ended.as_ref().err());
-    if let Some(path) = &args.report {
-        report.write(path).map_err(RunError::Report)?;
+    if let Some(path) = &args.report
+        && let Err(error) = report.write(path)
+    {
+        // The command has run: a full disk must not replace the command's exit code.
+        Error::from(RunError::Report(error)).report();
     }
     ended?;
     Ok(ExitCode::from(code))

@@ -89,6 +89,20 @@ async fn a_report_tells_our_code_from_the_commands() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_disk_that_is_full_at_the_end_changes_no_exit_code() {
+    let harness = Harness::open();
+    let (key, full) = (license(&harness, 1).await, license(&harness, 0).await);
+    for (key, wanted) in [(&key, 7), (&full, 75)] {
+        let mut run = run(&harness, key, &["--quiet", "--report", "/dev/full"]);
+        let output = run.args(["sh", "-c", "exit 7"]).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(wanted), "{said}");
+        assert!(said.contains("the report cannot be written"), "{said}");
+    }
+    until_live(&harness, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_closed_stderr_changes_no_exit_code() {
     let harness = Harness::open();
     let (key, full) = (license(&harness, 1).await, license(&harness, 0).await);

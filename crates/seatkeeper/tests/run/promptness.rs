@@ -12,7 +12,7 @@ use rustix::process::Signal;
 
 use crate::harness::{Harness, eventually};
 use crate::started::{
-    code, hearing_hangups, license, live, pid_in, recorded, run, send, until_gone, until_live,
+    code, hearing_signals, license, live, pid_in, recorded, run, send, until_gone, until_live,
 };
 
 /// The most rounds of a measurement.
@@ -40,7 +40,7 @@ async fn a_signal_ends_a_command_and_frees_its_seat_within_half_a_second() {
         let round = async |number| {
             let file = harness.path(&format!("sleep-{wanted}-{number}"));
             let script = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 600", file.display());
-            let mut run = hearing_hangups(&run(&harness, &key, &["--quiet"]));
+            let mut run = hearing_signals(&run(&harness, &key, &["--quiet"]));
             let run = run.args(["sh", "-c", &script]).spawn().unwrap();
             let sleep = pid_in(&file);
             let began = Instant::now();

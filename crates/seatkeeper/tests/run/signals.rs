@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::Write as _;
+use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -11,7 +12,7 @@ use serde_json::json;
 
 use crate::harness::{Harness, eventually};
 use crate::started::{
-    code, hearing_hangups, license, live, pid_in, run, send, until_ended, until_gone, until_live,
+    code, hearing_signals, license, live, pid_in, run, send, until_ended, until_gone, until_live,
     until_stopped,
 };
 
@@ -24,7 +25,7 @@ async fn a_signal_ends_the_whole_group_and_frees_the_seat() {
         // A background process of a shell ignores SIGINT.
         let script =
             format!("sh -c 'echo $$ > {0}.new; mv {0}.new {0}; exec sleep 600' & wait", file.display());
-        let run = hearing_hangups(&run(&harness, &key, &[])).args(["sh", "-c", &script]).spawn().unwrap();
+        let run = hearing_signals(&run(&harness, &key, &[])).args(["sh", "-c", &script]).spawn().unwrap();
         let grandchild = pid_in(&file);
         let began = Instant::now();
         send(run.id(), signal);
@@ -149,12 +150,34 @@ async fn a_run_under_nohup_outlives_the_hangup_of_its_terminal() {
     let script = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 600", file.display());
     let run = run(&harness, &key, &[]);
     let mut nohup = Command::new("nohup");
-    nohup.arg(run.get_program()).args(run.get_args()).stdin(Stdio::null());
+    nohup.arg(run.get_program()).args(run.get_args()).stdin(Stdio::null()).process_group(0);
     let run = nohup.args(["sh", "-c", &script]).spawn().unwrap();
     pid_in(&file);
     send(run.id(), Signal::HUP);
     // A signal that counts would end the command before the second signal does.
     send(run.id(), Signal::USR1);
     assert_eq!(code(run), Some(138), "USR1 ended the command");
+    until_live(&harness, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_run_in_the_background_of_a_script_outlives_ctrl_c() {
+    let harness = Harness::open();
+    let key = license(&harness, 1).await;
+    let (file, background) = (harness.path("pid"), harness.path("background"));
+    let script = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 600", file.display());
+    let run = run(&harness, &key, &[]);
+    // A shell without job control makes a background process ignore INT and QUIT.
+    let in_background = format!("\"$@\" & echo $! > {0}.new; mv {0}.new {0}; wait $!", background.display());
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &in_background, "sh"]).arg(run.get_program()).args(run.get_args()).stdin(Stdio::null());
+    let shell = shell.args(["sh", "-c", &script]).process_group(0).spawn().unwrap();
+    let run = pid_in(&background);
+    pid_in(&file);
+    send(run, Signal::INT);
+    send(run, Signal::QUIT);
+    // A signal that counts would end the command before the third signal does.
+    send(run, Signal::USR1);
+    assert_eq!(code(shell), Some(138), "USR1 ended the command");
     until_live(&harness, 0).await;
 }

@@ -1,6 +1,7 @@
 //! Helpers that start a `seatkeeper run`, and observe the processes of its command.
 
 use std::fs;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -10,6 +11,8 @@ use serde_json::{Value, json};
 
 use crate::harness::{Harness, Scrape, command, eventually};
 
+/// The option of `env` for the default actions of the signals that a process may be started to ignore.
+pub(crate) const HEARS_SIGNALS: &str = "--default-signal=HUP,INT,QUIT";
 /// Time limit of a run.
 const END_DEADLINE: Duration = Duration::from_secs(60);
 
@@ -18,11 +21,12 @@ pub(crate) fn run(harness: &Harness, license: &str, options: &[&str]) -> Command
     run_at(harness, harness.url(), license, options)
 }
 
-/// Builds a `seatkeeper run` for a license key on a server at `url`. The caller adds the command.
+/// Builds a `seatkeeper run` for a license key on a server at `url`. The caller adds the command. The run has a process
+/// group of its own, because a run in the foreground of a terminal leaves its command in the group of the tests.
 pub(crate) fn run_at(harness: &Harness, url: &str, license: &str, options: &[&str]) -> Command {
     let mut run = command(&[]);
     run.args(["run", "--license", license, "--server", url, "--data-dir"]).arg(harness.data_dir());
-    run.args(options).arg("--").stdin(Stdio::null());
+    run.args(options).arg("--").stdin(Stdio::null()).process_group(0);
     run
 }
 
@@ -38,10 +42,11 @@ pub(crate) fn sharing_at(harness: &Harness, url: &str, license: &str, options: &
     run
 }
 
-/// Returns the command with the default action of SIGHUP, which the tests themselves may ignore under `nohup`.
-pub(crate) fn hearing_hangups(run: &Command) -> Command {
+/// Returns the command with the default actions of HUP, INT and QUIT. The tests themselves may ignore the signals, under
+/// `nohup` or in the background of a script.
+pub(crate) fn hearing_signals(run: &Command) -> Command {
     let mut env = Command::new("env");
-    env.arg("--default-signal=HUP").arg(run.get_program()).args(run.get_args()).stdin(Stdio::null());
+    env.arg(HEARS_SIGNALS).arg(run.get_program()).args(run.get_args()).stdin(Stdio::null()).process_group(0);
     env
 }
 

@@ -11,7 +11,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::json;
 
 use crate::harness::{BIN, Harness, eventually};
-use crate::started::{code, end_reasons, license, live, pid_in, until_live, until_stopped};
+use crate::started::{HEARS_SIGNALS, code, end_reasons, license, live, pid_in, until_live, until_stopped};
 
 const CTRL_C: &str = "\x03";
 const CTRL_BACKSLASH: &str = "\x1c";
@@ -33,7 +33,7 @@ impl Terminal {
         let screen = OpenOptions::new().read(true).write(true).open(name).unwrap();
         // `setsid -c` makes the terminal the controlling terminal of a session of its own.
         let shell = Command::new("setsid")
-            .args(["-c", "sh", "-c", &format!("set -m; {script}")])
+            .args(["-c", "env", HEARS_SIGNALS, "sh", "-c", &format!("set -m; {script}")])
             .env_remove("SEATKEEPER_TOKEN")
             .stdin(screen.try_clone().unwrap())
             .stdout(screen.try_clone().unwrap())
@@ -95,6 +95,20 @@ async fn an_interactive_command_hears_each_key_once_and_goes_on() {
     terminal.until("code 5");
     let shown = terminal.shown();
     assert_eq!((shown.matches("got INT").count(), shown.matches("got QUIT").count()), (1, 1), "{shown}");
+    assert_eq!(code(terminal.shell), Some(0));
+    until_live(&harness, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_command_behind_a_pipe_reads_the_terminal() {
+    let harness = Harness::open();
+    let key = license(&harness, 1).await;
+    let run = run(&harness, &key, "", "echo ready; read line < /dev/tty; echo read $line; exit 6");
+    let mut terminal = Terminal::start(&format!("echo piped | {run}; echo code $?"));
+    terminal.until("ready");
+    terminal.press("hello\n");
+    terminal.until("read hello");
+    terminal.until("code 6");
     assert_eq!(code(terminal.shell), Some(0));
     until_live(&harness, 0).await;
 }

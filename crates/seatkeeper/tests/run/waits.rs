@@ -8,7 +8,9 @@ use seatkeeper_testbed::proxy::{Network, Proxy};
 use serde_json::{Value, json};
 
 use crate::harness::Harness;
-use crate::started::{code, end_reasons, license, recorded, run, run_at, send, until_live};
+use crate::started::{
+    code, end_reasons, hearing_signals, license, recorded, run, run_at, send, until_live,
+};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn runs_that_wait_have_the_seat_one_after_the_other() {
@@ -80,7 +82,7 @@ async fn each_refusal_has_its_code() {
 async fn a_signal_ends_the_wait_at_once() {
     let harness = Harness::open();
     let key = license(&harness, 0).await;
-    let mut run = run(&harness, &key, &["--wait", "forever"]);
+    let mut run = hearing_signals(&run(&harness, &key, &["--wait", "forever"]));
     let mut run = run.arg("true").stderr(std::process::Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     let mut told = std::io::BufReader::new(run.stderr.take().unwrap());
@@ -93,6 +95,24 @@ async fn a_signal_ends_the_wait_at_once() {
     // The next retry is due in 60 s, so the run has not waited for it.
     assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
     until_live(&harness, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_token_file_that_hangs_does_not_hold_up_the_end_of_a_run() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let harness = Harness::open();
+    let key = license(&harness, 1).await;
+    // A named pipe hangs as a file server may: its reader waits for a writer.
+    let pipe = harness.path("token");
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    let mut run = hearing_signals(&run(&harness, &key, &["--token-file", pipe.to_str().unwrap()]));
+    let mut run = run.arg("true").stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    let mut told = std::io::BufReader::new(run.stderr.take().unwrap());
+    std::io::BufRead::read_line(&mut told, &mut line).unwrap();
+    assert!(line.contains("waiting for a seat"), "{line}");
+    send(run.id(), Signal::INT);
+    assert_eq!(code(run), Some(130));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

@@ -1,9 +1,11 @@
 //! Starts the command of `run`.
 
+use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
-use rustix::process::Pid;
+use rustix::process::{Pid, getpgrp};
+use rustix::termios::tcgetpgrp;
 use tokio::process::{Child, Command};
 
 use super::args::RunArgs;
@@ -25,7 +27,7 @@ pub(super) fn start(program: &Path, args: &RunArgs, seats: &[HeldSeat]) -> io::R
             [(VARIABLE_SESSION_ID, first.seat.session_id()), (VARIABLE_LICENSE_ID, first.seat.license_id())];
         command.envs(ids.into_iter().filter_map(|(name, id)| Some((name, id?))));
     }
-    let terminal = io::stdin().is_terminal();
+    let terminal = io::stdin().is_terminal() || is_in_foreground();
     if !terminal {
         command.process_group(0);
     }
@@ -33,4 +35,10 @@ pub(super) fn start(program: &Path, args: &RunArgs, seats: &[HeldSeat]) -> io::R
     let pid = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
     let pid = pid.ok_or_else(|| io::Error::other("the command ended before it had a process id"))?;
     Ok((child, if terminal { Group::Terminal(pid) } else { Group::Own(pid) }))
+}
+
+/// Returns `true` if `run` is in the foreground of its terminal. The command may then open `/dev/tty`, also with another
+/// standard input: the kernel stops a process outside of the foreground group that reads from the terminal.
+fn is_in_foreground() -> bool {
+    File::open("/dev/tty").is_ok_and(|tty| tcgetpgrp(&tty).is_ok_and(|foreground| foreground == getpgrp()))
 }

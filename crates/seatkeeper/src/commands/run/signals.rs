@@ -5,26 +5,26 @@ use std::io;
 use rustix::process::Signal;
 use tokio::signal::unix::{self, SignalKind};
 
-/// A listener for the forwarded signals.
+/// A listener for the forwarded signals. A signal that this process was started to ignore is `None`: `nohup` ignores HUP,
+/// and a shell without job control ignores INT and QUIT in its background processes.
 #[derive(Debug)]
 pub(super) struct Signals {
     terminate: unix::Signal,
-    interrupt: unix::Signal,
-    /// `None` under `nohup`, which makes the kernel ignore the signal.
+    interrupt: Option<unix::Signal>,
     hangup: Option<unix::Signal>,
-    quit: unix::Signal,
+    quit: Option<unix::Signal>,
     user1: unix::Signal,
     user2: unix::Signal,
 }
 
 impl Signals {
-    /// Installs the handlers. From this call on, the signals do not end the process.
+    /// Installs the handlers. From this call on, the signals do not end the process. The command inherits an ignored signal.
     pub(super) fn listen() -> io::Result<Self> {
         Ok(Self {
             terminate: unix::signal(SignalKind::terminate())?,
-            interrupt: unix::signal(SignalKind::interrupt())?,
-            hangup: if ignores(Signal::HUP) { None } else { Some(unix::signal(SignalKind::hangup())?) },
-            quit: unix::signal(SignalKind::quit())?,
+            interrupt: unless_ignored(Signal::INT)?,
+            hangup: unless_ignored(Signal::HUP)?,
+            quit: unless_ignored(Signal::QUIT)?,
             user1: unix::signal(SignalKind::user_defined1())?,
             user2: unix::signal(SignalKind::user_defined2())?,
         })
@@ -34,9 +34,9 @@ impl Signals {
     pub(super) async fn next(&mut self) -> Signal {
         tokio::select! {
             _ = self.terminate.recv() => Signal::TERM,
-            _ = self.interrupt.recv() => Signal::INT,
+            Some(()) = received(&mut self.interrupt) => Signal::INT,
             Some(()) = received(&mut self.hangup) => Signal::HUP,
-            _ = self.quit.recv() => Signal::QUIT,
+            Some(()) = received(&mut self.quit) => Signal::QUIT,
             _ = self.user1.recv() => Signal::USR1,
             _ = self.user2.recv() => Signal::USR2,
         }
@@ -51,6 +51,14 @@ impl Signals {
             }
         }
     }
+}
+
+/// Installs the handler of `signal`. Returns `None` for an ignored signal.
+fn unless_ignored(signal: Signal) -> io::Result<Option<unix::Signal>> {
+    if ignores(signal) {
+        return Ok(None);
+    }
+    unix::signal(SignalKind::from_raw(signal.as_raw())).map(Some)
 }
 
 async fn received(signal: &mut Option<unix::Signal>) -> Option<()> {
