@@ -111,8 +111,13 @@ const tokenTimeout = 30 * time.Second
 
 // refreshToken asks the token source for another token.
 func (s *step) refreshToken() exchange {
+	return s.refreshTokenUntil(s.now.after(tokenTimeout))
+}
+
+// refreshTokenUntil asks the token source for another token, which counts until the point.
+func (s *step) refreshTokenUntil(over instant) exchange {
 	s.act(refreshTokenAction{})
-	return exchange{stage: awaitingToken, at: s.now.after(tokenTimeout)}
+	return exchange{stage: awaitingToken, at: over}
 }
 
 // cancel aborts a request on its way, and reports whether there was one.

@@ -15,7 +15,9 @@ type regaining struct {
 	// since is the start of Offline, and turnAt the end of Grace and Reacquiring.
 	since, turnAt instant
 	isRefused     bool
-	orphan        orphan
+	// isInDoubt says that the end of the session is unknown after a sleep: heartbeats ask, until the server has told the end.
+	isInDoubt bool
+	orphan    orphan
 }
 
 func newRegaining(held *lease, r *retry, since instant, isRefused bool) *regaining {
@@ -31,8 +33,10 @@ func newRegaining(held *lease, r *retry, since instant, isRefused bool) *regaini
 	}
 }
 
-// afterSleep asks at once after a sleep past the deadline.
+// afterSleep asks at once after a sleep past the deadline. A heartbeat asks: meanwhile an operator may have revoked the
+// session, and another program may have kept the session. An acquire would take a second session of a revoked holder.
 func (r *regaining) afterSleep(s *step) phase {
+	r.isInDoubt = true
 	r.ask(false, s)
 	return r
 }
@@ -52,8 +56,11 @@ func (r *regaining) afterEndAtOnce(reason Reason, s *step) phase {
 }
 
 func (r *regaining) reacquire(reason Reason, s *step) {
-	r.face, r.reason, r.orphan = Reacquiring, reason, orphan{}
-	r.turnAt = max(r.held.until, s.now.after(r.held.interval))
+	if r.face == Offline {
+		r.face, r.reason = Reacquiring, reason
+		r.turnAt = max(r.held.until, s.now.after(r.held.interval))
+	}
+	r.isInDoubt, r.orphan = false, orphan{}
 }
 
 // afterOutage handles a deadline that passed during an outage: grace, or the loss.
@@ -84,7 +91,7 @@ func (r *regaining) wakeAt() instant {
 }
 
 func (r *regaining) wake(s *step) phase {
-	if s.cancel(r.exchange) && !r.onlyRenews() {
+	if s.cancel(r.exchange) && !r.renews() {
 		r.orphan = unknownOrphan
 	}
 	r.ask(false, s)
@@ -103,7 +110,7 @@ func (r *regaining) step(ev event, s *step) phase {
 
 // release ends the session: the last one by its id, or the one that an acquire in flight may bring.
 func (r *regaining) release(s *step) phase {
-	if r.onlyRenews() {
+	if r.renews() {
 		return releaseSession(r.held, r.exchange, s)
 	}
 	return releaseAcquire(r.exchange, r.orphan, s)
@@ -116,7 +123,7 @@ func (r *regaining) take(ev event, s *step) phase {
 	case replied:
 		return r.answered(o, s)
 	case tryFailed:
-		if !r.onlyRenews() {
+		if !r.renews() {
 			r.orphan.acquireFailed(o.failure)
 		}
 		return r.failed(0, s)
@@ -125,7 +132,7 @@ func (r *regaining) take(ev event, s *step) phase {
 }
 
 func (r *regaining) answered(o outcome, s *step) phase {
-	if r.onlyRenews() {
+	if r.renews() {
 		renewed, back := readHeartbeat(o.response)
 		if back == nil {
 			return holdRenewed(r.held, renewed, o.sent, r.retry, s)
@@ -152,12 +159,12 @@ func (r *regaining) setBack(back *setback, o outcome, s *step) phase {
 		r.isRefused = true
 		return r.failed(0, s)
 	case refused:
-		if r.onlyRenews() {
+		if r.renews() {
 			return r.heartbeatRefused(back.problem, s)
 		}
 		return &ended{last: lostByAnswer(r.reason, "", back.problem.RequestID), orphan: r.orphan}
 	default:
-		if r.onlyRenews() {
+		if r.renews() {
 			r.isRefused = false
 		}
 		return r.hopeless(s)
@@ -169,13 +176,21 @@ func (r *regaining) heartbeatRefused(problem *Denied, s *step) phase {
 	case 403:
 		return &ended{last: lostByAnswer(ReasonUnauthorized, "", problem.RequestID), orphan: r.orphan}
 	case 404:
-		return &ended{last: lostByAnswer(ReasonNotFound, "", problem.RequestID)}
+		return r.over(ReasonNotFound, "", problem.RequestID, s)
 	case 410:
-		return &ended{last: lostByAnswer(goneReason(problem), problem.by, problem.RequestID)}
+		return r.over(goneReason(problem), problem.by, problem.RequestID, s)
 	default:
 		r.isRefused = true
 		return r.hopeless(s)
 	}
+}
+
+// over handles the end of the session: it acquires at once where the policy allows.
+func (r *regaining) over(reason Reason, by, requestID string, s *step) phase {
+	if r.onlyRenews() || (reason != ReasonExpired && reason != ReasonNotFound) {
+		return &ended{last: lostByAnswer(reason, by, requestID)}
+	}
+	return r.afterEndAtOnce(reason, s)
 }
 
 func (r *regaining) hopeless(s *step) phase {
@@ -186,6 +201,11 @@ func (r *regaining) hopeless(s *step) phase {
 // onlyRenews reports whether the vendor forbids a second session, so that the machine may only renew the first.
 func (r *regaining) onlyRenews() bool {
 	return !r.held.reacquires
+}
+
+// renews reports whether the next request is a heartbeat.
+func (r *regaining) renews() bool {
+	return r.isInDoubt || r.onlyRenews()
 }
 
 func (r *regaining) failed(retryAfter time.Duration, s *step) phase {
@@ -219,7 +239,7 @@ func (r *regaining) turn(s *step) phase {
 
 func (r *regaining) ask(refreshed bool, s *step) {
 	c := s.plan.door.acquire(s.plan)
-	if r.onlyRenews() {
+	if r.renews() {
 		c = s.heartbeat(r.held.session, &r.since)
 	}
 	r.exchange = s.send(c, acquireTimeout, refreshed, r.retry)

@@ -118,7 +118,7 @@ func deleteSession(left orphan, over instant, s *step) phase {
 }
 
 func (d *deleting) state() State     { return State{Kind: Released} }
-func (d *deleting) wakeAt() instant  { return d.over }
+func (d *deleting) wakeAt() instant  { return min(d.exchange.wakeAt(), d.over) }
 func (d *deleting) wake(*step) phase { return d }
 
 func (d *deleting) step(ev event, s *step) phase {
@@ -142,22 +142,35 @@ func (d *deleting) step(ev event, s *step) phase {
 }
 
 func (d *deleting) answered(o outcome, s *step) phase {
+	isProblem := parseProblem(o.response) != nil
 	switch status := o.response.status; {
 	case d.isByCode:
 		// The answer to a wrong code is the same.
 		return d.unconfirmed(s)
-	case status >= 200 && status <= 299, status == 404, status == 410:
+	case status == 204, (status == 404 || status == 410) && isProblem:
 		return released(givenBack, orphan{}, s)
-	case status == 401 && !o.refreshed && !d.isRetried:
-		d.exchange = s.refreshToken()
+	case status == 401 && !o.refreshed && !d.isRetried && !s.passed(d.tokenOver()):
+		d.exchange = s.refreshTokenUntil(d.tokenOver())
 		return d
 	case status == 401 && !d.left.code.isEmpty():
 		return d.withoutToken(s)
-	case status == 408, status == 429, status >= 500 && status <= 599:
+	case status == 408, status == 429:
 		return d.again(s)
-	default:
+	case status == 401, status >= 400 && status <= 499 && isProblem:
 		return d.unconfirmed(s)
+	default:
+		// A server that cannot answer now, or the page of a proxy: no word of the server.
+		return d.again(s)
 	}
+}
+
+// tokenOver returns the end of the time for a fresh token. A slow token source leaves the time of a try for the release by
+// code.
+func (d *deleting) tokenOver() instant {
+	if d.left.code.isEmpty() {
+		return d.over
+	}
+	return d.over - instant(releaseTimeout)
 }
 
 // withoutToken releases the session by its code, once; without a code it tries again.

@@ -15,11 +15,11 @@ import { minify } from "terser";
 export const INTERNAL = [
   ...["afterFailure", "answered", "api", "askAt", "attach", "beacon", "bearer", "boot", "call", "cancel", "clock", "count"],
   ...["current", "door", "expiresIn", "explain", "failures", "finish", "finished", "full", "generation", "grace", "grant"],
-  ...["heard", "holder", "instant", "interval", "isForeign", "isInDoubt", "isInFlight", "isOpen", "isSharing"],
-  ...["lastEventId", "lease", "leave", "listen", "mayRefresh", "mayStream", "mono", "nextBeat", "open", "outcome", "path"],
+  ...["heard", "holder", "instant", "interval", "isInDoubt", "isInFlight", "isOpen", "isSharing"],
+  ...["lastEventId", "lease", "leave", "listen", "mayStream", "mono", "nextBeat", "open", "outcome", "path"],
   ...["platform", "program", "reacquires", "reconnect", "refreshToken", "releaseAll", "renew", "report", "request"],
   ...["send", "sent", "server", "setTimer", "start", "step", "stop", "suspend", "take", "terms", "tick", "tickBy"],
-  ...["wakeAt", "wall", "yieldConnection", "yieldConnections"],
+  ...["tokenOver", "wakeAt", "wall", "yieldConnection", "yieldConnections"],
 ];
 
 /** Calls inlined by a compiler are repeated text, which compresses worse than a name. */

@@ -77,6 +77,11 @@ impl Deadline {
         Self(self.0.saturating_add(nanoseconds(span)))
     }
 
+    /// Returns the point `span` earlier; the beginning of the clock if `span` is too long to subtract.
+    pub(crate) fn before(self, span: Duration) -> Self {
+        Self(self.0.saturating_sub(nanoseconds(span)))
+    }
+
     /// Returns true at this point and later.
     #[must_use]
     pub fn has_passed(self, now: Now) -> bool {

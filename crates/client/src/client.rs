@@ -109,7 +109,8 @@ impl Client {
 
     /// Stops the timers of every seat until [`wake`](Self::wake), before a signal stops the process. The
     /// seats stay held only if another process of the same holder sends heartbeats meanwhile. Without a pause, a process
-    /// would tell a loss on continuing after a deadline.
+    /// would tell a loss on continuing after a deadline. After a wake the first request asks for the session from before the
+    /// pause: a seat that was revoked meanwhile is lost, and no second session takes its place.
     pub async fn pause(&self) -> Result<(), Error> {
         let (done, paused) = oneshot::channel();
         self.commands.send(Command::Pause { done }).map_err(|_| Error::Closed)?;

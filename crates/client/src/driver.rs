@@ -156,6 +156,8 @@ impl Driver {
         while open || !self.seats.is_empty() {
             let pause = self.pause();
             tokio::select! {
+                // Calls come first: a wake after a pause precedes answers from before the pause, which would tell a loss.
+                biased;
                 command = self.commands.recv(), if open => match command {
                     Some(command) => self.command(command),
                     None => open = false,

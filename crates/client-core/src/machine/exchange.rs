@@ -50,8 +50,14 @@ impl Exchange {
 
     /// Asks the token source for another token.
     pub(super) fn refresh_token(context: &mut Context<'_>) -> Self {
+        let over = context.now.instant().after(TOKEN_TIMEOUT);
+        Self::refresh_token_until(over, context)
+    }
+
+    /// Asks the token source for another token, which counts until `over`.
+    pub(super) fn refresh_token_until(over: Deadline, context: &mut Context<'_>) -> Self {
         context.act(Action::RefreshToken);
-        Self::Token { over: context.now.instant().after(TOKEN_TIMEOUT) }
+        Self::Token { over }
     }
 
     /// Matches an event against the exchange.

@@ -95,7 +95,7 @@ impl Holding {
         next.map_or(self.lease.until, |at| at.min(self.lease.until))
     }
 
-    /// Sends a heartbeat at once; after the deadline, acquires.
+    /// Sends a heartbeat at once, also after the deadline.
     pub(super) fn wake(mut self, context: &mut Context<'_>) -> Phase {
         self.exchange.cancel(context);
         if !matches!(self.health, Health::Offline { .. }) {

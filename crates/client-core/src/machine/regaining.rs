@@ -29,6 +29,8 @@ pub(super) struct Regaining {
     reason: LossReason,
     face: Face,
     refused: bool,
+    /// The end of the session is unknown after a sleep: heartbeats ask, until the server has told the end.
+    is_in_doubt: bool,
     orphan: Orphan,
 }
 
@@ -50,11 +52,13 @@ impl Regaining {
         let exchange = Exchange::Waiting { at: lease.until };
         let (reason, face) = (LossReason::Deadline, Face::Offline);
         let orphan = Orphan::Known(lease.session.clone());
-        Box::new(Self { lease, since, exchange, retry, reason, face, refused, orphan })
+        Box::new(Self { lease, since, exchange, retry, reason, face, refused, is_in_doubt: false, orphan })
     }
 
-    /// Asks at once after a sleep past the deadline.
+    /// Asks at once after a sleep past the deadline. A heartbeat asks: meanwhile an operator may have revoked the session, and
+    /// another program may have kept the session. An acquire would take a second session of a revoked holder.
     pub(super) fn after_sleep(mut self: Box<Self>, context: &mut Context<'_>) -> Box<Self> {
+        self.is_in_doubt = true;
         self.ask(false, context);
         self
     }
@@ -66,10 +70,12 @@ impl Regaining {
         at: Option<Deadline>,
         context: &mut Context<'_>,
     ) -> Box<Self> {
-        let spared = context.now.instant().after(self.lease.interval);
-        self.face = Face::Reacquiring { give_up: self.lease.until.max(spared) };
-        self.reason = reason;
-        self.orphan = Orphan::None;
+        if matches!(self.face, Face::Offline) {
+            let spared = context.now.instant().after(self.lease.interval);
+            self.face = Face::Reacquiring { give_up: self.lease.until.max(spared) };
+            self.reason = reason;
+        }
+        (self.is_in_doubt, self.orphan) = (false, Orphan::None);
         match at {
             Some(at) => self.exchange = Exchange::Waiting { at },
             None => self.ask(false, context),
@@ -108,7 +114,7 @@ impl Regaining {
     }
 
     pub(super) fn wake(mut self: Box<Self>, context: &mut Context<'_>) -> Box<Self> {
-        if self.exchange.cancel(context) && !self.only_renews() {
+        if self.exchange.cancel(context) && !self.renews() {
             self.orphan.acquire_aborted();
         }
         self.ask(false, context);
@@ -129,7 +135,7 @@ impl Regaining {
                 self.answered(&response, sent, refreshed, context)
             }
             Outcome::Failed(failure) => {
-                if !self.only_renews() {
+                if !self.renews() {
                     self.orphan.acquire_failed(failure);
                 }
                 self.failed(None, context)
@@ -141,7 +147,7 @@ impl Regaining {
 
     /// Ends the session of the last lease, or the session of the acquire in flight.
     fn release(self: Box<Self>, context: &mut Context<'_>) -> Phase {
-        if self.only_renews() {
+        if self.renews() {
             return Releasing::session(&self.lease, self.exchange, context);
         }
         Releasing::acquire(self.exchange, self.orphan, context)
@@ -154,7 +160,7 @@ impl Regaining {
         refreshed: bool,
         context: &mut Context<'_>,
     ) -> Phase {
-        if self.only_renews() {
+        if self.renews() {
             return self.answered_heartbeat(response, sent, refreshed, context);
         }
         let setback = match read_acquire(response) {
@@ -203,13 +209,17 @@ impl Regaining {
                 let loss = Loss { reason: LossReason::Unauthorized, by: None, retry: false };
                 Phase::Lost(loss, self.orphan)
             }
-            Err(BeatSetback::NotFound) => {
-                Phase::Lost(Loss { reason: LossReason::NotFound, by: None, retry: false }, Orphan::None)
-            }
-            Err(BeatSetback::Gone { reason, by }) => {
-                Phase::Lost(Loss { reason, by, retry: false }, Orphan::None)
-            }
+            Err(BeatSetback::NotFound) => self.over(LossReason::NotFound, None, context),
+            Err(BeatSetback::Gone { reason, by }) => self.over(reason, by, context),
         }
+    }
+
+    /// Handles the end of the session: acquires at once where the policy allows.
+    fn over(self: Box<Self>, reason: LossReason, by: Option<String>, context: &mut Context<'_>) -> Phase {
+        if self.only_renews() || !matches!(reason, LossReason::Expired | LossReason::NotFound) {
+            return Phase::Lost(Loss { reason, by, retry: false }, Orphan::None);
+        }
+        Phase::Regaining(self.after_end(reason, None, context))
     }
 
     fn hopeless(mut self: Box<Self>, context: &mut Context<'_>) -> Phase {
@@ -221,6 +231,11 @@ impl Regaining {
     /// The vendor forbids a second session, so the machine may only renew the first.
     fn only_renews(&self) -> bool {
         self.lease.reacquire == Reacquire::Never
+    }
+
+    /// The next request is a heartbeat.
+    fn renews(&self) -> bool {
+        self.is_in_doubt || self.only_renews()
     }
 
     fn failed(mut self: Box<Self>, retry_after: Option<Duration>, context: &mut Context<'_>) -> Phase {
@@ -268,9 +283,9 @@ impl Regaining {
     }
 
     fn ask(&mut self, refreshed: bool, context: &mut Context<'_>) {
-        let call = match self.lease.reacquire {
-            Reacquire::ExpiredOnly => context.acquire(),
-            Reacquire::Never => context.heartbeat(&self.lease.session.id, Some(self.since)),
+        let call = match self.renews() {
+            true => context.heartbeat(&self.lease.session.id, Some(self.since)),
+            false => context.acquire(),
         };
         self.exchange = Exchange::send(call, TIMEOUT, refreshed, &mut self.retry, context);
     }

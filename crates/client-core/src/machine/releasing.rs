@@ -1,8 +1,8 @@
 //! Release: one retry within a budget of two seconds, and no heartbeat after the call.
 //!
-//! A session with a known id is deleted, by its release code if no token is accepted. After a lost reply to an acquire the id is unknown: the next acquire, idempotent by
-//! holder, tells the id. [`Finish::GivenBack`] rests on the server's word, or on a holder without a request that could take a
-//! seat.
+//! A session with a known id is deleted, by its release code if no token is accepted. After a lost reply to an acquire the
+//! id is unknown: the next acquire, idempotent by holder, tells the id. [`Finish::GivenBack`] rests on the server's word, or
+//! on a holder without a request that could take a seat.
 
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use crate::action::{Action, Finish};
 use crate::answer::{Setback, read_acquire};
 use crate::event::Event;
 use crate::lease::{HeldSession, Lease};
+use crate::problem::Problem;
 use crate::response::{Failure, Response};
 use crate::retry::Retry;
 use crate::time::Deadline;
@@ -48,6 +49,11 @@ fn given_back(context: &mut Context<'_>) -> Phase {
     Phase::Released(Orphan::None)
 }
 
+/// Returns true for a refusal in the server's words.
+fn is_problem(response: &Response) -> bool {
+    Problem::parse(response.status, &response.body).is_some()
+}
+
 fn unconfirmed(orphan: Orphan, context: &mut Context<'_>) -> Phase {
     context.act(Action::Finish(Finish::Unconfirmed));
     Phase::Released(orphan)
@@ -77,7 +83,12 @@ impl Releasing {
     }
 
     pub(super) fn wake_at(&self) -> Deadline {
-        self.over
+        let exchange = match self.stage {
+            Stage::Finding { exchange, .. }
+            | Stage::Deleting { exchange, .. }
+            | Stage::ByCode { exchange, .. } => exchange,
+        };
+        exchange.wake_at().map_or(self.over, |at| at.min(self.over))
     }
 
     pub(super) fn step(self, event: Event, context: &mut Context<'_>) -> Phase {
@@ -200,15 +211,22 @@ impl Releasing {
         over: Deadline,
         context: &mut Context<'_>,
     ) -> Phase {
+        // A slow token source leaves the time of a try for the release by code.
+        let token_over = if session.code.is_some() { over.before(TIMEOUT) } else { over };
+        let may_refresh = !refreshed && !retried && !token_over.has_passed(context.now);
         match response.status {
-            200..=299 | 404 | 410 => given_back(context),
-            401 if !refreshed && !retried => {
-                let exchange = Exchange::refresh_token(context);
+            204 => given_back(context),
+            404 | 410 if is_problem(response) => given_back(context),
+            401 if may_refresh => {
+                let exchange = Exchange::refresh_token_until(token_over, context);
                 Phase::Releasing(Self { stage: Stage::Deleting { session, exchange, retried }, over })
             }
             401 => Self::release_by_code(session, over, context),
-            408 | 429 | 500..=599 => Self::delete_again(session, retried, over, context),
-            _ => unconfirmed(Orphan::Known(session), context),
+            400..=499 if response.status != 408 && response.status != 429 && is_problem(response) => {
+                unconfirmed(Orphan::Known(session), context)
+            }
+            // A server that cannot answer now, or the page of a proxy: no word of the server.
+            _ => Self::delete_again(session, retried, over, context),
         }
     }
 

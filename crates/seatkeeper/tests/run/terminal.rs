@@ -11,7 +11,9 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::json;
 
 use crate::harness::{BIN, Harness, eventually};
-use crate::started::{HEARS_SIGNALS, code, end_reasons, license, live, pid_in, until_live, until_stopped};
+use crate::started::{
+    HEARS_SIGNALS, code, end_reasons, license, live, pid_in, until_acquires, until_live, until_stopped,
+};
 
 const CTRL_C: &str = "\x03";
 const CTRL_BACKSLASH: &str = "\x1c";
@@ -181,15 +183,21 @@ async fn a_command_that_reads_in_the_background_stops_again_and_continues() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_seat_that_is_revoked_while_the_command_is_stopped_is_lost() {
     let harness = Harness::open();
-    let key = license(&harness, 1).await;
-    let run = run(&harness, &key, "", "echo ready; read line; exit 6");
+    let ttl = Duration::from_secs(2);
+    let license = harness.license_with(json!({ "max_seats": 1, "ttl_seconds": ttl.as_secs() })).await;
+    let key = license["license_key"].as_str().unwrap();
+    let run = run(&harness, key, "", "echo ready; read line; exit 6");
     let mut terminal = Terminal::start(&format!("{run}; echo stopped; read go; fg; echo code $?"));
     terminal.until("ready");
     terminal.press(CTRL_Z);
     terminal.until("stopped");
+    // The second acquire is that of the process that keeps the seat.
+    until_acquires(&harness, 2.0).await;
     let session = live(&harness).await[0]["session_id"].as_str().unwrap().to_owned();
     let revoked = harness.command(&["sessions", "revoke", &session]);
     assert!(revoked.status.success(), "{}", revoked.stderr);
+    // After the deadline of the lease that `run` itself knows, an acquire would take a second session.
+    tokio::time::sleep(ttl * 2).await;
     terminal.press("go\n");
     terminal.until("is lost (revoked); stopping the command");
     terminal.until("code 76");

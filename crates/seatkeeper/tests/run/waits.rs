@@ -8,9 +8,7 @@ use seatkeeper_testbed::proxy::{Network, Proxy};
 use serde_json::{Value, json};
 
 use crate::harness::Harness;
-use crate::started::{
-    code, end_reasons, hearing_signals, license, recorded, run, run_at, send, until_live,
-};
+use crate::started::{code, end_reasons, hearing_signals, license, recorded, run, run_at, send, until_live};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn runs_that_wait_have_the_seat_one_after_the_other() {

@@ -51,8 +51,6 @@ export type Setback =
       readonly retryAfter: Micros;
       /** The answer; `undefined` if there was none, or none of the server. */
       readonly problem?: Problem;
-      /** There was an answer, but not of the server. */
-      readonly isForeign?: boolean;
     }
   /** The server cannot do this at all: the next try comes no sooner than the next heartbeat. */
   | { readonly kind: Kind.Hopeless; readonly problem: Problem }
@@ -70,7 +68,7 @@ const SPAN_SECONDS_MAX = 315_360_000;
 const UNSEEN: readonly Failure[] = ["refused", "certificate", "reset-before-send", "no-token"];
 
 /** A page of a proxy, a redirect or an unknown success, which tells nothing about the seat. */
-export const FOREIGN: Setback = { kind: Kind.Transient, failure: "garbage", isInDoubt: true, retryAfter: 0, isForeign: true };
+export const FOREIGN: Setback = { kind: Kind.Transient, failure: "garbage", isInDoubt: true, retryAfter: 0 };
 
 /** Returns the outcome of a request without a response. */
 export function failed(failure: Failure): Setback {
@@ -80,9 +78,9 @@ export function failed(failure: Failure): Setback {
 /** Reads the answer to a request of `method` that was sent at `sent`. */
 export function readAnswer(response: Response, method: string, sent: Micros): Answer {
   const { status, body } = response;
-  const isOver = method === "DELETE" && ((status >= 200 && status <= 299) || status === 404 || status === 410);
-  const isSilent = isOver || status === 204;
-  if (!isSilent && status !== 200 && status !== 201) return setback(response);
+  const isSilent = status === 204;
+  // A page of a proxy is no word of the server on a session.
+  if (!isSilent && (method === "DELETE" || (status !== 200 && status !== 201))) return setback(response);
   const terms = isSilent ? {} : readTerms(parseObject(body));
   return terms ? { kind: Kind.Granted, terms, sent } : FOREIGN;
 }

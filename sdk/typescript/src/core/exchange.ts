@@ -44,8 +44,8 @@ export abstract class Exchange {
   /** Returns the call to send now, and its timeout. */
   protected abstract call(): [call: Call, timeout: Micros];
 
-  /** Returns true if a fresh token may be sent once after a 401. */
-  protected abstract mayRefresh(): boolean;
+  /** Returns the end of the time for a fresh token after a 401. A passed point means that no fresh token is sent. */
+  protected abstract tokenOver(): Micros;
 
   /** Takes the outcome of the call; `start` then plans the next call. */
   protected abstract answered(answer: Answer): void;
@@ -103,9 +103,10 @@ export abstract class Exchange {
   }
 
   #over(answer: Answer): void {
-    if (answer.kind === Kind.Unauthenticated && this.#token === Token.First && this.mayRefresh()) {
+    const over = this.tokenOver();
+    if (answer.kind === Kind.Unauthenticated && this.#token === Token.First && over > this.instant) {
       this.#token = Token.Awaited;
-      this.askAt = this.instant + TOKEN_TIMEOUT;
+      this.askAt = over;
       return this.#host.refreshToken();
     }
     this.#token = Token.First;

@@ -2,7 +2,7 @@ import { type Answer, FOREIGN, goneReason, Kind, type Setback, type Terms } from
 import { jittered, type Micros, NEVER, type Now, SECOND, sleptSince } from "./clocks.js";
 import type { Plan } from "./door.js";
 import { EventKind, type Event, type Finish, type Host, type SessionEnd } from "./events.js";
-import { Exchange } from "./exchange.js";
+import { Exchange, TOKEN_TIMEOUT } from "./exchange.js";
 import { Lease } from "./lease.js";
 import type { Problem } from "./problem.js";
 import { acquire, type Call, heartbeat, release, releaseByCode } from "./request.js";
@@ -88,6 +88,8 @@ export class Machine extends Exchange {
   #isRefused = false;
   /** An end from the event stream, before a heartbeat confirms. */
   #toldEnd: SessionEnd | undefined;
+  /** The end of the session is unknown after a sleep: heartbeats ask, until the server has told the end. */
+  #isInDoubt = false;
   /** The reason of a loss while the seat is regained. */
   #reason: LossReason = "deadline";
 
@@ -169,9 +171,10 @@ export class Machine extends Exchange {
     return this.#phase >= Phase.Finding;
   }
 
-  /** The next request of a seat is a heartbeat: the seat is held, or the vendor forbids a second session. */
+  /** The next request of a seat is a heartbeat: the seat is held or in doubt, or the vendor forbids a second session. */
   get #renews(): boolean {
-    return this.#phase === Phase.Holding || (this.#phase === Phase.Regaining && !this.#lease!.reacquires);
+    const phase = this.#phase;
+    return phase === Phase.Holding || (phase === Phase.Regaining && (this.#isInDoubt || !this.#lease!.reacquires));
   }
 
   /** Ends the phase if its time is over. Returns false if not. */
@@ -194,13 +197,18 @@ export class Machine extends Exchange {
     return true;
   }
 
-  /** Voids the request in flight after a sleep of the host, and asks the server before any other work. */
+  /**
+   * Voids the request in flight after a sleep of the host, and asks the server before any other work. A heartbeat asks also after
+   * the deadline: meanwhile an operator may have revoked the session, and another program may have kept the session. An acquire
+   * would take a second session of a revoked holder.
+   */
   #wake(): void {
     if (this.#phase === Phase.Ended || this.#isReleasing) return;
     if (this.stop() && !this.#renews) this.#orphan = "unknown";
     if (this.#phase === Phase.Holding) {
       this.#offlineSince ??= this.instant;
-      if (this.#passed(this.#turnAt)) this.#regain();
+      this.#isInDoubt = this.#passed(this.#turnAt);
+      if (this.#isInDoubt) this.#regain();
       else this.#showOutage();
     }
     this.start();
@@ -304,7 +312,7 @@ export class Machine extends Exchange {
     this.#turnAt = until;
     this.#tellAt = NEVER;
     this.#offlineSince = this.#toldEnd = undefined;
-    this.#isRefused = false;
+    this.#isRefused = this.#isInDoubt = false;
     this.retry.failures = 0;
     this.start(due);
   }
@@ -367,14 +375,20 @@ export class Machine extends Exchange {
   /** The session is over: acquires again where the policy allows. */
   #over(reason: string, requestId: string | undefined, by?: string): void {
     const { until, interval, reacquires } = this.#lease!;
-    this.#orphan = undefined;
-    if (!reacquires || (reason !== "expired" && reason !== "not_found")) return this.#end(lost(reason, requestId, by));
     const { instant: now } = this;
-    this.#regain();
-    this.#state = { kind: "reacquiring" };
-    this.#turnAt = Math.max(until, now + interval);
-    this.#reason = reason;
-    this.start(reason === "expired" ? now + jittered(SPREAD, 0, 1, this.#jitter) : undefined);
+    const isExpired = reason === "expired";
+    const isHeld = this.#phase === Phase.Holding;
+    this.#orphan = undefined;
+    if (!reacquires || (!isExpired && reason !== "not_found")) return this.#end(lost(reason, requestId, by));
+    if (isHeld) this.#regain();
+    this.#isInDoubt = false;
+    // A grace goes on, and a loss is told once.
+    if (this.#state.kind === "offline") {
+      this.#state = { kind: "reacquiring" };
+      this.#turnAt = Math.max(until, now + interval);
+      this.#reason = reason;
+    }
+    this.start(isHeld && isExpired ? now + jittered(SPREAD, 0, 1, this.#jitter) : undefined);
   }
 
   #retry(retryAfter: Micros): void {
@@ -417,7 +431,7 @@ export class Machine extends Exchange {
   #lose(): void {
     this.#turnAt = NEVER;
     this.#state = { ...lost(this.#reason), retry: true };
-    if (this.#renews) this.#end(lost(this.#reason));
+    if (!this.#lease!.reacquires) this.#end(lost(this.#reason));
   }
 
   #end(state: State): void {
@@ -475,20 +489,25 @@ export class Machine extends Exchange {
   #deleted(answer: Answer): void {
     // The server answers 204 to a wrong code as well.
     if (!this.#isByCode) {
-      if (answer.kind === Kind.Granted) return this.#released(undefined);
-      const isTransient = answer.kind === Kind.Transient;
-      const isRejected = answer.kind === Kind.Unauthenticated || (isTransient && answer.failure === "no-token");
-      const mayRetry = answer.kind === Kind.Hopeless || (isTransient && !answer.isForeign);
+      const { kind } = answer;
+      const isGone = kind === Kind.Refused && (answer.problem.status === 404 || answer.problem.status === 410);
+      if (kind === Kind.Granted || isGone) return this.#released(undefined);
+      const isTransient = kind === Kind.Transient;
+      const isRejected = kind === Kind.Unauthenticated || (isTransient && answer.failure === "no-token");
+      const mayRetry = isTransient || kind === Kind.Hopeless;
       this.#isByCode = isRejected && (this.#orphan as Terms).releaseCode !== undefined;
       if (this.#isByCode || (mayRetry && this.#tries < RELEASE_TRIES_MAX)) return this.start();
     }
     this.#released(this.#orphan);
   }
 
-  protected override mayRefresh(): boolean {
-    const phase = this.#phase;
-    if (phase === Phase.Deleting) return !this.#isByCode && this.#tries < RELEASE_TRIES_MAX;
-    return phase !== Phase.Finding || (this.#orphan === "unknown" && this.#mayFind);
+  protected override tokenOver(): Micros {
+    const over = this.instant + TOKEN_TIMEOUT;
+    if (!this.#isReleasing) return over;
+    if (this.#phase === Phase.Finding) return this.#orphan === "unknown" && this.#mayFind ? over : 0;
+    if (this.#isByCode || this.#tries >= RELEASE_TRIES_MAX) return 0;
+    // A slow token source leaves the time of a try for the release by code.
+    return (this.#orphan as Terms).releaseCode === undefined ? over : this.#turnAt - RELEASE_TIMEOUT;
   }
 
   /** Ends a release; `orphan` is the session that may still live. */

@@ -106,10 +106,10 @@ def send(call: Call, timeout: int, refreshed: bool, retry: Retry, context: Conte
     return InFlight(request, context.now, refreshed)
 
 
-def refresh_token(context: Context) -> Exchange:
-    """Asks the token source for another token."""
+def refresh_token(context: Context, over: Optional[int] = None) -> Exchange:
+    """Asks the token source for another token, which counts until ``over``."""
     context.act(RefreshToken())
-    return AwaitingToken(after(context.now, TOKEN_TIMEOUT))
+    return AwaitingToken(after(context.now, TOKEN_TIMEOUT) if over is None else over)
 
 
 def cancel(exchange: Exchange, context: Context) -> bool:

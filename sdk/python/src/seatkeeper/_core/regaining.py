@@ -52,18 +52,27 @@ class Regaining(Phase):
         #: The end of ``GRACE`` and ``REACQUIRING``.
         self._turn_at = lease.until
         self._refused = refused
+        #: The end of the session is unknown after a sleep: heartbeats ask, until the server has told the end.
+        self._in_doubt = False
         self._orphan: Optional[Orphan] = Orphan.from_lease(lease)
 
     def after_sleep(self, context: Context) -> Phase:
-        """Asks at once after a sleep past the deadline."""
+        """Asks at once after a sleep past the deadline.
+
+        A heartbeat asks: meanwhile an operator may have revoked the session, and another program may have kept the session.
+        An acquire would take a second session of a revoked holder.
+        """
+        self._in_doubt = True
         self._ask(False, context)
         return self
 
     def after_end(self, reason: str, at: Optional[int], context: Context) -> Phase:
         """The server ended the session: asks at ``at``, or at once."""
-        self._face = Face.REACQUIRING
-        self._turn_at = max(self.lease.until, after(context.now, self.lease.interval))
-        self._reason = reason
+        if self._face is Face.OFFLINE:
+            self._face = Face.REACQUIRING
+            self._turn_at = max(self.lease.until, after(context.now, self.lease.interval))
+            self._reason = reason
+        self._in_doubt = False
         self._orphan = None
         if at is None:
             self._ask(False, context)
@@ -90,7 +99,7 @@ class Regaining(Phase):
         return min(points, default=None)
 
     def wake(self, context: Context) -> Phase:
-        if exchanges.cancel(self._exchange, context) and not self._only_renews:
+        if exchanges.cancel(self._exchange, context) and not self._renews:
             self._orphan = UNKNOWN
         self._ask(False, context)
         return self
@@ -103,7 +112,7 @@ class Regaining(Phase):
 
     def _release(self, context: Context) -> Phase:
         """Ends the session: the last one by its id, or the one that an acquire in flight may bring."""
-        if self._only_renews:
+        if self._renews:
             return release_session(self.lease, self._exchange, context)
         return release_acquire(self._exchange, self._orphan, context)
 
@@ -114,13 +123,13 @@ class Regaining(Phase):
         elif isinstance(outcome, Reply):
             return self._answered(outcome, context)
         elif isinstance(outcome, Failure):
-            if not self._only_renews:
+            if not self._renews:
                 self._orphan = orphans.after_failure(self._orphan, outcome)
             return self._failed(None, context)
         return self
 
     def _answered(self, reply: Reply, context: Context) -> Phase:
-        if self._only_renews:
+        if self._renews:
             renewal = read_heartbeat(reply.response)
             if isinstance(renewal, Renewal):
                 return holding.Holding.resumed(self.lease, renewal, reply.sent, self._retry, context)
@@ -141,18 +150,29 @@ class Regaining(Phase):
             self._refused = True
             return self._failed(None, context)
         problem = setback.problem
-        if problem is not None and not self._only_renews:
+        if problem is not None and not self._renews:
             return Ended(lost(self._reason, None, False, problem.request_id), self._orphan)
         if problem is not None and problem.status == 403:
             return Ended(lost("unauthorized", None, False, problem.request_id), self._orphan)
         if problem is not None and problem.status == 404:
-            return Ended(lost("not_found", None, False, problem.request_id))
+            return self._over("not_found", None, problem.request_id, context)
         if problem is not None and problem.status == 410:
-            return Ended(lost(gone_reason(problem), problem.by, False, problem.request_id))
-        if self._only_renews:
+            return self._over(gone_reason(problem), problem.by, problem.request_id, context)
+        if self._renews:
             self._refused = problem is not None
         self._exchange = Waiting(after_hopeless(context.now, self.lease.interval, context.jitter))
         return self._unreached(context)
+
+    def _over(self, reason: str, by: Optional[str], request_id: Optional[str], context: Context) -> Phase:
+        """The session is over: acquires at once where the policy allows."""
+        if self._only_renews or reason not in ("expired", "not_found"):
+            return Ended(lost(reason, by, False, request_id))
+        return self.after_end(reason, None, context)
+
+    @property
+    def _renews(self) -> bool:
+        """The next request is a heartbeat."""
+        return self._in_doubt or self._only_renews
 
     @property
     def _only_renews(self) -> bool:
@@ -184,7 +204,7 @@ class Regaining(Phase):
         return self
 
     def _ask(self, refreshed: bool, context: Context) -> None:
-        if self._only_renews:
+        if self._renews:
             times = away(context.now, self._since, context.active_at)
             call = context.plan.door.heartbeat(self.lease.session, times)
         else:

@@ -15,6 +15,7 @@ from typing import Optional
 from . import ended
 from . import exchange as exchanges
 from . import orphan as orphans
+from . import problem as problems
 from .answer import Grant, Kind, read_acquire
 from .clocks import SECOND, after
 from .events import Event, Finish
@@ -132,7 +133,8 @@ class Deleting(Phase):
         return State("released")
 
     def wake_at(self) -> Optional[int]:
-        return self._over
+        at = exchanges.wake_at(self._exchange)
+        return self._over if at is None else min(at, self._over)
 
     def step(self, event: Event, context: Context) -> Phase:
         if context.passed(self._over):
@@ -152,16 +154,20 @@ class Deleting(Phase):
 
     def _answered(self, response: Response, refreshed: bool, context: Context) -> Phase:
         status = response.status
-        if 200 <= status <= 299 or status in (404, 410):
+        is_problem = problems.parse(status, response.body, response.request_id) is not None
+        if status == 204 or (status in (404, 410) and is_problem):
             return ended.released(Finish.GIVEN_BACK, None, context)
         if status == 401:
-            if not refreshed and not self._retried:
-                self._exchange = exchanges.refresh_token(context)
+            # A slow token source leaves the time of a try for the release by code.
+            token_over = self._over if self._orphan.release_code is None else self._over - TIMEOUT
+            if not refreshed and not self._retried and not context.passed(token_over):
+                self._exchange = exchanges.refresh_token(context, token_over)
                 return self
             return self._release_by_code(context)
-        if status in (408, 429) or 500 <= status <= 599:
-            return self._again(context)
-        return self._unconfirmed(context)
+        if status not in (408, 429) and 400 <= status <= 499 and is_problem:
+            return self._unconfirmed(context)
+        # A server that cannot answer now, or the page of a proxy: no word of the server.
+        return self._again(context)
 
     def _failed(self, failure: Failure, context: Context) -> Phase:
         if failure is Failure.NO_TOKEN and self._orphan.release_code is not None:
