@@ -95,6 +95,16 @@ impl ClientBuilder {
         self
     }
 
+    /// Sets a function that may block, and returns a fresh bearer token. The function runs on a thread of its own.
+    #[cfg(feature = "blocking")]
+    pub(crate) fn blocking_token_source<F>(mut self, source: F) -> Self
+    where
+        F: Fn() -> Result<String, TokenError> + Send + Sync + 'static,
+    {
+        self.tokens = Source::Shared(TokenSource::blocking(source));
+        self
+    }
+
     /// Sets a license key as the source of tokens: the client trades the key for a license token of each machine, and
     /// replaces a token ahead of its end. The license must be open to such clients (`--clients key`).
     pub fn license_key(mut self, key: impl Into<LicenseKey>) -> Self {

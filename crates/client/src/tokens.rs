@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use seatkeeper_client_core::{Failure, Response};
 use tokio::sync::Mutex;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 use crate::license_tokens::{LicenseTokens, Refused};
 
@@ -121,6 +121,22 @@ impl TokenSource {
         Self::Callback(Arc::new(move || Box::pin(source())))
     }
 
+    /// Returns a source whose function may block.
+    #[cfg(feature = "blocking")]
+    pub(crate) fn blocking<F>(source: F) -> Self
+    where
+        F: Fn() -> Result<String, TokenError> + Send + Sync + 'static,
+    {
+        let (source, calling) = (Arc::new(source), Arc::default());
+        Self::callback(move || {
+            let (source, calling) = (source.clone(), Arc::clone(&calling));
+            async move {
+                let call = one_at_a_time(&calling, move || source()).await;
+                call.unwrap_or_else(|_| Err(TokenError::Source("the source panicked".to_owned())))
+            }
+        })
+    }
+
     async fn fetch(&self) -> Result<String, TokenError> {
         match self {
             Self::Static(token) => Ok(token.clone()),
@@ -146,14 +162,24 @@ impl TokenFile {
 
     /// Waits for the end of an earlier reading, then reads the file.
     async fn read(&self) -> Result<String, TokenError> {
-        let one_reader = self.reading.clone().lock_owned().await;
         let path = self.path.clone();
-        let reading = tokio::task::spawn_blocking(move || {
-            let _one_reader = one_reader;
-            fs::read_to_string(path)
-        });
+        let reading = one_at_a_time(&self.reading, move || fs::read_to_string(path));
         Ok(reading.await.map_err(io::Error::other)??.trim().to_owned())
     }
+}
+
+/// Runs `call` on a thread that may block, after the end of an earlier call with the same lock. A caller that gives up leaves
+/// the thread locked, so calls that hang keep one thread in all.
+async fn one_at_a_time<T: Send + 'static>(
+    lock: &Arc<Mutex<()>>,
+    call: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, JoinError> {
+    let one_caller = lock.clone().lock_owned().await;
+    let call = tokio::task::spawn_blocking(move || {
+        let _one_caller = one_caller;
+        call()
+    });
+    call.await
 }
 
 /// Calls the program's source in a separate task, so a panic of the source is an error. A dropped call is aborted.
@@ -258,6 +284,34 @@ mod tests {
         assert!(!beside, "the reader of the pipe is waited for");
         assert!(refresh(Duration::from_secs(60)));
         assert_eq!(runtime.block_on(cache.current()).unwrap(), "fresh");
+    }
+
+    #[cfg(all(target_os = "linux", feature = "blocking"))]
+    #[test]
+    fn a_blocking_token_source_that_hangs_keeps_one_thread_for_all_rejections() {
+        let (answer, answers) = std::sync::mpsc::channel();
+        let answers = std::sync::Mutex::new(answers);
+        let cache = TokenCache::new(TokenSource::blocking(move || {
+            answers.lock().unwrap().recv().map_err(|error| TokenError::Source(error.to_string()))
+        }));
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_all().thread_name("token-source").build().unwrap();
+        let refresh = |patience| runtime.block_on(cache.refresh(patience));
+        let hung = [(); 5].map(|()| refresh(Duration::from_millis(20)));
+        let began = Instant::now();
+        while threads("token-source") == 0 && began.elapsed() < Duration::from_secs(60) {
+            thread::yield_now();
+        }
+        let callers = threads("token-source");
+        for token in ["late", "fresh"] {
+            answer.send(token.to_owned()).unwrap();
+        }
+        let refreshed = refresh(Duration::from_secs(60));
+        // A panic before the end of the calls would wait for the calls.
+        drop(answer);
+        assert_eq!((hung, callers), ([false; 5], 1));
+        assert!(refreshed);
+        assert_eq!(runtime.block_on(cache.current()).unwrap(), "fresh", "nobody waits for the first call");
     }
 
     #[tokio::test]

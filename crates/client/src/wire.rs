@@ -32,7 +32,7 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// Sends the request to the server in use. After a refused connection the next server gets the request; after another
+    /// Sends the request to the server in use. Without a connection the next server gets the request; after another
     /// failure, or a 503 without `Retry-After`, the next server gets the next request.
     pub(crate) async fn send(&self, call: Call<'_>, deadline: Instant) -> Result<Response, Failure> {
         let mut outcome = Err(Failure::Refused);
@@ -82,10 +82,11 @@ fn is_served(outcome: &Result<Response, Failure>) -> bool {
 fn failure(error: &reqwest::Error) -> Failure {
     if is_certificate(error) {
         Failure::Certificate
+    } else if error.is_connect() {
+        // Also a connect timeout: nothing was sent.
+        Failure::Refused
     } else if error.is_timeout() {
         Failure::Timeout
-    } else if error.is_connect() {
-        Failure::Refused
     } else if error.is_builder() {
         Failure::ResetBeforeSend
     } else {

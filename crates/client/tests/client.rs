@@ -20,7 +20,8 @@ const KEY: &str = "CANARY-LICENSE-7f3a91-KEY9";
 const TOKEN: &str = "canary.token.5be2c04d";
 const GRANT: &str = r#"{"session_id":"0198a0aa-0000-7000-8000-000000000001","expires_in_seconds":360}"#;
 
-/// A server with the same answer to each request. The server notes the first line of each request.
+/// A server with the same answer to each request, but for the release of a granted session. The server notes the first
+/// line of each request.
 struct Answering {
     url: String,
     lines: Arc<Mutex<Vec<String>>>,
@@ -68,6 +69,7 @@ async fn answer(
     }
     lines.lock().unwrap().push(text.lines().next().unwrap_or_default().to_owned());
     tokio::time::sleep(delay).await;
+    let (status, body) = if status == 201 && text.starts_with("DELETE") { (204, "") } else { (status, body) };
     let head =
         format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}", body.len());
     // A closed connection needs no answer.

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use seatkeeper_client::{Client, Error, Failure};
 use tokio::io::AsyncReadExt;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::time::timeout;
 
 use scripted::{Reply, Scripted};
 
@@ -15,7 +17,11 @@ const GRANT: &str = r#"{"session_id":"0198a0aa-0000-7000-8000-000000000001","exp
 const CLOSED: &str = "http://127.0.0.1:1";
 
 async fn granting() -> Scripted {
-    Scripted::start(|_, _| Reply::new(201, GRANT)).await
+    Scripted::start(|request, _| match request.target.as_str() {
+        ACQUIRE => Reply::new(201, GRANT),
+        _ => Reply::new(204, ""),
+    })
+    .await
 }
 
 fn client(urls: &[&str]) -> Client {
@@ -39,6 +45,39 @@ async fn a_server_that_refuses_connections_is_passed_over_and_the_next_one_kept(
     assert_eq!((good.arrived("").len(), spare.arrived("").len()), (6, 0));
 }
 
+/// A server whose backlog is full: the kernel answers no further connection.
+struct Overloaded {
+    url: String,
+    _listener: TcpListener,
+    _backlog: Vec<TcpStream>,
+}
+
+impl Overloaded {
+    async fn start() -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let listener = socket.listen(0).unwrap();
+        let address = listener.local_addr().unwrap();
+        let mut backlog = Vec::new();
+        while let Ok(Ok(stream)) = timeout(Duration::from_millis(500), TcpStream::connect(address)).await {
+            backlog.push(stream);
+        }
+        Self { url: format!("http://{address}"), _listener: listener, _backlog: backlog }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_accepts_no_connection_in_time_is_passed_over() {
+    let (full, good) = (Overloaded::start().await, granting().await);
+    let builder = |url: &str| Client::builder(url).token("t").connect_timeout(Duration::from_millis(300));
+    let client = builder(&full.url).server(good.url.as_str()).build().unwrap();
+    take_and_give(&client, Duration::ZERO).await.unwrap();
+    assert_eq!(good.arrived(ACQUIRE).len(), 1);
+    let alone = builder(&full.url).build().unwrap();
+    let error = take_and_give(&alone, Duration::ZERO).await.unwrap_err();
+    assert!(matches!(error, Error::Offline(Failure::Refused)), "nothing was sent: {error:?}");
+}
+
 #[tokio::test]
 async fn a_503_without_retry_after_moves_on_and_one_with_it_stays() {
     let (good, gone) = (granting().await, Scripted::start(|_, _| Reply::new(503, "{}")).await);
@@ -57,7 +96,7 @@ async fn a_503_without_retry_after_moves_on_and_one_with_it_stays() {
 #[tokio::test]
 async fn a_broken_connection_moves_the_next_request_and_never_repeats_one() {
     let good = granting().await;
-    let breaking = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let breaking = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", breaking.local_addr().unwrap());
     tokio::spawn(async move {
         // Closes after the request has arrived: earlier, the client may see the end before it sends the request.

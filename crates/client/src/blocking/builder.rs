@@ -1,7 +1,6 @@
 //! The description of a client for programs without a runtime.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::background::Background;
@@ -47,20 +46,13 @@ impl ClientBuilder {
     }
 
     /// Sets a function that returns a fresh bearer token. The client calls `source` for the first request, and when the
-    /// server rejects the token. One call at a time serves every seat. The function runs on a thread of its own, and may
-    /// block.
+    /// server rejects the token. One call at a time serves every seat: while a call hangs, `source` is not called again. The
+    /// function runs on a thread of its own, and may block.
     pub fn token_source<F>(mut self, source: F) -> Self
     where
         F: Fn() -> Result<String, TokenError> + Send + Sync + 'static,
     {
-        let source = Arc::new(source);
-        self.builder = self.builder.token_source(move || {
-            let source = source.clone();
-            async move {
-                let call = tokio::task::spawn_blocking(move || source());
-                call.await.unwrap_or_else(|_| Err(TokenError::Source("the source panicked".to_owned())))
-            }
-        });
+        self.builder = self.builder.blocking_token_source(source);
         self
     }
 
