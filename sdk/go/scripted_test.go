@@ -39,7 +39,8 @@ type scripted struct {
 	noted []arrived
 }
 
-// newScripted starts a server. The script gets each request with the number of earlier requests for the same target.
+// newScripted starts a server. The script gets each request with the number of earlier requests for the same target. A
+// release that the script grants is answered 204, as by a real server.
 func newScripted(t *testing.T, script func(arrived, int) reply) *scripted {
 	t.Helper()
 	s := &scripted{}
@@ -66,6 +67,10 @@ func newScripted(t *testing.T, script func(arrived, int) reply) *scripted {
 		}
 		if answer.requestID != "" {
 			w.Header().Set("X-Request-Id", answer.requestID)
+		}
+		if r.Method == http.MethodDelete && answer.status/100 == 2 {
+			w.WriteHeader(http.StatusNoContent)
+			return
 		}
 		w.WriteHeader(answer.status)
 		_, _ = io.WriteString(w, answer.body)

@@ -60,7 +60,9 @@ func newStreamed(t *testing.T, answers map[string]reply, listen listener) *strea
 		}
 		_, _ = io.Copy(io.Discard, r.Body)
 		answer, ok := s.answers[target]
-		if !ok {
+		if !ok && r.Method == "DELETE" {
+			answer = reply{status: 204}
+		} else if !ok {
 			answer = reply{status: 200, body: streamedGrant}
 		}
 		if answer.delay > 0 {

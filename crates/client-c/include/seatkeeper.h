@@ -23,7 +23,9 @@
  * members that you do not use to zero, as an initializer does.
  *
  * Threads: each function may be called from any thread. A client has one thread of its own, and one more after the first
- * sk_seat_on_change. Both block all signals, so a signal handler never runs on them.
+ * sk_seat_on_change. Both block all signals but those of a fault (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS and
+ * SIGABRT), so no other signal handler runs on them. A callback runs on such a thread, and a process that the callback
+ * starts inherits the mask: unblock the signals before exec (posix_spawnattr_setsigmask, or sigprocmask in the child).
  *
  * Handles: NULL, a freed handle and a handle of another kind are refused (SK_MISUSE), and never read. After a fork, the
  * handles belong to the parent: in the child, each call answers SK_NOT_OWNER and does nothing. The child opens a client of

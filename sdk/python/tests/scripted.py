@@ -143,8 +143,10 @@ def scripted(script: Script, serve: Serve = hold, certificate: Optional[Path] = 
             request, earlier = self.note()
             reply = script(request, earlier)
             time.sleep(reply.delay)
-            text = json.dumps(reply.body).encode()
-            self.send_response(reply.status)
+            # A release that the script grants is answered as by a real server.
+            is_released = self.command == "DELETE" and 200 <= reply.status <= 299
+            text = b"" if is_released else json.dumps(reply.body).encode()
+            self.send_response(204 if is_released else reply.status)
             if reply.retry_after is not None:
                 self.send_header("Retry-After", str(reply.retry_after))
             if reply.request_id is not None:

@@ -229,7 +229,7 @@ class FileTest(unittest.TestCase):
             self.file.rename(aside)
             self.file.write_text("fresh")
             await hang()
-            aside.write_text("late")
+            aside.write_text("late")  # noqa: ASYNC240
             self.assertTrue(await asyncio.wait_for(tokens.refresh(""), PATIENCE))
             self.assertEqual(tokens.peek(""), "fresh")
 

@@ -78,7 +78,10 @@ export async function scripted(
       const headers: Record<string, string> = retryAfter === undefined ? {} : { "Retry-After": `${retryAfter}` };
       if (requestId !== undefined) headers["X-Request-Id"] = requestId;
       void (typeof delay === "number" ? sleep(delay, undefined, { ref: false }) : delay).then(() => {
-        answer.writeHead(status, headers).end(JSON.stringify(body));
+        // A release that the test grants is answered as by a real server.
+        const isReleased = message.method === "DELETE" && status >= 200 && status <= 299;
+        if (isReleased) answer.writeHead(204, headers).end();
+        else answer.writeHead(status, headers).end(JSON.stringify(body));
       });
     });
   });

@@ -10,7 +10,9 @@
 
 #include <dirent.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -522,6 +524,45 @@ static void threads_of_the_library_block_every_signal(void) {
     CHECK_RESULT(sk_client_close(c, 2000), SK_OK);
 }
 
+static sigjmp_buf out_of_the_fault;
+static char *forbidden;
+
+static void leave_the_fault(int number) {
+    (void)number;
+    siglongjmp(out_of_the_fault, 1);
+}
+
+/* Reads a page that the process may not read. */
+static void fault(const sk_state *state, void *context) {
+    (void)state;
+    int *caught = context;
+    if (sigsetjmp(out_of_the_fault, 1) == 0) {
+        *caught = 1 + *(volatile char *)forbidden;
+    } else {
+        __atomic_store_n(caught, -1, __ATOMIC_RELEASE);
+    }
+}
+
+static void a_fault_in_a_callback_reaches_the_handler_of_the_program(void) {
+    forbidden = mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(forbidden != MAP_FAILED);
+    struct sigaction leave = { .sa_handler = leave_the_fault }, before;
+    CHECK(sigaction(SIGSEGV, &leave, &before) == 0);
+    sk_client *c = client();
+    sk_seat *seat = acquire(c, "MANY", "m");
+    int caught = 0;
+    end_session(seat);
+    CHECK_RESULT(sk_seat_on_change(seat, fault, &caught), SK_OK);
+    for (double began = now(); __atomic_load_n(&caught, __ATOMIC_ACQUIRE) == 0 && now() - began < 10;) {
+        sleep_ms(5);
+    }
+    sk_seat_free(seat);
+    CHECK_RESULT(caught, -1);
+    CHECK_RESULT(sk_client_close(c, 2000), SK_OK);
+    CHECK(sigaction(SIGSEGV, &before, NULL) == 0);
+    munmap(forbidden, 1);
+}
+
 /* Waits until the process has no more threads than `most`: a joined thread leaves /proc a moment later. */
 static void await_threads(int most) {
     for (double began = now(); count("/proc/self/task") > most && now() - began < 10;) {
@@ -579,6 +620,7 @@ static const test_t TESTS[] = {
     TEST(a_server_that_is_away_is_unreachable_in_time),
     TEST(a_key_alone_is_enough),
     TEST(threads_of_the_library_block_every_signal),
+    TEST(a_fault_in_a_callback_reaches_the_handler_of_the_program),
     TEST(cycles_grow_neither_files_nor_threads),
 };
 

@@ -18,8 +18,8 @@ def start_in_thread(function: Callable[[], T]) -> asyncio.Future[T]:
     """Calls ``function`` on a daemon thread of its own, and returns the result to come.
 
     The executor of an event loop would make the interpreter wait for the call at exit. Raises ``RuntimeError`` if the
-    interpreter is about to end and starts no more threads. The result is a ``RuntimeError`` instead of an exception that
-    is no ``Exception``.
+    interpreter is about to end and starts no more threads. The result is a ``RuntimeError`` instead of an exception
+    that is no ``Exception``.
     """
     loop = asyncio.get_running_loop()
     result: asyncio.Future[T] = loop.create_future()

@@ -59,8 +59,8 @@ class Regaining(Phase):
     def after_sleep(self, context: Context) -> Phase:
         """Asks at once after a sleep past the deadline.
 
-        A heartbeat asks: meanwhile an operator may have revoked the session, and another program may have kept the session.
-        An acquire would take a second session of a revoked holder.
+        A heartbeat asks: meanwhile an operator may have revoked the session, and another program may have kept the
+        session. An acquire would take a second session of a revoked holder.
         """
         self._in_doubt = True
         self._ask(False, context)
