@@ -5,15 +5,8 @@ use std::ptr;
 
 /// The signals of a fault in the thread itself. The kernel ends a process whose thread blocks the signal of its own fault,
 /// whatever handler the host has: a fault in a callback belongs to the host's handler.
-const FAULTS: [libc::c_int; 7] = [
-    libc::SIGSEGV,
-    libc::SIGBUS,
-    libc::SIGFPE,
-    libc::SIGILL,
-    libc::SIGTRAP,
-    libc::SIGSYS,
-    libc::SIGABRT,
-];
+const FAULTS: [libc::c_int; 7] =
+    [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS, libc::SIGABRT];
 
 /// Runs `start`, whose threads inherit a mask that blocks every signal but [`FAULTS`]. So the host's signal handlers run on
 /// the host's threads, and a connection closed by the server is an error, not a `SIGPIPE` that ends the host.
