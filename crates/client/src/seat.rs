@@ -149,6 +149,13 @@ impl Seat {
         self.process.as_ref()?.error.as_ref()
     }
 
+    /// Acquires the seat again after a loss without `retry`; in another state the call does nothing. [`watch`](Self::watch)
+    /// tells the result: [`State::Active`], or [`State::Refused`].
+    pub fn acquire_again(&self) {
+        // A driver that is gone acquires nothing.
+        let _ = self.commands.send(Command::Event { key: self.key, event: Event::Acquire });
+    }
+
     /// Gives the seat back, within two seconds.
     pub async fn release(self) -> Result<Finish, Error> {
         self.give_back().await

@@ -15,8 +15,8 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::harness::{Harness, command};
 use crate::started::{
-    Waiting, code, end_reasons, license, live, recorded, send, sharing, sharing_at, until_acquires,
-    until_live,
+    Waiting, code, end_reasons, license, live, recorded, run, send, sharing, sharing_at, until_acquires,
+    until_ended, until_live,
 };
 
 /// The options of runs that share a seat.
@@ -229,4 +229,52 @@ async fn a_keeper_of_a_session_that_is_over_keeps_the_seat_of_another_run() {
     drop(keeper.stdin.take());
     assert_eq!(code(keeper), Some(0));
     assert_eq!(other.end(), Some(5));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_run_acquires_the_seat_again_that_a_run_of_another_user_has_released() {
+    let harness = Harness::open();
+    let license = harness
+        .license_with(json!({ "license_key": "SHARED-BY-USERS", "max_seats": 1, "clients": "key" }))
+        .await;
+    let key = license["license_key"].as_str().unwrap();
+    // The runs of a home directory are counted, and those of the other are not.
+    let start = |home: &str| {
+        let mut run = run(&harness, key, &[&SHARED[..], &["--license-token"]].concat());
+        run.env("XDG_STATE_HOME", harness.path(home));
+        Waiting::start(&harness, run, home)
+    };
+    let (first, second) = (start("first"), start("second"));
+    let session = sessions(&harness).await;
+    assert_eq!(session.len(), 1, "one seat for both users");
+    assert_eq!(first.end(), Some(5));
+    until_ended(&harness, &["released"]).await;
+    until_live(&harness, 1).await;
+    assert_ne!(sessions(&harness).await, session, "the second run has a seat of its own");
+    assert_eq!(second.end(), Some(5));
+    until_live(&harness, 0).await;
+    assert_eq!(
+        (recorded(&harness, "admitted").await, end_reasons(&harness).await),
+        (2, vec!["released".to_owned(); 2])
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_run_whose_released_seat_has_another_holder_stops_its_command() {
+    let harness = Harness::open();
+    let license = harness.license(1).await;
+    let (key, token) = (license["license_key"].as_str().unwrap(), harness.token("ann"));
+    let options = [&SHARED[..], &["--token", &token]].concat();
+    let mut run = sharing(&harness, key, &options);
+    run.stderr(Stdio::piped());
+    let held = Waiting::start(&harness, run, "held");
+    let session = sessions(&harness).await[0].as_str().unwrap().to_owned();
+    // No seat is left after the release.
+    let path = format!("/api/v1/admin/licenses/{}", license["license_id"].as_str().unwrap());
+    harness.admin().patch(&path, Some(json!({ "max_seats": 0 }))).await.expect(200);
+    harness.client("ann").delete(&format!("/api/v1/licenses/sessions/{session}")).await.expect(204);
+    let output = tokio::task::spawn_blocking(|| held.run.wait_with_output()).await.unwrap().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(76), "{said}");
+    assert!(said.contains("asking for the seat again") && said.contains("lost (released)"), "{said}");
 }

@@ -23,6 +23,9 @@ use super::story::{Story, masked};
 /// The interval between two looks for processes left by the command.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
+/// The time of a run to acquire a shared seat again after another run has released the seat.
+const REGAIN_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// Starts the command, and returns when its process group is empty.
 pub(super) async fn run(
     program: &Path,
@@ -44,7 +47,8 @@ pub(super) async fn run(
             signal = signals.next() => watched.forward(signal),
             signal = job_signals.next() => watched.stop_or_go_on(&mut job, signal).await,
             Some(change) = changes.recv() => watched.change(change),
-            () = killing(watched.kill_at) => watched.kill(),
+            () = reached(watched.regain_until()) => watched.give_up_regaining(),
+            () = reached(watched.kill_at) => watched.kill(),
         }
     };
     job.end_keeper(seats).await;
@@ -75,6 +79,10 @@ enum Standing {
     Held,
     /// The server does not answer, or has ended the session: the seat is not confirmed.
     Unconfirmed,
+    /// Another run has released the shared seat, and the acquire has until then.
+    Regaining {
+        until: tokio::time::Instant,
+    },
     Lost,
 }
 
@@ -100,7 +108,8 @@ impl<'a> Watched<'a> {
             tokio::select! {
                 signal = signals.next() => self.forward(signal),
                 Some(change) = changes.recv() => self.change(change),
-                () = killing(self.kill_at) => self.kill(),
+                () = reached(self.regain_until()) => self.give_up_regaining(),
+                () = reached(self.kill_at) => self.kill(),
                 () = tokio::time::sleep_until(give_up), if self.kill_at.is_none() => {
                     match self.args.on_exit {
                         OnExit::Leave => {
@@ -145,6 +154,19 @@ impl<'a> Watched<'a> {
         }
         let (license, left) = (masked(&held.license), held.seat.remaining().as_secs());
         let standing = match state {
+            State::Lost(loss)
+                if !matches!(told, Standing::Regaining { .. }) && is_released_by_another_run(held, &loss) =>
+            {
+                self.story.tell(format_args!(
+                    "another run has released the seat of {license}; asking for the seat again"
+                ));
+                held.seat.acquire_again();
+                Standing::Regaining { until: tokio::time::Instant::now() + REGAIN_TIMEOUT }
+            }
+            State::Refused(_) if matches!(told, Standing::Regaining { .. }) => {
+                self.lose(&license, released());
+                Standing::Lost
+            }
             State::Lost(loss) => {
                 self.lose(&license, loss);
                 Standing::Lost
@@ -186,6 +208,28 @@ impl<'a> Watched<'a> {
         }
     }
 
+    /// Returns the end of the earliest acquire of a shared seat.
+    fn regain_until(&self) -> Option<tokio::time::Instant> {
+        let ends = self.told.iter().filter_map(|told| match told {
+            Standing::Regaining { until } => Some(*until),
+            Standing::Held | Standing::Unconfirmed | Standing::Lost => None,
+        });
+        ends.min()
+    }
+
+    /// Loses the shared seats that were not acquired again in time.
+    fn give_up_regaining(&mut self) {
+        let now = tokio::time::Instant::now();
+        for (place, held) in self.seats.iter().enumerate() {
+            if let Some(told) = self.told.get_mut(place)
+                && matches!(told, Standing::Regaining { until } if *until <= now)
+            {
+                *told = Standing::Lost;
+                self.lose(&masked(&held.license), released());
+            }
+        }
+    }
+
     fn lose(&mut self, license: &str, loss: Loss) {
         let reason = loss.reason.name().to_owned();
         self.lost = Some(loss);
@@ -222,7 +266,19 @@ impl<'a> Watched<'a> {
     }
 }
 
-async fn killing(at: Option<tokio::time::Instant>) {
+/// Returns true if another run has ended the session of a shared seat. The runs of another user of the operating system are
+/// not counted, and their last run releases the seat.
+fn is_released_by_another_run(held: &HeldSeat, loss: &Loss) -> bool {
+    held.holder.is_shared && loss.reason == LossReason::Released
+}
+
+/// Returns the loss of a seat that another run has released.
+fn released() -> Loss {
+    Loss { reason: LossReason::Released, by: None, retry: false }
+}
+
+/// Waits until `at`; for ever without a time.
+async fn reached(at: Option<tokio::time::Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at).await,
         None => pending().await,
