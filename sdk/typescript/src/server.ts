@@ -32,7 +32,7 @@ export class TransportError extends Error {
 }
 
 /** The reason of a signal that ends a request for lack of an answer. */
-export const TIMED_OUT = new Error("no answer in time");
+export const TIMED_OUT = new TransportError("timeout");
 
 /** Returns a promise that is rejected when the signal aborts. */
 export function rejectedBy(signal: AbortSignal): Promise<never> {

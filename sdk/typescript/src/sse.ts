@@ -16,7 +16,7 @@ export class EventParser {
   push(piece: string): string[] {
     const events = (this.#rest + piece).split(/\r?\n\r?\n/);
     this.#rest = events.pop()!;
-    if (this.#rest.length > EVENT_CHARS_MAX) throw new Error("an event is too long");
+    if (this.#rest.length > EVENT_CHARS_MAX) throw new Error("too long");
     return events.flatMap((event) => {
       // A header can carry no other id.
       this.lastEventId = /^id: ?([ -~]*)$/m.exec(event)?.[1] ?? this.lastEventId;

@@ -116,12 +116,12 @@ function setback(response: Response): Setback {
   const problem = problemOf(response);
   if (status === 401) return { kind: Kind.Unauthenticated, problem };
   if (status === 501 || status === 505) return { kind: Kind.Hopeless, problem };
-  if (status === 408 || status === 429 || (status >= 500 && status <= 599)) {
+  if (status === 408 || status === 429 || status >= 500) {
     const seconds = Math.max(Math.min(retryAfter, SPAN_SECONDS_MAX), problem.retryAfterSeconds ?? 0);
     // A rate limit rejects a request before any work.
     return { kind: Kind.Transient, failure: "unavailable", isInDoubt: status !== 429, retryAfter: seconds * SECOND, problem };
   }
-  const isProblem = status >= 400 && status <= 499 && ("type" in problem || problem.title !== "");
+  const isProblem = status >= 400 && ("type" in problem || problem.title);
   return isProblem ? { kind: Kind.Refused, problem } : FOREIGN;
 }
 

@@ -489,25 +489,26 @@ export class Machine extends Exchange {
   #deleted(answer: Answer): void {
     // The server answers 204 to a wrong code as well.
     if (!this.#isByCode) {
-      const { kind } = answer;
-      const isGone = kind === Kind.Refused && (answer.problem.status === 404 || answer.problem.status === 410);
-      if (kind === Kind.Granted || isGone) return this.#released(undefined);
-      const isTransient = kind === Kind.Transient;
-      const isRejected = kind === Kind.Unauthenticated || (isTransient && answer.failure === "no-token");
-      const mayRetry = isTransient || kind === Kind.Hopeless;
-      this.#isByCode = isRejected && (this.#orphan as Terms).releaseCode !== undefined;
+      const { kind, failure, problem }: { kind: Kind; failure?: string; problem?: Problem } = answer;
+      if (kind === Kind.Granted || [404, 410].includes(problem?.status!)) return this.#released(undefined);
+      const isRejected = kind === Kind.Unauthenticated || failure === "no-token";
+      const mayRetry = kind === Kind.Transient || kind === Kind.Hopeless;
+      this.#isByCode = isRejected && !!(this.#orphan as Terms).releaseCode;
       if (this.#isByCode || (mayRetry && this.#tries < RELEASE_TRIES_MAX)) return this.start();
     }
     this.#released(this.#orphan);
   }
 
   protected override tokenOver(): Micros {
-    const over = this.instant + TOKEN_TIMEOUT;
-    if (!this.#isReleasing) return over;
-    if (this.#phase === Phase.Finding) return this.#orphan === "unknown" && this.#mayFind ? over : 0;
-    if (this.#isByCode || this.#tries >= RELEASE_TRIES_MAX) return 0;
+    const phase = this.#phase;
+    const isDeleting = phase === Phase.Deleting;
+    const mayRefresh = isDeleting
+      ? !this.#isByCode && this.#tries < RELEASE_TRIES_MAX
+      : phase !== Phase.Finding || (this.#orphan === "unknown" && this.#mayFind);
+    if (!mayRefresh) return 0;
     // A slow token source leaves the time of a try for the release by code.
-    return (this.#orphan as Terms).releaseCode === undefined ? over : this.#turnAt - RELEASE_TIMEOUT;
+    const isByCodeNext = isDeleting && (this.#orphan as Terms).releaseCode;
+    return isByCodeNext ? this.#turnAt - RELEASE_TIMEOUT : this.instant + TOKEN_TIMEOUT;
   }
 
   /** Ends a release; `orphan` is the session that may still live. */
