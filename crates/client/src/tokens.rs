@@ -168,8 +168,8 @@ impl TokenFile {
     }
 }
 
-/// Runs `call` on a thread that may block, after the end of an earlier call with the same lock. A caller that gives up leaves
-/// the thread locked, so calls that hang keep one thread in all.
+/// Runs `call` on a thread that may block, after the end of an earlier call with the same lock. The lock outlives a caller
+/// without patience: hung calls keep a single thread.
 async fn one_at_a_time<T: Send + 'static>(
     lock: &Arc<Mutex<()>>,
     call: impl FnOnce() -> T + Send + 'static,

@@ -1,4 +1,4 @@
-//! Masters of a cluster: slots that move between them, and one that falls silent.
+//! Masters of a cluster: moves of slots, and silence of a master.
 
 use std::time::{Duration, Instant};
 
@@ -114,7 +114,7 @@ async fn a_master_that_falls_silent_leaves_the_clock_to_another() {
     }
 }
 
-/// Opens pools until there is one on `master` and one elsewhere.
+/// Opens pools until `master` has a pool, and another master as well.
 async fn pools_on_and_off(master: &Redis, node: &Node) -> (PoolId, PoolId) {
     let (mut on, mut off) = (None, None);
     for n in 0.. {
