@@ -13,9 +13,9 @@ use tokio_util::task::TaskTracker;
 
 use crate::error::with_causes;
 
-/// The first pause before a retry. The backoff doubles with each failure, up to [`RETRY_PAUSE_MAX`] or the worker's rest.
+/// The first pause before a retry. The backoff doubles with each failure, up to [`Worker::retry_pause_max`].
 const RETRY_PAUSE_MIN: Duration = Duration::from_millis(50);
-/// The longest pause before a retry.
+/// The longest pause before a retry, unless a worker says otherwise.
 const RETRY_PAUSE_MAX: Duration = Duration::from_secs(5);
 
 /// The time that a worker has at shutdown for its current round and its last round together.
@@ -44,6 +44,11 @@ pub trait Worker: Send + Sync + 'static {
 
     /// Returns the longest rest of an idle worker. A wake-up ends the rest.
     fn rest(&self) -> Duration;
+
+    /// Returns the longest pause after a failure.
+    fn retry_pause_max(&self) -> Duration {
+        RETRY_PAUSE_MAX
+    }
 
     /// Does at most one batch.
     async fn activate(&self) -> Result<Progress, Self::Error>;
@@ -144,10 +149,10 @@ async fn work(worker: &impl Worker, stop: &CancellationToken) {
             None => {
                 is_failing = true;
                 tokio::select! {
-                    () = tokio::time::sleep(retry_pause.min(worker.rest())) => {}
+                    () = tokio::time::sleep(retry_pause) => {}
                     () = stop.cancelled() => {}
                 }
-                retry_pause = (retry_pause * 2).min(RETRY_PAUSE_MAX);
+                retry_pause = (retry_pause * 2).min(worker.retry_pause_max());
             }
         }
     }

@@ -14,7 +14,7 @@ use crate::error::Error;
 struct Scripted {
     batches: Arc<AtomicUsize>,
     done: Arc<Notify>,
-    rest: Duration,
+    pause_max: Duration,
     script: fn(usize) -> Result<Progress, Error>,
 }
 
@@ -27,7 +27,11 @@ impl Worker for Scripted {
     }
 
     fn rest(&self) -> Duration {
-        self.rest
+        LONG
+    }
+
+    fn retry_pause_max(&self) -> Duration {
+        self.pause_max
     }
 
     fn must_finish(&self) -> bool {
@@ -43,20 +47,20 @@ impl Worker for Scripted {
     }
 }
 
-/// The rest of a worker that is woken by nothing else in a test.
+/// A pause that a test does not outlive.
 const LONG: Duration = Duration::from_secs(3_600);
 
 fn crew_of(script: fn(usize) -> Result<Progress, Error>) -> (WorkerSet, Arc<AtomicUsize>, Arc<Notify>) {
-    crew_with_rest(LONG, script)
+    crew_with_pause(LONG, script)
 }
 
-fn crew_with_rest(
-    rest: Duration,
+fn crew_with_pause(
+    pause_max: Duration,
     script: fn(usize) -> Result<Progress, Error>,
 ) -> (WorkerSet, Arc<AtomicUsize>, Arc<Notify>) {
     let (batches, done) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
     let workers = WorkerSet::new();
-    workers.start(Scripted { batches: Arc::clone(&batches), done: Arc::clone(&done), rest, script });
+    workers.start(Scripted { batches: Arc::clone(&batches), done: Arc::clone(&done), pause_max, script });
     (workers, batches, done)
 }
 
@@ -85,8 +89,8 @@ async fn a_failure_and_a_panic_are_tried_again() {
 
 /// By the backoff alone, 13 failures would take more than the deadline.
 #[tokio::test]
-async fn a_worker_that_fails_pauses_no_longer_than_its_rest() {
-    let (workers, _, done) = crew_with_rest(Duration::from_millis(1), |batch| {
+async fn a_worker_that_fails_pauses_no_longer_than_it_says() {
+    let (workers, _, done) = crew_with_pause(Duration::from_millis(1), |batch| {
         if batch < 13 { Err(Error::NotDurable) } else { Ok(Progress::Idle) }
     });
     tokio::time::timeout(DEADLINE, done.notified()).await.expect("a batch that succeeds");
@@ -143,7 +147,8 @@ async fn batches_when_done(pause: Duration, hurried: bool) -> usize {
 
     let (batches, done) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
     let script: fn(usize) -> _ = |batch| Ok(if batch == 0 { Progress::More } else { Progress::Idle });
-    let scripted = Scripted { batches: Arc::clone(&batches), done: Arc::clone(&done), rest: LONG, script };
+    let scripted =
+        Scripted { batches: Arc::clone(&batches), done: Arc::clone(&done), pause_max: LONG, script };
     let workers = WorkerSet::new();
     workers.start(Patient(scripted, pause, hurried));
     tokio::time::timeout(DEADLINE, done.notified()).await.expect("all batches");

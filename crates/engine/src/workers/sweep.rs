@@ -47,6 +47,11 @@ impl Worker for Sweep {
         self.interval
     }
 
+    /// One bucket that fails must not slow the sweep of the others down.
+    fn retry_pause_max(&self) -> Duration {
+        self.interval
+    }
+
     async fn activate(&self) -> Result<Progress, Error> {
         let began = Instant::now();
         let left = match self.backend.serves_any() {
