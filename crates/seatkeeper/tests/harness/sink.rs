@@ -145,10 +145,12 @@ async fn converse(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()>
             return Ok(());
         }
     }
-    let what = match what {
-        Do::TakeSingle if is_single(&came[head_end..]) => Do::Take(200),
-        Do::TakeSingle => Do::Refuse(413),
-        other => other,
+    let what = if what != Do::TakeSingle {
+        what
+    } else if is_single(&came[head_end..]) {
+        Do::Take(200)
+    } else {
+        Do::Refuse(413)
     };
     if !matches!(what, Do::Refuse(_) | Do::RefuseAndRepeat(_)) {
         let body = String::from_utf8(came[head_end..].to_vec()).expect("text");

@@ -113,10 +113,9 @@ fn a_sink_that_is_not_found_is_asked_again_for_a_quarter_of_an_hour_at_least() {
         let (mut now, mut answers) = (NOW, 0);
         let dead = loop {
             let attempts = answers + if long_outage { 1_000 } else { 0 };
-            match settlement(answered(404, None), &batch(attempts, answers), &[], now, 0.0) {
-                Settlement::Retry { at, .. } => now = at,
-                other => break other,
-            }
+            let settled = settlement(answered(404, None), &batch(attempts, answers), &[], now, 0.0);
+            let Settlement::Retry { at, .. } = settled else { break settled };
+            now = at;
             answers += 1;
         };
         assert_eq!(dead, Settlement::Dead { status: 404, error: "so it goes".into(), at: now });
