@@ -163,8 +163,7 @@ impl RedisRegistry {
         if self.requests.servers.is_one() {
             return call.await;
         }
-        let limit = if has_failed { FAILED_SERVER_MAX } else { SERVER_MAX };
-        tokio::time::timeout(limit, call).await.unwrap_or(Err(Error::TimedOut))
+        tokio::time::timeout(time_limit(has_failed), call).await.unwrap_or(Err(Error::TimedOut))
     }
 
     /// Groups buckets for multi-key commands: all buckets in one group on a single server, a group per slot
@@ -193,8 +192,8 @@ impl RedisRegistry {
         self.surveys.clocks.lock().retain(|server, _| servers.contains_key(server));
         let surveyed = servers.into_iter().map(|(server, (link, of_server))| async move {
             let has_failed = !is_one && before.is_some_and(|before| before.has_failed(&of_server));
-            let limit = if has_failed { FAILED_SERVER_MAX } else { SERVER_MAX };
-            let surveyed = tokio::time::timeout(limit, self.survey_server(server, &link, &of_server)).await;
+            let survey = self.survey_server(server, &link, &of_server);
+            let surveyed = tokio::time::timeout(time_limit(has_failed), survey).await;
             (of_server, surveyed.unwrap_or_else(|_| Err("it does not answer in time".into())))
         });
         for (of_server, surveyed) in join_all(surveyed).await {
@@ -261,6 +260,11 @@ impl RedisRegistry {
         });
         join_all(reads).await.into_iter().flatten().collect()
     }
+}
+
+/// Returns the time that a server has to answer. `has_failed` tells whether a master of a cluster failed the survey before.
+fn time_limit(has_failed: bool) -> Duration {
+    if has_failed { FAILED_SERVER_MAX } else { SERVER_MAX }
 }
 
 /// Returns the reason in an error.

@@ -507,8 +507,8 @@ export class Machine extends Exchange {
       : phase !== Phase.Finding || (this.#orphan === "unknown" && this.#mayFind);
     if (!mayRefresh) return 0;
     // A slow token source leaves the time of a try for the release by code.
-    const isByCodeNext = isDeleting && (this.#orphan as Terms).releaseCode;
-    return isByCodeNext ? this.#turnAt - RELEASE_TIMEOUT : this.instant + TOKEN_TIMEOUT;
+    const code = isDeleting && (this.#orphan as Terms).releaseCode;
+    return code ? this.#turnAt - RELEASE_TIMEOUT : this.instant + TOKEN_TIMEOUT;
   }
 
   /** Ends a release; `orphan` is the session that may still live. */
