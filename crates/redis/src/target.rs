@@ -44,31 +44,57 @@ impl Target {
     }
 }
 
-/// Returns the primary's address, as named by most of the answering Sentinels.
+/// A primary as known to the Sentinels. The greatest is the current primary: the one that most Sentinels name, and among
+/// equals the one of the latest failover.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Standing {
+    /// The number of Sentinels that name the primary.
+    votes: usize,
+    /// The number of the failover that made the primary: the greatest known to these Sentinels.
+    config_epoch: u64,
+}
+
+/// A Sentinel's answer.
+struct Named {
+    address: Address,
+    /// The number of the failover that made the primary; 0 if the Sentinel does not tell.
+    config_epoch: u64,
+}
+
+/// Returns the primary's address, as named by most of the answering Sentinels. In a tie the latest failover decides.
 async fn primary(settings: &ServerSettings, sentinels: &[Address], name: &str) -> RedisResult<Address> {
-    let mut votes = HashMap::<Address, usize>::new();
+    let mut named = HashMap::<Address, Standing>::new();
     let mut failed = (ErrorKind::EmptySentinelList, "no Sentinel is known").into();
     for answer in join_all(sentinels.iter().map(|sentinel| ask(settings, sentinel, name))).await {
         match answer {
-            Ok(Some((host, port))) => *votes.entry(Address { host, port }).or_default() += 1,
+            Ok(Some(Named { address, config_epoch })) => {
+                let standing = named.entry(address).or_default();
+                standing.votes += 1;
+                standing.config_epoch = standing.config_epoch.max(config_epoch);
+            }
             Ok(None) => {
                 failed = (ErrorKind::MasterNameNotFoundBySentinel, "a Sentinel knows no such primary").into()
             }
             Err(error) => failed = error,
         }
     }
-    votes.into_iter().max_by_key(|&(_, votes)| votes).map(|(address, _)| address).ok_or(failed)
+    named.into_iter().max_by_key(|&(_, standing)| standing).map(|(address, _)| address).ok_or(failed)
 }
 
-/// Asks a Sentinel for the primary's address. `None` if the Sentinel knows no primary `name`.
-async fn ask(
-    settings: &ServerSettings,
-    sentinel: &Address,
-    name: &str,
-) -> RedisResult<Option<(String, u16)>> {
+/// Asks a Sentinel for the primary. `None` if the Sentinel knows no primary `name`.
+async fn ask(settings: &ServerSettings, sentinel: &Address, name: &str) -> RedisResult<Option<Named>> {
     let asked = async {
         let mut connection = connect_to_sentinel(settings, sentinel).await?;
-        redis::cmd("SENTINEL").arg("GET-MASTER-ADDR-BY-NAME").arg(name).query_async(&mut connection).await
+        let mut address = redis::cmd("SENTINEL");
+        address.arg("GET-MASTER-ADDR-BY-NAME").arg(name);
+        let told: Option<(String, u16)> = address.query_async(&mut connection).await?;
+        let Some((host, port)) = told else { return Ok(None) };
+        let mut state = redis::cmd("SENTINEL");
+        state.arg("MASTER").arg(name);
+        // A user who may not ask for more than the address is enough while the Sentinels agree.
+        let state: HashMap<String, String> = state.query_async(&mut connection).await.unwrap_or_default();
+        let config_epoch = state.get("config-epoch").and_then(|epoch| epoch.parse().ok()).unwrap_or_default();
+        Ok(Some(Named { address: Address { host, port }, config_epoch }))
     };
     let asked = tokio::time::timeout(ANSWER_MAX, asked).await;
     asked.map_err(|_| not_reached("a Sentinel does not answer"))?

@@ -51,6 +51,24 @@ async fn sentinels_with_a_user_and_a_password_of_their_own_are_told_them_and_the
     }
 }
 
+/// Each Sentinel monitors a server of its own, so no word of one reaches the other: a network cut after a failover.
+#[tokio::test]
+async fn of_two_sentinels_that_disagree_the_one_with_the_later_failover_is_believed() {
+    let servers = [Redis::start(), Redis::start()];
+    for (case, epochs, newest) in [("the second is newer", [3, 7], 1), ("the first is newer", [7, 3], 0)] {
+        let sentinels = [0, 1].map(|at| Sentinel::watch_since(&servers[at], "seats", epochs[at]));
+        let url = format!("redis+sentinel://{},{}/seats", sentinels[0].address(), sentinels[1].address());
+        // A choice by chance is right in one of two attempts.
+        for _ in 0..10 {
+            let link = Servers::new(url.parse().expect("a URL"));
+            let mut config = redis::cmd("CONFIG");
+            config.arg("GET").arg("port");
+            let (_, port): (String, u16) = link.query("key", &config).await.expect("an answer");
+            assert_eq!(port, servers[newest].port(), "{case}");
+        }
+    }
+}
+
 async fn follows(lose: impl FnOnce(&mut Redis), bring_back: impl FnOnce(&mut Redis)) {
     let mut primary = Redis::start();
     let replica = Redis::replica_of(&primary);

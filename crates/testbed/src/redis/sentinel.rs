@@ -19,17 +19,23 @@ impl Sentinel {
     /// Monitors `primary` under `name`, and waits until the Sentinel knows a replica. A primary silent for
     /// half a second counts as down.
     pub fn watch(primary: &Redis, name: &str) -> Self {
+        let sentinel = Self::watch_since(primary, name, 0);
+        sentinel.wait_until_it_knows_a_replica();
+        sentinel
+    }
+
+    /// Monitors `primary` under `name`, as the result of the failover number `config_epoch`.
+    pub fn watch_since(primary: &Redis, name: &str, config_epoch: u64) -> Self {
         let mut setup = RedisSetup { is_sentinel: true, ..RedisSetup::default() };
         for line in [
             format!("sentinel monitor {name} 127.0.0.1 {} 1", primary.port()),
             format!("sentinel down-after-milliseconds {name} 500"),
             format!("sentinel failover-timeout {name} 3000"),
+            format!("sentinel config-epoch {name} {config_epoch}"),
         ] {
             setup = setup.setting(&line);
         }
-        let sentinel = Self { process: setup.start(), name: name.to_owned() };
-        sentinel.wait_until_it_knows_a_replica();
-        sentinel
+        Self { process: setup.start(), name: name.to_owned() }
     }
 
     /// Waits until the Sentinel knows a replica to promote.
@@ -43,7 +49,12 @@ impl Sentinel {
 
     /// Returns the URL for finding the primary through the Sentinel.
     pub fn url(&self) -> String {
-        format!("redis+sentinel://127.0.0.1:{}/{}", self.process.port(), self.name)
+        format!("redis+sentinel://{}/{}", self.address(), self.name)
+    }
+
+    /// Returns host and port.
+    pub fn address(&self) -> String {
+        format!("127.0.0.1:{}", self.process.port())
     }
 
     /// Freezes the Sentinel with its connections open.
