@@ -84,10 +84,15 @@ func (r *regaining) state() State {
 }
 
 func (r *regaining) wakeAt() instant {
+	return min(r.exchange.wakeAt(), r.end())
+}
+
+// end returns the end of the grace or of the time to acquire again; never for another face.
+func (r *regaining) end() instant {
 	if r.face == Grace || r.face == Reacquiring {
-		return min(r.exchange.wakeAt(), r.turnAt)
+		return r.turnAt
 	}
-	return r.exchange.wakeAt()
+	return never
 }
 
 func (r *regaining) wake(s *step) phase {
@@ -194,8 +199,9 @@ func (r *regaining) over(reason Reason, by, requestID string, s *step) phase {
 }
 
 func (r *regaining) hopeless(s *step) phase {
+	r.unreached(s)
 	r.exchange = wait(afterHopeless(s.now, r.held.interval, s.jitter))
-	return r.unreached(s)
+	return r.turn(s)
 }
 
 // onlyRenews reports whether the vendor forbids a second session, so that the machine may only renew the first.
@@ -209,12 +215,14 @@ func (r *regaining) renews() bool {
 }
 
 func (r *regaining) failed(retryAfter time.Duration, s *step) phase {
+	r.unreached(s)
+	retryAfter = within(r.end(), retryAfter, s.now)
 	r.exchange = wait(r.retry.afterFailure(s.now, r.held.interval, retryAfter, s.jitter))
-	return r.unreached(s)
+	return r.turn(s)
 }
 
-// unreached handles a try without a decision. After a sleep the first such try starts the grace or tells the loss.
-func (r *regaining) unreached(s *step) phase {
+// unreached notes a try without a decision. After a sleep the first such try starts the grace or tells the loss.
+func (r *regaining) unreached(s *step) {
 	until := r.held.until.after(r.held.grace)
 	switch {
 	case r.face == Offline && !r.isRefused && !s.passed(until):
@@ -222,12 +230,11 @@ func (r *regaining) unreached(s *step) phase {
 	case r.face == Offline, r.face == Grace && r.isRefused:
 		r.face = Lost
 	}
-	return r.turn(s)
 }
 
 // turn tells the loss at the end of the grace or of the time to acquire again.
 func (r *regaining) turn(s *step) phase {
-	if (r.face == Grace || r.face == Reacquiring) && s.passed(r.turnAt) {
+	if s.passed(r.end()) {
 		r.face = Lost
 	}
 	if r.face == Lost && r.onlyRenews() {

@@ -12,7 +12,7 @@ use crate::answer::{BeatSetback, read_heartbeat};
 use crate::event::{Event, SessionEnd};
 use crate::lease::{Grant, Lease, Reacquire, Renewal};
 use crate::response::Response;
-use crate::retry::{Retry, after_hopeless};
+use crate::retry::{Retry, after_hopeless, within};
 use crate::state::{Loss, LossReason, State};
 use crate::time::Deadline;
 
@@ -221,6 +221,7 @@ impl Holding {
             return self.over(reason, by, context);
         }
         self.fail();
+        let retry_after = within(self.lease.until, retry_after, context.now);
         let at = self.retry.after_failure(context.now, self.lease.interval, retry_after, context.jitter);
         self.exchange = Exchange::Waiting { at };
         Phase::Holding(self)

@@ -13,7 +13,7 @@ use crate::answer::{BeatSetback, Setback, read_acquire, read_heartbeat};
 use crate::event::Event;
 use crate::lease::{Lease, Reacquire};
 use crate::response::Response;
-use crate::retry::{Retry, after_hopeless};
+use crate::retry::{Retry, after_hopeless, within};
 use crate::state::{Loss, LossReason, State};
 use crate::time::Deadline;
 
@@ -86,9 +86,7 @@ impl Regaining {
     /// The deadline passed during an outage: grace, or the loss.
     pub(super) fn after_outage(mut self: Box<Self>, refused: bool, context: &mut Context<'_>) -> Phase {
         self.refused = refused;
-        let at = self.retry.after_failure(context.now, self.lease.interval, None, context.jitter);
-        self.exchange = Exchange::Waiting { at };
-        self.unreached(context)
+        self.failed(None, context)
     }
 
     pub(super) fn lease(&self) -> &Lease {
@@ -105,12 +103,16 @@ impl Regaining {
     }
 
     pub(super) fn wake_at(&self) -> Option<Deadline> {
-        let turn = match self.face {
+        [self.exchange.wake_at(), self.turn_at()].into_iter().flatten().min()
+    }
+
+    /// Returns the end of the grace or of the time to acquire again.
+    fn turn_at(&self) -> Option<Deadline> {
+        match self.face {
             Face::Grace { until } => Some(until),
             Face::Reacquiring { give_up } => Some(give_up),
             Face::Offline | Face::Lost => None,
-        };
-        [self.exchange.wake_at(), turn].into_iter().flatten().min()
+        }
     }
 
     pub(super) fn wake(mut self: Box<Self>, context: &mut Context<'_>) -> Box<Self> {
@@ -223,9 +225,10 @@ impl Regaining {
     }
 
     fn hopeless(mut self: Box<Self>, context: &mut Context<'_>) -> Phase {
+        self.unreached(context);
         let at = after_hopeless(context.now, self.lease.interval, context.jitter);
         self.exchange = Exchange::Waiting { at };
-        self.unreached(context)
+        self.turn(context)
     }
 
     /// The vendor forbids a second session, so the machine may only renew the first.
@@ -239,32 +242,30 @@ impl Regaining {
     }
 
     fn failed(mut self: Box<Self>, retry_after: Option<Duration>, context: &mut Context<'_>) -> Phase {
+        self.unreached(context);
+        // A lost seat has no end left to miss.
+        let end = self.turn_at().unwrap_or(Deadline::NEVER);
+        let retry_after = within(end, retry_after, context.now);
         let at = self.retry.after_failure(context.now, self.lease.interval, retry_after, context.jitter);
         self.exchange = Exchange::Waiting { at };
-        self.unreached(context)
+        self.turn(context)
     }
 
-    /// Handles a try without a decision. After a sleep the first such try starts the grace or reports the loss.
-    fn unreached(mut self: Box<Self>, context: &mut Context<'_>) -> Phase {
+    /// Notes a try without a decision. After a sleep the first such try starts the grace or reports the loss.
+    fn unreached(&mut self, context: &Context<'_>) {
         let until = self.lease.until.after(self.lease.grace);
         let grace = !self.refused && !until.has_passed(context.now);
-        self.face = match self.face {
-            Face::Offline if grace => Face::Grace { until },
-            Face::Offline => Face::Lost,
-            Face::Grace { .. } if self.refused => Face::Lost,
-            face @ (Face::Grace { .. } | Face::Reacquiring { .. } | Face::Lost) => face,
-        };
-        self.turn(context)
+        match self.face {
+            Face::Offline if grace => self.face = Face::Grace { until },
+            Face::Offline => self.face = Face::Lost,
+            Face::Grace { .. } if self.refused => self.face = Face::Lost,
+            Face::Grace { .. } | Face::Reacquiring { .. } | Face::Lost => {}
+        }
     }
 
     /// Reports the loss at the end of the grace or of the time to acquire again.
     fn turn(mut self: Box<Self>, context: &mut Context<'_>) -> Phase {
-        let over = match self.face {
-            Face::Grace { until } => until.has_passed(context.now),
-            Face::Reacquiring { give_up } => give_up.has_passed(context.now),
-            Face::Offline | Face::Lost => false,
-        };
-        if over {
+        if self.turn_at().is_some_and(|at| at.has_passed(context.now)) {
             self.face = Face::Lost;
         }
         match self.face {

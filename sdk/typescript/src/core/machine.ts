@@ -285,7 +285,7 @@ export class Machine extends Exchange {
     const { instant: now, retry } = this;
     const over = this.#began + Math.max(this.#plan.wait, this.#plan.patience);
     if (this.#isLast || this.#passed(over)) return this.#end(unreachable(failure, problem?.requestId));
-    const at = retry.afterFailure(now, INTERVAL, retryAfter, this.#jitter);
+    const at = retry.afterFailure(now, INTERVAL, retryAfter, NEVER, this.#jitter);
     this.#isLast = at >= over;
     // Jitter keeps a fleet from a common last try.
     this.start(this.#isLast ? now + jittered(over - now, 0.75, 1, this.#jitter) : at);
@@ -392,20 +392,22 @@ export class Machine extends Exchange {
   }
 
   #retry(retryAfter: Micros): void {
+    this.#unreached();
     const { instant: now, retry } = this;
-    this.#retryAt(retry.afterFailure(now, this.#lease!.interval, retryAfter, this.#jitter));
+    const lease = this.#lease;
+    if (lease) this.start(retry.afterFailure(now, lease.interval, retryAfter, this.#turnAt, this.#jitter));
   }
 
   /** Tries again after an answer that a quick retry cannot change. */
   #retryHopeless(): void {
-    this.#retryAt(this.#lease!.nextBeat(this.instant, 0.9, this.#jitter));
+    this.#unreached();
+    if (this.#lease) this.start(this.#lease.nextBeat(this.instant, 0.9, this.#jitter));
   }
 
-  /** Handles a try without a decision. After a sleep past the deadline the first such try starts the grace or tells the loss. */
-  #retryAt(at: Micros): void {
+  /** Notes a try without a decision. After a sleep past the deadline the first such try starts the grace or tells the loss. */
+  #unreached(): void {
     const { until, interval, grace } = this.#lease!;
     const end = until + grace;
-    this.start(at);
     if (this.#phase === Phase.Holding) {
       // The outage is told once the heartbeat is half an interval late.
       if (this.#offlineSince === undefined) this.#tellAt = this.#due + Math.floor(interval / 2);

@@ -4,6 +4,11 @@ import { jittered, type Micros, NEVER, SECOND } from "./clocks.js";
 const TRIES_MAX = 8;
 /** The longest backoff before the second try; each later backoff doubles. */
 const BACKOFF_FIRST = SECOND;
+/**
+ * The shortest wait that the end of a seat leaves of a longer `Retry-After`: an answer needs its time, and ever shorter halves of
+ * the rest would spend the tries of an interval.
+ */
+const WAIT_MIN = SECOND;
 
 /** The latest requests of one seat, and the failures since the last success. */
 export class Retry {
@@ -17,9 +22,13 @@ export class Retry {
     this.#sent = [...this.#sent.slice(1), now];
   }
 
-  /** Returns the time of the next try: `retryAfter` or a backoff, whichever is longer, within the bound on tries. */
-  afterFailure(now: Micros, interval: Micros, retryAfter: Micros, jitter: number): Micros {
+  /**
+   * Returns the time of the next try: `retryAfter` or a backoff, whichever is longer, within the bound on tries. Of `retryAfter`
+   * a holder waits half of the time to `end` at most: a holder that waits past `end` loses a seat that the server keeps.
+   */
+  afterFailure(now: Micros, interval: Micros, retryAfter: Micros, end: Micros, jitter: number): Micros {
     const backoff = Math.min(BACKOFF_FIRST * 2 ** this.failures++, Math.floor(interval / 4));
-    return Math.max(now + jittered(backoff, 0, 1, jitter), now + retryAfter, this.#sent[0]! + interval);
+    const pause = Math.min(retryAfter, Math.max(Math.floor((end - now) / 2), WAIT_MIN));
+    return Math.max(now + jittered(backoff, 0, 1, jitter), now + pause, this.#sent[0]! + interval);
   }
 }

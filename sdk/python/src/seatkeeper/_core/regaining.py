@@ -10,7 +10,7 @@ from . import exchange as exchanges
 from . import orphan as orphans
 from .answer import Grant, Kind, Renewal, Setback, gone_reason, read_acquire, read_heartbeat
 from .away import away
-from .clocks import after
+from .clocks import NEVER, after
 from .ended import Ended
 from .events import Event, Signal
 from .exchange import Context, Due, Exchange, Reply, Waiting
@@ -19,7 +19,7 @@ from .orphan import UNKNOWN, Orphan
 from .phase import Phase
 from .releasing import release_acquire, release_session
 from .request import Failure
-from .retry import Retry, after_hopeless
+from .retry import Retry, after_hopeless, within
 from .state import State, lost
 
 
@@ -94,9 +94,13 @@ class Regaining(Phase):
         return lost(self._reason, None, True)
 
     def wake_at(self) -> Optional[int]:
-        turn = self._turn_at if self._face in (Face.GRACE, Face.REACQUIRING) else None
-        points = [point for point in (exchanges.wake_at(self._exchange), turn) if point is not None]
+        points = [point for point in (exchanges.wake_at(self._exchange), self._end) if point is not None]
         return min(points, default=None)
+
+    @property
+    def _end(self) -> Optional[int]:
+        """The end of the grace or of the time to acquire again."""
+        return self._turn_at if self._face in (Face.GRACE, Face.REACQUIRING) else None
 
     def wake(self, context: Context) -> Phase:
         if exchanges.cancel(self._exchange, context) and not self._renews:
@@ -160,8 +164,9 @@ class Regaining(Phase):
             return self._over(gone_reason(problem), problem.by, problem.request_id, context)
         if self._renews:
             self._refused = problem is not None
+        self._unreached(context)
         self._exchange = Waiting(after_hopeless(context.now, self.lease.interval, context.jitter))
-        return self._unreached(context)
+        return self._turn(context)
 
     def _over(self, reason: str, by: Optional[str], request_id: Optional[str], context: Context) -> Phase:
         """The session is over: acquires at once where the policy allows."""
@@ -180,23 +185,26 @@ class Regaining(Phase):
         return not self.lease.reacquires
 
     def _failed(self, retry_after: Optional[int], context: Context) -> Phase:
+        self._unreached(context)
+        # A lost seat has no end left to miss.
+        end = NEVER if self._end is None else self._end
+        retry_after = within(end, retry_after, context.now)
         at = self._retry.after_failure(context.now, self.lease.interval, retry_after, context.jitter)
         self._exchange = Waiting(at)
-        return self._unreached(context)
+        return self._turn(context)
 
-    def _unreached(self, context: Context) -> Phase:
-        """Handles a try without a decision. After a sleep the first such try starts the grace or tells the loss."""
+    def _unreached(self, context: Context) -> None:
+        """Notes a try without a decision. After a sleep the first such try starts the grace or tells the loss."""
         until = after(self.lease.until, self.lease.grace)
         if self._face is Face.OFFLINE:
             grace = not self._refused and not context.passed(until)
             self._face, self._turn_at = (Face.GRACE, until) if grace else (Face.LOST, until)
         elif self._face is Face.GRACE and self._refused:
             self._face = Face.LOST
-        return self._turn(context)
 
     def _turn(self, context: Context) -> Phase:
         """Tells the loss at the end of the grace or of the time to acquire again."""
-        if self._face in (Face.GRACE, Face.REACQUIRING) and context.passed(self._turn_at):
+        if self._end is not None and context.passed(self._end):
             self._face = Face.LOST
         if self._face is Face.LOST and self._only_renews:
             exchanges.cancel(self._exchange, context)

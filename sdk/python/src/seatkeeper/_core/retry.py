@@ -10,6 +10,9 @@ from .clocks import SECOND, after, between, part
 TRIES_MAX = 8
 #: The longest backoff before the second try; each later backoff doubles.
 BACKOFF_FIRST = SECOND
+#: The shortest wait that ``within`` leaves of a longer ``Retry-After``: an answer needs its time, and ever shorter halves of
+#: the rest would spend the tries of an interval.
+WAIT_MIN = SECOND
 
 
 class Retry:
@@ -39,6 +42,14 @@ class Retry:
         if len(self._sent) == TRIES_MAX:
             soonest = max(soonest, after(self._sent[0], interval))
         return soonest
+
+
+def within(end: int, retry_after: Optional[int], now: int) -> Optional[int]:
+    """Returns the part of ``retry_after`` that a holder waits before ``end``.
+
+    Half of the rest at most, and ``WAIT_MIN`` at least. A holder that waits past ``end`` loses a seat that the server keeps.
+    """
+    return None if retry_after is None else min(retry_after, max((end - now) // 2, WAIT_MIN))
 
 
 def after_hopeless(now: int, interval: int, jitter: float) -> int:
