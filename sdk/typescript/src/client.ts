@@ -154,7 +154,7 @@ export class PlatformClient {
       const error = "problem" in state ? new DeniedError(state.problem) : new OfflineError(state.failure, state.requestId);
       throw platform.explain(error);
     }
-    if (onChange !== undefined) hold.onChange(onChange);
+    if (onChange) hold.onChange(onChange);
     return hold;
   }
 }

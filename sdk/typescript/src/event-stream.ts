@@ -1,12 +1,12 @@
-import { jittered, type Micros, NEVER, SECOND } from "./core/clocks.js";
+import { type Micros, NEVER, SECOND } from "./core/clocks.js";
 import { isObject, parseObject, text } from "./core/json.js";
+import { backoff } from "./core/retry.js";
 import type { Opened } from "./server.js";
 import { EventParser } from "./sse.js";
 
 /** The server sends a comment every 15 s: three missed comments are a dead connection. */
 const SILENCE_MAX = 45 * SECOND;
-/** The longest backoff before the second try; each later backoff doubles, up to a limit. */
-const BACKOFF_FIRST = SECOND;
+/** The longest backoff. */
 const BACKOFF_MAX = 60 * SECOND;
 /** The number of doublings to the longest backoff. */
 const DOUBLINGS_MAX = 6;
@@ -55,8 +55,8 @@ export class EventStream {
   /** Connects when the backoff is over, and drops a connection that has been silent for too long. */
   tick(now: Micros): void {
     if (now < this.wakeAt) return;
-    if (this.#connection === undefined) this.#connect();
-    else this.#retry();
+    if (this.#connection) this.#retry();
+    else this.#connect();
   }
 
   /** Connects anew at once: the server is another one, or the token is fresh. */
@@ -68,7 +68,7 @@ export class EventStream {
 
   /** Drops the connection for one long backoff, so that requests get the connection. */
   yieldConnection(): void {
-    if (this.#connection === undefined) return;
+    if (!this.#connection) return;
     this.#failures = DOUBLINGS_MAX;
     this.#openSince = NEVER;
     this.#retry();
@@ -96,9 +96,7 @@ export class EventStream {
     const now = this.#host.now();
     if (now - this.#openSince >= LIFE_MIN) this.#failures = 0;
     this.close();
-    const backoff = Math.min(BACKOFF_FIRST * 2 ** this.#failures, BACKOFF_MAX);
-    this.#failures += 1;
-    this.wakeAt = now + jittered(backoff, 0, 1, Math.random());
+    this.wakeAt = now + backoff(this.#failures++, BACKOFF_MAX, Math.random());
   }
 
   /** Connects, and reads until the connection ends. */

@@ -157,8 +157,8 @@ export class Hold implements Seat, Host {
 
   /** Gives the seat of a page that goes away back: by a beacon with the release code, else by a release. */
   leave(): void {
-    const { session = "", releaseCode } = this.#machine.lease?.grant ?? {};
-    const call = releaseCode && releaseByCode(this.#plan.door, session, releaseCode);
+    const { session = "", secret } = this.#machine.lease?.grant ?? {};
+    const call = secret && releaseByCode(this.#plan.door, session, secret);
     if (!call || !this.#driver.server.beacon(call)) return this.step({ kind: EventKind.Release });
     this.#flight?.abort();
     this.#publish({ kind: "released" }, true, "unconfirmed");
@@ -228,11 +228,11 @@ export class Hold implements Seat, Host {
 
   #publish(state: State, isTold: boolean, finish: Finish | undefined): void {
     this.#state = state;
-    if (finish !== undefined) this.#driver.seats.delete(this);
+    if (finish) this.#driver.seats.delete(this);
     this.#watch();
     if (state.kind === "lost" || state.kind === "released") this.#abort.abort(this.#error);
     if (isTold) for (const listener of this.#listeners) listener(state);
-    if (finish !== undefined) this.#finish(finish);
+    if (finish) this.#finish(finish);
   }
 
   /** A signal is larger than the rest of a seat, and most programs ask for none. */
@@ -242,7 +242,7 @@ export class Hold implements Seat, Host {
 
   /** Keeps the event stream of a held session open. */
   #watch(): void {
-    const isHeld = this.#driver.mayStream && ["active", "offline", "grace"].includes(this.#state.kind);
+    const isHeld = this.#driver.mayStream && "until" in this.#state;
     const session = isHeld ? this.#grant.session : undefined;
     if (this.#stream?.session === session) return;
     this.suspend();

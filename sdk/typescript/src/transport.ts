@@ -50,7 +50,7 @@ export class Transport implements Server {
   #ask(path: string, token: string | undefined, options: RequestInit, headers?: Record<string, string>) {
     return this.#fetch(this.#base + path, {
       ...options,
-      headers: { ...headers, ...(token !== undefined && { Authorization: `Bearer ${token}` }) },
+      headers: { ...headers, ...(token && { Authorization: `Bearer ${token}` }) },
       credentials: "omit",
       redirect: "manual",
     });
@@ -59,5 +59,5 @@ export class Transport implements Server {
 
 /** Returns the headers of a request for an event stream. */
 export function eventHeaders(lastEventId: string | undefined): Record<string, string> {
-  return { Accept: "text/event-stream", ...(lastEventId !== undefined && { "Last-Event-ID": lastEventId }) };
+  return { Accept: "text/event-stream", ...(lastEventId && { "Last-Event-ID": lastEventId }) };
 }

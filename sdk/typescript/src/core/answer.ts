@@ -21,8 +21,8 @@ export interface Terms {
   readonly grace?: Micros | undefined;
   /** False if only the program may acquire again after `expired`. */
   readonly reacquires?: boolean | undefined;
-  /** The code that releases the session without a token. */
-  readonly releaseCode?: string | undefined;
+  /** The release code, which releases the session without a token. */
+  readonly secret?: string | undefined;
 }
 
 /** The kinds of answers: numbers, which a page loads in a byte each. */
@@ -67,13 +67,13 @@ const SPAN_SECONDS_MAX = 315_360_000;
 /** Failures of requests that the server has not seen. */
 const UNSEEN: readonly Failure[] = ["refused", "certificate", "reset-before-send", "no-token"];
 
-/** A page of a proxy, a redirect or an unknown success, which tells nothing about the seat. */
-export const FOREIGN: Setback = { kind: Kind.Transient, failure: "garbage", isInDoubt: true, retryAfter: 0 };
-
 /** Returns the outcome of a request without a response. */
 export function failed(failure: Failure): Setback {
   return { kind: Kind.Transient, failure, isInDoubt: !UNSEEN.includes(failure), retryAfter: 0 };
 }
+
+/** A page of a proxy, a redirect or an unknown success, which tells nothing about the seat. */
+export const FOREIGN = failed("garbage");
 
 /** Reads the answer to a request of `method` that was sent at `sent`. */
 export function readAnswer(response: Response, method: string, sent: Micros): Answer {
@@ -106,7 +106,7 @@ function readTerms(members: Members | undefined): Terms | undefined {
     grace: span("graceSeconds", GRACE_SECONDS_MAX),
     // A policy that this version does not know forbids to acquire again.
     reacquires: policy == null ? undefined : policy === "expired_only",
-    releaseCode: text(members["releaseCode"]),
+    secret: text(members["releaseCode"]),
   };
   return isWrong ? undefined : terms;
 }

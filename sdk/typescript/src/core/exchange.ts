@@ -47,14 +47,14 @@ export abstract class Exchange {
   /** Returns the end of the time for a fresh token after a 401. A passed point means that no fresh token is sent. */
   protected abstract tokenOver(): Micros;
 
-  /** Takes the outcome of the call; `start` then plans the next call. */
+  /** Takes the outcome of the call, then plans the next call by `start`, or `stop`s. */
   protected abstract answered(answer: Answer): void;
 
   /** Cancels the present request, and asks at `at`, or at once. */
   protected start(at?: Micros): void {
     this.stop();
-    this.askAt = at ?? NEVER;
     if (at === undefined) this.#ask();
+    else this.askAt = at;
   }
 
   /** Cancels the present request; returns false if none is in flight. */
@@ -109,8 +109,6 @@ export abstract class Exchange {
       this.askAt = over;
       return this.#host.refreshToken();
     }
-    this.#token = Token.First;
-    this.askAt = NEVER;
     this.answered(answer);
   }
 }

@@ -48,7 +48,7 @@ const enum Phase {
  * The session of this holder that a release has to end; `undefined` if no session of this holder lives. After a lost reply to
  * an acquire the id is unknown. An acquire is idempotent by holder: another acquire tells the id.
  */
-type Orphan = Pick<Terms, "session" | "releaseCode"> | "unknown" | undefined;
+type Orphan = Pick<Terms, "session" | "secret"> | "unknown" | undefined;
 
 /**
  * The holder's state machine for one seat, without I/O, clocks, timers or randomness.
@@ -61,8 +61,8 @@ export class Machine extends Exchange {
   finish: Finish | undefined;
   readonly #plan: Plan;
   #phase: Phase = Phase.Ended;
-  #state: State = { kind: "acquiring" };
-  #told: State = this.#state;
+  #state!: State;
+  #told: State;
   #last: Now;
   #jitter = 0;
   /** The end of the phase as it is: the deadline of the seat or of the grace, or the end of a release's budget. */
@@ -105,6 +105,7 @@ export class Machine extends Exchange {
     this.#last = now;
     this.instant = now.boot;
     this.#acquire();
+    this.#told = this.#state;
   }
 
   /** Takes one event at `now`; returns true if the state is another one. `jitter` is a new random number in 0.0..1.0. */
@@ -180,19 +181,15 @@ export class Machine extends Exchange {
   /** Ends the phase if its time is over. Returns false if not. */
   #turn(): boolean {
     if (!this.#passed(this.#turnAt)) return false;
-    switch (this.#phase) {
-      case Phase.Holding:
-        this.stop();
-        this.#regain();
-        this.#retry(0);
-        break;
-      case Phase.Regaining:
-        this.#lose();
-        break;
-      default: {
-        const isLost = this.#phase === Phase.Finding && this.isInFlight;
-        this.#released(isLost ? "unknown" : this.#orphan);
-      }
+    if (this.#phase === Phase.Holding) {
+      this.stop();
+      this.#regain();
+      this.#retry(0);
+    } else if (this.#phase === Phase.Regaining) {
+      this.#lose();
+    } else {
+      const isLost = this.#phase === Phase.Finding && this.isInFlight;
+      this.#released(isLost ? "unknown" : this.#orphan);
     }
     return true;
   }
@@ -218,8 +215,8 @@ export class Machine extends Exchange {
     const { door } = this.#plan;
     if (this.#isReleasing) this.#tries += 1;
     if (this.#phase === Phase.Deleting) {
-      const { session, releaseCode } = this.#orphan as Terms;
-      const call = this.#isByCode ? releaseByCode(door, session!, releaseCode!) : release(door, session!);
+      const { session, secret } = this.#orphan as Terms;
+      const call = this.#isByCode ? releaseByCode(door, session!, secret!) : release(door, session!);
       return [call, RELEASE_TIMEOUT];
     }
     const timeout = this.#phase === Phase.Finding ? RELEASE_TIMEOUT : TIMEOUT;
@@ -296,25 +293,26 @@ export class Machine extends Exchange {
     this.#lease = new Lease(grant, sent);
     this.#orphan = grant;
     this.#lastSession = grant.session;
-    this.#hold(this.#lease.nextBeat(sent, 0.3, this.#jitter));
+    this.#hold(sent, 0.3);
   }
 
   #renewed(terms: Terms, sent: Micros): void {
     this.#lease!.renew(terms, sent);
-    this.#hold(this.#lease!.nextBeat(sent, 0.9, this.#jitter));
+    this.#hold(sent, 0.9);
   }
 
-  #hold(due: Micros): void {
-    const { until } = this.#lease!;
+  /** Holds the seat of an answer; the next heartbeat comes `low` to 1.0 of the interval after `sent`. */
+  #hold(sent: Micros, low: number): void {
+    const lease = this.#lease!;
     this.#phase = Phase.Holding;
-    this.#state = { kind: "active", until };
-    this.#due = due;
-    this.#turnAt = until;
+    this.#state = { kind: "active", until: lease.until };
+    this.#due = lease.nextBeat(sent, low, this.#jitter);
+    this.#turnAt = lease.until;
     this.#tellAt = NEVER;
     this.#offlineSince = this.#toldEnd = undefined;
     this.#isRefused = this.#isInDoubt = false;
     this.retry.failures = 0;
-    this.start(due);
+    this.start(this.#due);
   }
 
   #tellOutage(): void {
@@ -393,9 +391,8 @@ export class Machine extends Exchange {
 
   #retry(retryAfter: Micros): void {
     this.#unreached();
-    const { instant: now, retry } = this;
     const lease = this.#lease;
-    if (lease) this.start(retry.afterFailure(now, lease.interval, retryAfter, this.#turnAt, this.#jitter));
+    if (lease) this.start(this.retry.afterFailure(this.instant, lease.interval, retryAfter, this.#turnAt, this.#jitter));
   }
 
   /** Tries again after an answer that a quick retry cannot change. */
@@ -408,13 +405,14 @@ export class Machine extends Exchange {
   #unreached(): void {
     const { until, interval, grace } = this.#lease!;
     const end = until + grace;
+    const isOffline = this.#state.kind === "offline";
     if (this.#phase === Phase.Holding) {
       // The outage is told once the heartbeat is half an interval late.
       if (this.#offlineSince === undefined) this.#tellAt = this.#due + Math.floor(interval / 2);
-    } else if (this.#state.kind === "offline" && !this.#isRefused && !this.#passed(end)) {
+    } else if (isOffline && !this.#isRefused && !this.#passed(end)) {
       this.#state = { kind: "grace", until: end };
       this.#turnAt = end;
-    } else if (this.#state.kind === "offline" || (this.#state.kind === "grace" && this.#isRefused)) {
+    } else if (isOffline || (this.#state.kind === "grace" && this.#isRefused)) {
       this.#lose();
     }
   }
@@ -495,7 +493,7 @@ export class Machine extends Exchange {
       if (kind === Kind.Granted || [404, 410].includes(problem?.status!)) return this.#released(undefined);
       const isRejected = kind === Kind.Unauthenticated || failure === "no-token";
       const mayRetry = kind === Kind.Transient || kind === Kind.Hopeless;
-      this.#isByCode = isRejected && !!(this.#orphan as Terms).releaseCode;
+      this.#isByCode = isRejected && !!(this.#orphan as Terms).secret;
       if (this.#isByCode || (mayRetry && this.#tries < RELEASE_TRIES_MAX)) return this.start();
     }
     this.#released(this.#orphan);
@@ -509,7 +507,7 @@ export class Machine extends Exchange {
       : phase !== Phase.Finding || (this.#orphan === "unknown" && this.#mayFind);
     if (!mayRefresh) return 0;
     // A slow token source leaves the time of a try for the release by code.
-    const code = isDeleting && (this.#orphan as Terms).releaseCode;
+    const code = isDeleting && (this.#orphan as Terms).secret;
     return code ? this.#turnAt - RELEASE_TIMEOUT : this.instant + TOKEN_TIMEOUT;
   }
 

@@ -27,8 +27,12 @@ export class Retry {
    * a holder waits half of the time to `end` at most: a holder that waits past `end` loses a seat that the server keeps.
    */
   afterFailure(now: Micros, interval: Micros, retryAfter: Micros, end: Micros, jitter: number): Micros {
-    const backoff = Math.min(BACKOFF_FIRST * 2 ** this.failures++, Math.floor(interval / 4));
     const pause = Math.min(retryAfter, Math.max(Math.floor((end - now) / 2), WAIT_MIN));
-    return Math.max(now + jittered(backoff, 0, 1, jitter), now + pause, this.#sent[0]! + interval);
+    return Math.max(now + backoff(this.failures++, interval / 4, jitter), now + pause, this.#sent[0]! + interval);
   }
+}
+
+/** Returns the wait after a number of earlier failures: a random part of a span that doubles up to `max`. */
+export function backoff(failures: number, max: Micros, jitter: number): Micros {
+  return jittered(Math.min(BACKOFF_FIRST * 2 ** failures, max), 0, 1, jitter);
 }

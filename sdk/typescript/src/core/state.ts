@@ -71,12 +71,12 @@ export type State =
   /** The program gave the seat up. */
   | { readonly kind: "released" };
 
+/** The members of a state that tell it from another: a loss alone has more than its kind. */
+type Told = Pick<State, "kind"> & Partial<Pick<Loss, "reason" | "by" | "retry">>;
+
 /** Returns true if both are the same state but for a deadline that moved. */
-export function isLike(one: State, other: State): boolean {
-  if (one.kind === "lost" && other.kind === "lost") {
-    return one.reason === other.reason && one.by === other.by && one.retry === other.retry;
-  }
-  return one.kind === other.kind;
+export function isLike(one: Told, other: Told): boolean {
+  return one.kind === other.kind && one.reason === other.reason && one.by === other.by && one.retry === other.retry;
 }
 
 /** Returns the state at `now`: no state is `active` after its deadline. */
