@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::lease::{Grant, HeldSession, Reacquire, ReleaseCode, Renewal};
+use crate::lease::{GRACE_MAX, Grant, HeldSession, Reacquire, ReleaseCode, Renewal};
 use crate::problem::Problem;
 use crate::response::{Failure, Response};
 use crate::state::LossReason;
@@ -67,11 +67,8 @@ struct RenewalBody {
     reacquire: Option<Reacquire>,
 }
 
-/// The longest grace that a server may give: a week.
-const GRACE_SECONDS_MAX: u64 = 604_800;
-
 fn grace(seconds: u64) -> Duration {
-    Duration::from_secs(seconds.min(GRACE_SECONDS_MAX))
+    Duration::from_secs(seconds).min(GRACE_MAX)
 }
 
 /// The longest span accepted from a server: ten years. Sums of such spans cannot overflow.

@@ -80,6 +80,9 @@ pub(crate) struct Lease {
     pub reacquire: Reacquire,
 }
 
+/// The longest grace: a week.
+pub(crate) const GRACE_MAX: Duration = Duration::from_secs(604_800);
+
 /// The shortest interval of heartbeats, even if a server asks for a shorter interval.
 const INTERVAL_MIN: Duration = Duration::from_secs(1);
 
@@ -100,6 +103,22 @@ impl Lease {
             interval: interval(grant.interval, grant.expires_in),
             grace: grant.grace,
             reacquire: grant.reacquire,
+        }
+    }
+
+    /// Returns the lease of a session whose terms are unknown, as if its deadline had just passed in an outage. Only a
+    /// heartbeat may renew the session: its answer tells the terms.
+    pub(crate) fn resumed(session: Arc<str>, now: Deadline) -> Self {
+        const INTERVAL: Duration = Duration::from_secs(60);
+        Self {
+            session: HeldSession { id: session, code: None },
+            license_id: None,
+            seats: None,
+            until: now,
+            ttl: INTERVAL,
+            interval: INTERVAL,
+            grace: GRACE_MAX,
+            reacquire: Reacquire::Never,
         }
     }
 

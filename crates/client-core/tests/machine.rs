@@ -5,8 +5,8 @@ use std::fmt::{Debug, Write as _};
 use std::time::Duration;
 
 use seatkeeper_client_core::{
-    Action, DeviceDoor, DeviceType, Door, Event, Jitter, LicenseDoor, Machine, Now, Plan, Refusal, Request,
-    Response, State,
+    Action, DeviceDoor, DeviceType, Door, Event, Jitter, LicenseDoor, Machine, Method, Now, Plan, Refusal,
+    Request, Response, State,
 };
 use serde_json::{Value, json};
 
@@ -134,4 +134,47 @@ fn every_type_of_device_has_a_name() {
         assert_eq!(DeviceType::from_name(kind.as_str()), Some(kind));
     }
     assert_eq!(DeviceType::from_name("toaster"), None);
+}
+
+/// Plays the first heartbeat of a resumed session.
+fn resume(status: u16, body: &Value) -> (Machine, Vec<Action>) {
+    let (mut machine, actions) = Machine::resume(Plan::new(LicenseDoor::new(KEY, "m")), "s", NOW);
+    let request = sent(&actions);
+    assert_eq!((request.method, &*request.path), (Method::Patch, "/api/v1/licenses/sessions/s/heartbeat"));
+    assert!(matches!(machine.state(NOW), State::Offline { .. }), "no word of the server yet");
+    let actions = machine.step(answered(&request, status, body), NOW, Jitter::new(0.5));
+    (machine, actions)
+}
+
+#[test]
+fn a_resumed_session_that_a_heartbeat_renews_is_active() {
+    let (machine, _) = resume(200, &json!({ "expires_in_seconds": 90, "heartbeat_interval_seconds": 30 }));
+    assert_eq!(machine.state(NOW), State::Active { until: NOW.instant().after(Duration::from_secs(90)) });
+    let next = NOW.instant().after(Duration::from_secs(30).mul_f64(0.95));
+    assert_eq!((session(&machine), machine.wake_at()), (Some("s"), Some(next)));
+}
+
+#[test]
+fn a_resumed_session_that_has_ended_is_lost_without_a_second_session() {
+    let ends = [
+        (404, json!({ "type": "/problems/session-not-found" }), "not_found"),
+        (410, json!({ "type": "/problems/session-ended", "reason": "expired" }), "expired"),
+        (410, json!({ "type": "/problems/session-ended", "reason": "revoked" }), "revoked"),
+        (403, json!({ "type": "/problems/forbidden" }), "unauthorized"),
+    ];
+    for (status, body, reason) in ends {
+        let (machine, actions) = resume(status, &body);
+        let State::Lost(loss) = machine.state(NOW) else { panic!("{:?}", machine.state(NOW)) };
+        assert_eq!((loss.reason.name(), loss.retry, machine.wake_at()), (reason, false, None));
+        assert!(actions.iter().all(|action| matches!(action, Action::Tell(_))), "{actions:?}");
+    }
+}
+
+#[test]
+fn a_resumed_session_is_asked_for_again_in_an_outage() {
+    let (mut machine, _) = resume(503, &Value::Null);
+    let at = machine.wake_at().unwrap();
+    assert_eq!(at, NOW.instant().after(Duration::from_millis(500)));
+    let now = Now { mono: at.boot(), boot: at.boot(), ..NOW };
+    assert_eq!(sent(&machine.step(Event::Tick, now, Jitter::new(0.5))).method, Method::Patch);
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::driver::Command;
+use crate::driver::{Command, Start};
 use crate::error::Error;
 use crate::seat::{ProcessName, Seat};
 use crate::shared::{SeatKey, Shared};
@@ -55,35 +55,19 @@ impl Client {
     }
 
     /// Starts a machine, and waits for the result of its acquire.
-    pub(crate) async fn acquire(
-        &self,
-        door: Door,
-        wait: Option<Wait>,
-        patience: Option<Duration>,
-        instance: Instance,
-    ) -> Result<Seat, Error> {
+    pub(crate) async fn acquire(&self, plan: Plan, instance: Instance) -> Result<Seat, Error> {
         let has_slot = instance.slot.is_some();
-        self.start(door, wait, patience, instance)?.acquired(has_slot).await
+        self.start(plan, instance, None)?.acquired(has_slot).await
     }
 
-    /// Starts a machine, which sends the acquire.
-    fn start(
-        &self,
-        door: Door,
-        wait: Option<Wait>,
-        patience: Option<Duration>,
-        instance: Instance,
-    ) -> Result<Seat, Error> {
+    /// Starts a machine, which sends the acquire, or a heartbeat for the session of another process.
+    fn start(&self, plan: Plan, instance: Instance, session: Option<String>) -> Result<Seat, Error> {
         let Instance { id, slot, error } = instance;
         let process = id.map(|id| ProcessName { id, error });
-        let mut plan = Plan::new(door);
-        plan.wait = wait.unwrap_or(plan.wait);
-        plan.patience = patience.unwrap_or(plan.patience);
         let key = SeatKey(self.next_key.fetch_add(1, Ordering::Relaxed));
         let shared = Arc::new(Shared::new());
-        let start =
-            Command::Start { key, plan: Box::new(plan), shared: shared.clone(), slot: slot.map(Box::new) };
-        self.commands.send(start).map_err(|_| Error::Closed)?;
+        let start = Start { plan, shared: shared.clone(), slot: slot.map(Box::new), session };
+        self.commands.send(Command::Start { key, start: Box::new(start) }).map_err(|_| Error::Closed)?;
         Ok(Seat::new(key, shared, self.commands.clone(), process))
     }
 
@@ -191,7 +175,7 @@ impl SeatRequest {
     pub async fn acquire(mut self) -> Result<Seat, Error> {
         let instance = self.name_process().await;
         let Self { client, license, wait, patience, .. } = self;
-        client.acquire(license.into(), wait, patience, instance).await
+        client.acquire(plan(license, wait, patience), instance).await
     }
 
     /// Starts the acquire, and returns the seat before the server has answered; [`Seat::granted`] waits for the answer.
@@ -202,7 +186,20 @@ impl SeatRequest {
     pub async fn start(mut self) -> Result<Seat, Error> {
         let instance = self.name_process().await;
         let Self { client, license, wait, patience, .. } = self;
-        client.start(license.into(), wait, patience, instance)
+        client.start(plan(license, wait, patience), instance, None)
+    }
+
+    /// Goes on with a session that another process of the same machine has acquired, and returns the seat before the server
+    /// has answered. The wait, the patience and [`per_process`](Self::per_process) do not count.
+    ///
+    /// The first request is a heartbeat, and only a heartbeat that renews the session makes the seat
+    /// [`State::Active`](crate::State::Active). A session that has ended is [`State::Lost`](crate::State::Lost), and no
+    /// second session takes its place.
+    /// Fails with [`Error::Closed`] after the end of the client.
+    pub fn resume(self, session: impl Into<String>) -> Result<Seat, Error> {
+        let Self { client, license, .. } = self;
+        let instance = Instance { id: license.instance_id.clone(), ..Instance::default() };
+        client.start(Plan::new(license), instance, Some(session.into()))
     }
 
     /// Puts the name of the process into the request.
@@ -215,4 +212,12 @@ impl SeatRequest {
         license.instance_id.clone_from(&instance.id);
         instance
     }
+}
+
+/// Returns the plan of an acquire.
+pub(crate) fn plan(door: impl Into<Door>, wait: Option<Wait>, patience: Option<Duration>) -> Plan {
+    let mut plan = Plan::new(door);
+    plan.wait = wait.unwrap_or(plan.wait);
+    plan.patience = patience.unwrap_or(plan.patience);
+    plan
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use seatkeeper_client_core::{DeviceDoor, DeviceType, Wait};
 
-use crate::client::{Client, Instance};
+use crate::client::{Client, Instance, plan};
 use crate::error::Error;
 use crate::seat::Seat;
 
@@ -63,6 +63,6 @@ impl DeviceRequest {
     /// Asks for the screen. A future that is dropped gives up, and releases a screen that came too late.
     pub async fn admit(self) -> Result<Seat, Error> {
         let Self { client, device, wait, patience } = self;
-        client.acquire(device.into(), wait, patience, Instance::default()).await
+        client.acquire(plan(device, wait, patience), Instance::default()).await
     }
 }

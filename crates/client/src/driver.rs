@@ -22,13 +22,23 @@ use crate::transport::Transport;
 /// A call of a program.
 #[derive(Debug)]
 pub(crate) enum Command {
-    Start { key: SeatKey, plan: Box<Plan>, shared: Arc<Shared>, slot: Option<Box<Slot>> },
+    Start { key: SeatKey, start: Box<Start> },
     Event { key: SeatKey, event: Event },
     Release { key: SeatKey, done: oneshot::Sender<Finish> },
     Leave { key: SeatKey },
     Wake,
     Pause { done: oneshot::Sender<()> },
     Close { done: oneshot::Sender<Finish> },
+}
+
+/// A seat to start.
+#[derive(Debug)]
+pub(crate) struct Start {
+    pub(crate) plan: Plan,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) slot: Option<Box<Slot>>,
+    /// The session of another process to go on with; `None` for an acquire.
+    pub(crate) session: Option<String>,
 }
 
 /// The result of work outside of the task.
@@ -203,7 +213,7 @@ impl Driver {
 
     fn command(&mut self, command: Command) {
         match command {
-            Command::Start { key, plan, shared, slot } => self.start(key, *plan, shared, slot),
+            Command::Start { key, start } => self.start(key, *start),
             Command::Event { key, event } => self.step(key, event),
             Command::Release { key, done } => {
                 if let Some(entry) = self.seats.get_mut(&key) {
@@ -228,13 +238,17 @@ impl Driver {
         }
     }
 
-    fn start(&mut self, key: SeatKey, plan: Plan, shared: Arc<Shared>, slot: Option<Box<Slot>>) {
+    fn start(&mut self, key: SeatKey, start: Start) {
+        let Start { plan, shared, slot, session } = start;
         if self.closing.is_some() {
             shared.publish(State::Released, true);
             return;
         }
         let token_owner = self.transport.tokens.owner(plan.door.machine());
-        let (machine, actions) = Machine::new(plan, clock::now());
+        let (machine, actions) = match session {
+            Some(session) => Machine::resume(plan, &session, clock::now()),
+            None => Machine::new(plan, clock::now()),
+        };
         let entry = Entry {
             machine,
             shared,

@@ -16,7 +16,7 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::harness::{Harness, command};
 use crate::started::{
     Waiting, code, end_reasons, license, live, recorded, run, send, sharing, sharing_at, until_acquires,
-    until_ended, until_live,
+    until_ended, until_heartbeat, until_live,
 };
 
 /// The options of runs that share a seat.
@@ -209,25 +209,68 @@ async fn a_new_run_waits_until_the_last_one_has_given_up_its_acquire() {
     until_live(&harness, 0).await;
 }
 
+/// Starts the process that keeps the seats of a stopped run. The process ends when its pipe closes.
+fn keeper(harness: &Harness, license: &str, session: &Value) -> Child {
+    let mut keeper = command(&[]);
+    keeper.args(["__keep", "--holder-machine", "m1", "--holder-instance", "all-runs"]);
+    keeper.args(["--session", session.as_str().unwrap(), "--license", license, "--server", harness.url()]);
+    keeper.arg("--data-dir").arg(harness.data_dir()).args(SHARED).args(["--", "true"]);
+    keeper.stdin(Stdio::piped()).spawn().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_keeper_keeps_the_session_of_a_run_by_heartbeats_alone() {
+    let harness = Harness::open();
+    let license = harness.license_with(json!({ "max_seats": 1, "ttl_seconds": 2 })).await;
+    let key = license["license_key"].as_str().unwrap();
+    let stopped = Waiting::start(&harness, sharing(&harness, key, &SHARED), "stopped");
+    let session = sessions(&harness).await;
+    send(stopped.run.id(), Signal::KILL);
+    assert_eq!(code(stopped.run), None);
+    let mut keeper = keeper(&harness, key, &session[0]);
+    until_heartbeat(&harness, 200).await;
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    assert_eq!(sessions(&harness).await, session, "the seat outlives the TTL");
+    until_acquires(&harness, 1.0).await;
+    drop(keeper.stdin.take());
+    assert_eq!(code(keeper), Some(0));
+    assert_eq!(sessions(&harness).await, session, "the keeper releases no seat");
+    until_live(&harness, 0).await;
+    assert_eq!(
+        (recorded(&harness, "admitted").await, end_reasons(&harness).await),
+        (1, vec!["expired".to_owned()])
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_keeper_of_a_revoked_session_takes_no_second_session() {
+    let harness = Harness::open();
+    let key = license(&harness, 1).await;
+    let stopped = Waiting::start(&harness, sharing(&harness, &key, &SHARED), "stopped");
+    let session = sessions(&harness).await;
+    send(stopped.run.id(), Signal::KILL);
+    assert_eq!(code(stopped.run), None);
+    let revoked = harness.command(&["sessions", "revoke", session[0].as_str().unwrap()]);
+    assert!(revoked.status.success(), "{}", revoked.stderr);
+    let mut keeper = keeper(&harness, &key, &session[0]);
+    until_heartbeat(&harness, 410).await;
+    drop(keeper.stdin.take());
+    assert_eq!(code(keeper), Some(0));
+    assert_eq!(recorded(&harness, "admitted").await, 1, "no second session of a revoked holder");
+    assert_eq!(end_reasons(&harness).await, ["revoked"]);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_keeper_of_a_session_that_is_over_keeps_the_seat_of_another_run() {
     let harness = Harness::open();
-    let mut keys = [license(&harness, 1).await, license(&harness, 1).await];
-    // A keeper takes licenses in this order.
-    keys.sort();
-    let other = Waiting::start(&harness, sharing(&harness, &keys[0], &SHARED), "other");
+    let key = license(&harness, 1).await;
+    let other = Waiting::start(&harness, sharing(&harness, &key, &SHARED), "other");
     let session = sessions(&harness).await;
-    let mut keeper = command(&[]);
-    keeper.args(["__keep", "--holder-machine", "m1", "--holder-instance", "all-runs"]);
-    keeper.args(["--holder-shared", "--session", "0198a0aa-0000-7000-8000-000000000001"]);
-    keeper.args(["--license", &keys[0], "--license", &keys[1], "--server", harness.url(), "--data-dir"]);
-    keeper.arg(harness.data_dir()).args(SHARED).args(["--", "true"]);
-    let mut keeper = keeper.stdin(Stdio::piped()).spawn().unwrap();
-    // The third acquire is that of the second license: the keeper has left the session of the first.
-    until_acquires(&harness, 3.0).await;
-    assert!(sessions(&harness).await.contains(&session[0]), "the other run has the seat");
+    let mut keeper = keeper(&harness, &key, &json!("0198a0aa-0000-7000-8000-000000000001"));
+    until_heartbeat(&harness, 404).await;
     drop(keeper.stdin.take());
     assert_eq!(code(keeper), Some(0));
+    assert_eq!(sessions(&harness).await, session, "the other run has the seat");
     assert_eq!(other.end(), Some(5));
 }
 

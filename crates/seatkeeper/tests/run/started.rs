@@ -94,6 +94,17 @@ pub(crate) async fn until_acquires(harness: &Harness, count: f64) {
     }
 }
 
+/// Waits until the server has answered a heartbeat of a license by this status.
+pub(crate) async fn until_heartbeat(harness: &Harness, status: u16) {
+    const ROUTE: &str = "/api/v1/licenses/sessions/{session_id}/heartbeat";
+    let series = format!("http_requests_total{{method=\"PATCH\",route=\"{ROUTE}\",status=\"{status}\"}}");
+    let began = Instant::now();
+    while Scrape::fetch(harness.doors().all()).await.value(&series) < 1.0 {
+        assert!(began.elapsed() < END_DEADLINE, "want a heartbeat that is answered {status}");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
 /// Waits until the ends on record have exactly these reasons. An expired session leaves the list of live sessions before
 /// its end is on record.
 pub(crate) async fn until_ended(harness: &Harness, reasons: &[&str]) {

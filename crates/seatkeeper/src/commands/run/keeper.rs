@@ -7,7 +7,7 @@ use std::process::{ExitCode, Stdio};
 
 use clap::Args;
 use rustix::process::Pid;
-use seatkeeper_client::{Client, Seat, Wait};
+use seatkeeper_client::Seat;
 use tokio::process::{Child, Command};
 
 use super::args::RunArgs;
@@ -26,10 +26,7 @@ pub(crate) struct KeepArgs {
     /// The instance of the seats.
     #[arg(long)]
     holder_instance: String,
-    /// Other runs may have the seats as well.
-    #[arg(long)]
-    holder_shared: bool,
-    /// The sessions of the seats.
+    /// The sessions of the seats, in the order of the licenses.
     #[arg(long = "session")]
     sessions: Vec<String>,
     #[command(flatten)]
@@ -49,10 +46,9 @@ impl Keeper {
         command.arg(KEEP);
         if let Some(HeldSeat { holder, .. }) = seats.first() {
             command.args(["--holder-machine", &holder.machine, "--holder-instance", &holder.instance]);
-            command.args(holder.is_shared.then_some("--holder-shared"));
         }
-        for session in seats.iter().filter_map(|held| held.seat.session_id()) {
-            command.args(["--session", &session]);
+        for held in seats {
+            command.args(["--session", &held.seat.session_id().unwrap_or_default()]);
         }
         // The first two arguments are the program and `run`.
         command.args(env::args_os().skip(2).collect::<Vec<OsString>>());
@@ -73,41 +69,18 @@ impl Keeper {
     }
 }
 
-/// Keeps the seats of a stopped `run` until the pipe closes.
+/// Keeps the seats of a stopped `run` until the pipe closes. An ended session is not replaced: `run` decides on continuing.
 pub(crate) async fn keep(args: KeepArgs) -> Result<ExitCode, Error> {
-    let KeepArgs { holder_machine, holder_instance, holder_shared, sessions, run } = args;
-    let holder = RunHolder { machine: holder_machine, instance: holder_instance, is_shared: holder_shared };
+    let KeepArgs { holder_machine, holder_instance, sessions, run } = args;
+    let holder = RunHolder { machine: holder_machine, instance: holder_instance, is_shared: false };
     let clients = Clients::new(&run)?;
     let mut kept = Vec::new();
-    let keep_all = async {
-        for (license, client) in clients.iter() {
-            kept.extend(keep_one(client, license, &holder, &sessions).await);
-        }
-        std::future::pending::<()>().await;
-    };
-    // `run` writes nothing: the read ends at the end of `run`.
-    let pipe = tokio::task::spawn_blocking(|| io::stdin().read(&mut [0]));
-    tokio::select! {
-        _ = pipe => {}
-        () = keep_all => {}
+    for ((license, client), session) in clients.iter().zip(sessions) {
+        // A client that is open resumes every session.
+        kept.extend(request(client, license, &holder).resume(session));
     }
+    // `run` writes nothing: the read ends at the end of `run`.
+    let _ = tokio::task::spawn_blocking(|| io::stdin().read(&mut [0])).await;
     kept.into_iter().for_each(Seat::leave);
     Ok(ExitCode::SUCCESS)
-}
-
-/// Takes up the session of a seat. An ended session is not replaced: `run` decides on continuing.
-async fn keep_one(client: &Client, license: &str, holder: &RunHolder, sessions: &[String]) -> Option<Seat> {
-    // The acquire of a holder with a seat resumes the session, and the wait outlasts an outage of the server.
-    let seat = request(client, license, holder).wait(Wait::Forever).acquire().await.ok()?;
-    if seat.session_id().is_some_and(|session| sessions.contains(&session)) {
-        return Some(seat);
-    }
-    if holder.is_shared {
-        // Another run may have the session. A session without a run ends with the TTL.
-        seat.leave();
-    } else {
-        // A session without an answer to the release ends with the TTL.
-        let _ = seat.release().await;
-    }
-    None
 }
