@@ -19,17 +19,18 @@ pub enum Door {
     Device(DeviceDoor),
 }
 
-/// A holder of a license seat. `Debug` shows the end of the key alone.
+/// A holder of a license seat. `Debug` shows the end of the key alone. A program may hold thousands of seats, so each text is a
+/// `Box<str>`, which is smaller than a `String`.
 #[derive(Clone)]
 pub struct LicenseDoor {
     /// The license's key.
-    pub license_key: String,
+    pub license_key: Box<str>,
     /// The machine, by a name that stays the same.
-    pub machine_id: String,
+    pub machine_id: Box<str>,
     /// The process on the machine, for licenses that count processes.
-    pub instance_id: Option<String>,
+    pub instance_id: Option<Box<str>>,
     /// The program's name for itself, for the audit log.
-    pub user_agent: Option<String>,
+    pub user_agent: Option<Box<str>>,
     /// An object of the program's own, for the audit log.
     pub metadata: Option<Box<Map<String, Value>>>,
     /// The program and its client library: `name`, `version` and `sdk`. The server requires `name`. All seats of a program share
@@ -41,15 +42,15 @@ pub struct LicenseDoor {
 #[derive(Clone, Debug)]
 pub struct DeviceDoor {
     /// The device, by a name that stays the same.
-    pub device_id: String,
+    pub device_id: Box<str>,
     /// The type of the device.
     pub device_type: DeviceType,
     /// The owner's name for the device, shown to the other devices.
-    pub device_name: Option<String>,
+    pub device_name: Option<Box<str>>,
     /// The device's session from before the start of the program. A live session goes on, on any network.
-    pub session_id: Option<String>,
+    pub session_id: Option<Box<str>>,
     /// The session of the same subscriber that may end if all screens are in use. Only the first admission names the session.
-    pub replace_session_id: Option<String>,
+    pub replace_session_id: Option<Box<str>>,
 }
 
 /// The type of a device.
@@ -171,7 +172,7 @@ impl From<DeviceDoor> for Door {
 impl LicenseDoor {
     /// Returns a holder of a license that counts machines.
     #[must_use]
-    pub fn new(license_key: impl Into<String>, machine_id: impl Into<String>) -> Self {
+    pub fn new(license_key: impl Into<Box<str>>, machine_id: impl Into<Box<str>>) -> Self {
         Self {
             license_key: license_key.into(),
             machine_id: machine_id.into(),
@@ -215,7 +216,7 @@ impl fmt::Debug for LicenseDoor {
 impl DeviceDoor {
     /// Returns a device without a name and without an earlier session.
     #[must_use]
-    pub fn new(device_id: impl Into<String>, device_type: DeviceType) -> Self {
+    pub fn new(device_id: impl Into<Box<str>>, device_type: DeviceType) -> Self {
         Self {
             device_id: device_id.into(),
             device_type,

@@ -140,6 +140,22 @@ impl Machine {
         self.lease().and_then(|lease| lease.license_id.as_ref())
     }
 
+    /// Replaces the id of the license by `known`, if both are the same text: the seats of one license then share one copy.
+    pub fn share_license_id(&mut self, known: &Arc<str>) {
+        let lease = match &mut self.phase {
+            Phase::Holding(phase) => phase.lease_mut(),
+            Phase::Regaining(phase) => phase.lease_mut(),
+            Phase::Acquiring(_)
+            | Phase::Releasing(_)
+            | Phase::Lost(..)
+            | Phase::Refused(..)
+            | Phase::Released(_) => return,
+        };
+        if let Some(id) = lease.license_id.as_mut().filter(|id| *id == known) {
+            id.clone_from(known);
+        }
+    }
+
     /// Returns the seats in use and in total, as the grant told.
     #[must_use]
     pub fn seats(&self) -> Option<(u32, u32)> {

@@ -7,13 +7,13 @@ use serde_json::{Map, Value};
 
 /// The number of a request within its machine; no two requests of a machine share one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct RequestId(u64);
+pub struct RequestId(u32);
 
 impl RequestId {
     pub(crate) const FIRST: Self = Self(1);
 
     pub(crate) fn next(self) -> Self {
-        Self(self.0 + 1)
+        Self(self.0.wrapping_add(1))
     }
 }
 

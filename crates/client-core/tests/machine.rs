@@ -2,6 +2,7 @@
 #![allow(clippy::panic, clippy::unwrap_used, reason = "a failed test panics")]
 
 use std::fmt::{Debug, Write as _};
+use std::sync::Arc;
 use std::time::Duration;
 
 use seatkeeper_client_core::{
@@ -177,4 +178,18 @@ fn a_resumed_session_is_asked_for_again_in_an_outage() {
     assert_eq!(at, NOW.instant().after(Duration::from_millis(500)));
     let now = Now { mono: at.boot(), boot: at.boot(), ..NOW };
     assert_eq!(sent(&machine.step(Event::Tick, now, Jitter::new(0.5))).method, Method::Patch);
+}
+
+#[test]
+fn seats_of_one_license_share_the_text_of_its_id() {
+    let grant =
+        |license: &str| json!({ "session_id": "s", "license_id": license, "expires_in_seconds": 360 });
+    let first = acquire(LicenseDoor::new(KEY, "m1"), 201, &grant("l1"));
+    let known = first.license_id().unwrap();
+    for (license, is_shared) in [("l1", true), ("l2", false)] {
+        let mut machine = acquire(LicenseDoor::new(KEY, "m2"), 201, &grant(license));
+        machine.share_license_id(known);
+        let id = machine.license_id().unwrap();
+        assert_eq!((&**id, Arc::ptr_eq(id, known)), (license, is_shared));
+    }
 }

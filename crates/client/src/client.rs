@@ -37,6 +37,13 @@ pub(crate) struct Instance {
     pub(crate) error: Option<StateDirError>,
 }
 
+impl Instance {
+    /// Returns the name that the program gave, if any.
+    fn given(id: Option<&str>) -> Self {
+        Self { id: id.map(str::to_owned), ..Self::default() }
+    }
+}
+
 impl Client {
     pub(crate) fn new(
         commands: mpsc::UnboundedSender<Command>,
@@ -50,7 +57,7 @@ impl Client {
 
     /// Starts to describe a request for a seat of the license with this key. [`SeatRequest::machine`] is required by the server.
     pub fn license(&self, key: impl Into<String>) -> SeatRequest {
-        let license = LicenseDoor { client: self.application.clone(), ..LicenseDoor::new(key, "") };
+        let license = LicenseDoor { client: self.application.clone(), ..LicenseDoor::new(key.into(), "") };
         SeatRequest { client: self.clone(), license, per_process: false, wait: None, patience: None }
     }
 
@@ -126,14 +133,14 @@ pub struct SeatRequest {
 impl SeatRequest {
     /// Sets the machine that takes the seat, by a name that stays the same.
     pub fn machine(mut self, id: impl Into<String>) -> Self {
-        self.license.machine_id = id.into();
+        self.license.machine_id = id.into().into_boxed_str();
         self
     }
 
     /// Sets the process on the machine, for licenses that count processes. The name prevails over
     /// [`per_process`](Self::per_process).
     pub fn instance(mut self, id: impl Into<String>) -> Self {
-        self.license.instance_id = Some(id.into());
+        self.license.instance_id = Some(id.into().into_boxed_str());
         self
     }
 
@@ -149,7 +156,7 @@ impl SeatRequest {
     /// Sets the program's name for itself, for the audit log. The name replaces
     /// [`ClientBuilder::application`](crate::ClientBuilder::application) there.
     pub fn user_agent(mut self, name: impl Into<String>) -> Self {
-        self.license.user_agent = Some(name.into());
+        self.license.user_agent = Some(name.into().into_boxed_str());
         self
     }
 
@@ -198,7 +205,7 @@ impl SeatRequest {
     /// Fails with [`Error::Closed`] after the end of the client.
     pub fn resume(self, session: impl Into<String>) -> Result<Seat, Error> {
         let Self { client, license, .. } = self;
-        let instance = Instance { id: license.instance_id.clone(), ..Instance::default() };
+        let instance = Instance::given(license.instance_id.as_deref());
         client.start(Plan::new(license), instance, Some(session.into()))
     }
 
@@ -207,9 +214,9 @@ impl SeatRequest {
         let Self { client, license, per_process, .. } = self;
         let instance = match &license.instance_id {
             None if *per_process => client.instance(&license.license_key, &license.machine_id).await,
-            given => Instance { id: given.clone(), ..Instance::default() },
+            given => Instance::given(given.as_deref()),
         };
-        license.instance_id.clone_from(&instance.id);
+        license.instance_id = instance.id.as_deref().map(Into::into);
         instance
     }
 }

@@ -21,7 +21,7 @@ pub struct DeviceRequest {
 impl Client {
     /// Starts to describe a request for a screen of the token's user, for the device with this stable name.
     pub fn device(&self, device_id: impl Into<String>, device_type: DeviceType) -> DeviceRequest {
-        let device = DeviceDoor::new(device_id, device_type);
+        let device = DeviceDoor::new(device_id.into(), device_type);
         DeviceRequest { client: self.clone(), device, wait: None, patience: None }
     }
 }
@@ -29,14 +29,14 @@ impl Client {
 impl DeviceRequest {
     /// Sets the owner's name for the device, shown to the other devices.
     pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.device.device_name = Some(name.into());
+        self.device.device_name = Some(name.into().into_boxed_str());
         self
     }
 
     /// Sets the device's session from before the start of the program, saved from [`Seat::session_id`]. A live session goes
     /// on, on any network.
     pub fn session(mut self, session_id: impl Into<String>) -> Self {
-        self.device.session_id = Some(session_id.into());
+        self.device.session_id = Some(session_id.into().into_boxed_str());
         self
     }
 
@@ -44,7 +44,7 @@ impl DeviceRequest {
     /// [`Problem`](crate::Problem) `devices-full`, chosen by the user. A later admission by the client itself ends no
     /// session for this name.
     pub fn replace(mut self, session_id: impl Into<String>) -> Self {
-        self.device.replace_session_id = Some(session_id.into());
+        self.device.replace_session_id = Some(session_id.into().into_boxed_str());
         self
     }
 

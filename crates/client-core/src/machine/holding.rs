@@ -78,6 +78,10 @@ impl Holding {
         &self.lease
     }
 
+    pub(super) fn lease_mut(&mut self) -> &mut Lease {
+        &mut self.lease
+    }
+
     pub(super) fn state(&self) -> State {
         let until = self.lease.until;
         match self.health {

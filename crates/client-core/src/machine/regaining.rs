@@ -93,6 +93,10 @@ impl Regaining {
         &self.lease
     }
 
+    pub(super) fn lease_mut(&mut self) -> &mut Lease {
+        &mut self.lease
+    }
+
     pub(super) fn state(&self) -> State {
         match &self.face {
             Face::Offline => State::Offline { since: self.since, until: self.lease.until },

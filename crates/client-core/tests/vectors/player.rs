@@ -79,9 +79,9 @@ fn plan(given: &Given) -> Plan {
 }
 
 fn device(given: &GivenDevice) -> Door {
-    let session = |text: &Option<String>| text.as_deref().map(id);
+    let session = |text: &Option<String>| text.as_deref().map(|text| id(text).into());
     DeviceDoor {
-        device_name: given.device_name.clone(),
+        device_name: given.device_name.as_deref().map(Into::into),
         session_id: session(&given.session_id),
         replace_session_id: session(&given.replace_session_id),
         ..DeviceDoor::new(
@@ -94,8 +94,8 @@ fn device(given: &GivenDevice) -> Door {
 
 fn license(given: &Given) -> LicenseDoor {
     LicenseDoor {
-        instance_id: given.instance_id.clone(),
-        user_agent: given.user_agent.clone(),
+        instance_id: given.instance_id.as_deref().map(Into::into),
+        user_agent: given.user_agent.as_deref().map(Into::into),
         metadata: given.metadata.clone().map(Box::new),
         client: given.client.clone().map(Arc::new),
         ..LicenseDoor::new(given.license_key.as_str(), given.machine_id.as_str())
