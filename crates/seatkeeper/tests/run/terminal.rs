@@ -11,9 +11,7 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::json;
 
 use crate::harness::{BIN, Harness, eventually};
-use crate::started::{
-    HEARS_SIGNALS, code, end_reasons, license, live, pid_in, until_acquires, until_live, until_stopped,
-};
+use crate::started::{HEARS_SIGNALS, code, end_reasons, license, live, pid_in, until_live, until_stopped};
 
 const CTRL_C: &str = "\x03";
 const CTRL_BACKSLASH: &str = "\x1c";
@@ -191,8 +189,7 @@ async fn a_seat_that_is_revoked_while_the_command_is_stopped_is_lost() {
     terminal.until("ready");
     terminal.press(CTRL_Z);
     terminal.until("stopped");
-    // The second acquire is that of the process that keeps the seat.
-    until_acquires(&harness, 2.0).await;
+    // The process that keeps the seat may not have asked yet: its first request is a heartbeat, and takes no second session.
     let session = live(&harness).await[0]["session_id"].as_str().unwrap().to_owned();
     let revoked = harness.command(&["sessions", "revoke", &session]);
     assert!(revoked.status.success(), "{}", revoked.stderr);
