@@ -39,8 +39,8 @@ enum Role {
     Lasting,
     /// A registry under failover. Serves in these epochs.
     Rebuilt(Arc<Epochs>),
-    /// The memory of this node during an outage, without the sessions of other nodes. Counts the live
-    /// sessions on record.
+    /// The memory of this node while the registry or a home is unreachable, without the sessions of other nodes.
+    /// Counts the live sessions on record.
     NodeLocal(Arc<AtomicUsize>),
 }
 
@@ -95,6 +95,14 @@ impl Backend {
                 Err(RegistryError::NotServing { bucket })
             }
             Role::NodeLocal(_) | Role::Lasting | Role::Rebuilt(_) => Ok(()),
+        }
+    }
+
+    /// Returns whether a node-local backend has a live session on record.
+    pub(crate) fn is_in_use(&self) -> bool {
+        match &self.role {
+            Role::NodeLocal(sessions) => sessions.load(Relaxed) > 0,
+            Role::Lasting | Role::Rebuilt(_) => false,
         }
     }
 

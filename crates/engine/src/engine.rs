@@ -6,6 +6,7 @@ mod history;
 mod homes;
 mod outage;
 mod search_quota;
+mod without_home;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -173,6 +174,11 @@ impl Engine {
         origin: &Origin,
         quota: &Q,
     ) -> Result<HeartbeatOutcome, Q::Error> {
+        if let Some(backend) = self.kept_without_home(kind)
+            && let Some(outcome) = Box::pin(self.beat_without_home(backend, id, who, origin)).await?
+        {
+            return Ok(outcome);
+        }
         let epoch = self.lease.epoch(id.bucket());
         let Some(backend) = self.registries.serving(kind, self.lease.mode(id.bucket())) else {
             let search = Box::pin(quota.charge()).await?;
@@ -227,6 +233,11 @@ impl Engine {
     ) -> Result<bool, Error> {
         let epoch = self.lease.epoch(id.bucket());
         for kind in kinds(who) {
+            if let Some(backend) = self.kept_without_home(*kind)
+                && let Some(ended_for) = self.end_kept(backend, id, who, reason, origin).await?
+            {
+                return Ok(ended_for == reason);
+            }
             let backend = self.backend(*kind, id.bucket())?;
             let holds = |is_on_record| backend.check_answer(&self.lease, (id.bucket(), epoch), is_on_record);
             match backend.registry.end(id, who, reason, origin).await? {

@@ -24,12 +24,21 @@ pub struct Registries {
     /// The memory of this node, which serves devices while `main` is unreachable; `None` if devices are
     /// denied meanwhile.
     pub node_local: Option<Backend>,
+    /// The memory of this node, which serves subscribers while their home region is unreachable; `None` if they
+    /// are denied meanwhile. No mode of a bucket leads here: the caller knows of the home.
+    pub without_home: Option<Backend>,
 }
 
 impl Registries {
     /// Returns a single registry for every kind of pool.
     pub fn only(registry: Arc<dyn Registry>, commits: Commits) -> Self {
-        Self { main: Backend::lasting(registry, commits), standby: None, lasting: None, node_local: None }
+        Self {
+            main: Backend::lasting(registry, commits),
+            standby: None,
+            lasting: None,
+            node_local: None,
+            without_home: None,
+        }
     }
 
     /// Returns the backend for pools of `kind` in buckets of `mode`; `None` if pools of `kind` are denied.
@@ -57,6 +66,13 @@ impl Registries {
     /// Returns every backend whose sessions are in the ledger.
     pub fn all(&self) -> impl Iterator<Item = &Backend> {
         self.lasting.iter().chain(self.with_heartbeats())
+    }
+
+    /// Returns every backend of sessions of this node alone, each with `true` if the backend serves in place of
+    /// homes.
+    pub(crate) fn node_locals(&self) -> impl Iterator<Item = (&Backend, bool)> {
+        let without_home = self.without_home.iter().map(|backend| (backend, true));
+        self.node_local.iter().map(|backend| (backend, false)).chain(without_home)
     }
 
     /// Returns every backend of sessions that live by heartbeats.

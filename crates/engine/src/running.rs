@@ -2,6 +2,7 @@
 //! the registry.
 
 mod embedded;
+mod node_local;
 mod on_record;
 mod shared;
 
@@ -10,7 +11,9 @@ use std::time::Duration;
 
 use seatkeeper_core::RegistryTime;
 use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::node_local::LoneNode;
 use seatkeeper_registry::{ClockSteps, MonotonicClock, Store, TimeSource};
+use uuid::Uuid;
 
 use crate::commits::Commits;
 use crate::endings::Endings;
@@ -22,6 +25,7 @@ use crate::settings::{Settings, Topology};
 use crate::terms::TermsSource;
 use crate::worker::WorkerSet;
 use crate::workers::{Drain, Flush, NodeLocalDrain, OnRecorded, Reconcile, Sweep};
+use node_local::node_local;
 use shared::Shared;
 
 /// The interval between two sweeps of the node-local sessions.
@@ -92,7 +96,7 @@ impl RunningEngine {
         clock: impl FnOnce(RegistryTime) -> C,
     ) -> Result<Self, StartError> {
         let (upkeep, drainage) = (WorkerSet::new(), WorkerSet::new());
-        let built = match &settings.topology {
+        let mut built = match &settings.topology {
             Topology::Embedded => embedded(settings, &ledger, &inputs, clock).await?,
             Topology::Shared(sharing) => {
                 let shared = Shared::new(settings, sharing, &ledger).await?;
@@ -101,6 +105,9 @@ impl RunningEngine {
             }
         };
         let started_at = built.registries.for_capacities().registry.now().await?;
+        if settings.admits_without_home {
+            built.registries.without_home = Some(node_local(settings.region, started_at));
+        }
         let written = ledger.apart();
         let starting = Starting { settings, ledger: &ledger, built: &built, inputs: &inputs };
         let endings = Arc::new(Endings::default());
@@ -193,11 +200,11 @@ impl Starting<'_> {
                 gives_way: Default::default(),
             });
         }
-        if let Some((backend, membership)) =
-            registries.node_local.as_ref().zip(self.built.membership.as_ref())
-        {
-            let (backend, ledger, node) = (backend.clone(), self.ledger.clone(), membership.id());
-            drainage.start(NodeLocalDrain { backend, ledger, node });
+        let membership = self.built.membership.as_ref();
+        let id = membership.map_or_else(Uuid::new_v4, |membership| membership.id());
+        for (backend, without_home) in registries.node_locals() {
+            let (backend, ledger) = (backend.clone(), self.ledger.clone());
+            drainage.start(NodeLocalDrain { backend, ledger, node: LoneNode { id, without_home } });
         }
     }
 
@@ -211,7 +218,7 @@ impl Starting<'_> {
 
     /// Starts the sweepers.
     fn sweeps(&self, upkeep: &WorkerSet) {
-        if let Some(backend) = &self.built.registries.node_local {
+        for (backend, _) in self.built.registries.node_locals() {
             upkeep.start(Sweep::new(backend.clone(), NODE_LOCAL_SWEEP_INTERVAL));
         }
         if let Some(interval) = self.settings.sweep_interval {

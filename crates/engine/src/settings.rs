@@ -22,6 +22,8 @@ pub struct Settings {
     /// The interval at which ends of expired sessions are recorded; `None` turns the sweeper off. A seat is
     /// free the moment its TTL is over, even without a sweeper.
     pub sweep_interval: Option<Duration>,
+    /// Keeps a memory in which this node admits subscribers while their home region is unreachable.
+    pub admits_without_home: bool,
 }
 
 impl Default for Settings {
@@ -34,6 +36,7 @@ impl Default for Settings {
             commit_timeout: Duration::from_secs(5),
             heartbeat_flush_interval: Duration::from_secs(10),
             sweep_interval: Some(Duration::from_millis(500)),
+            admits_without_home: false,
         }
     }
 }

@@ -28,7 +28,7 @@ pub mod jobs;
 mod ledger;
 pub mod licenses;
 mod location;
-mod node_local;
+pub mod node_local;
 pub mod nodes;
 pub mod notices;
 mod page;

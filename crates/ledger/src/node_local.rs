@@ -1,4 +1,4 @@
-//! Records of sessions that nodes began and ended alone, while a bucket's registry was unreachable.
+//! Records of sessions that nodes began and ended alone, while a bucket's registry or a subscriber's home was unreachable.
 //!
 //! The records form a separate stream, [`Stream::Node`]. Several nodes may have given away the same seats, so
 //! the records are not part of a pool's session chain, and table `sessions` has no rows for them.
@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use seatkeeper_core::{Change, Event, PoolId};
+use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::apply::subject;
@@ -13,11 +14,24 @@ use crate::audit::{self, Action, Entry, Stream};
 use crate::row::stored_whole;
 use crate::{Error, Ledger, buckets};
 
+/// A node that decides alone: the JSON detail of each of its records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct LoneNode {
+    /// The node's id, new in each run of the process.
+    #[serde(rename = "node")]
+    pub id: Uuid,
+    /// The node decides in place of a subscriber's unreachable home region, by the terms that the home has told. Otherwise
+    /// the node decides in place of the unreachable registry.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_home: bool,
+}
+
 impl Ledger {
     /// Records the sessions that a node began and ended alone, durably. The call is idempotent: each
     /// session's begin and end have one record. Denials are not recorded. Events of one pool must come in
     /// order.
-    pub async fn record_node_local(&self, node: Uuid, events: &[Event]) -> Result<(), Error> {
+    pub async fn record_node_local(&self, node: LoneNode, events: &[Event]) -> Result<(), Error> {
+        let detail = serde_json::json!(node).to_string();
         let mut tx = self.write().await?;
         let epochs = buckets::hold(&mut tx, events.iter().map(|event| event.pool.bucket())).await?;
         let mut last: HashMap<&PoolId, u64> = HashMap::new();
@@ -43,7 +57,7 @@ impl Ledger {
                 seq: stored_whole(seq),
                 epoch: stored_whole(epochs.get(&event.pool.bucket()).copied().unwrap_or_default()),
                 live: None,
-                detail: Some(serde_json::json!({ "node": node }).to_string()),
+                detail: Some(detail.clone()),
                 ..Entry::from_event(event)
             });
         }

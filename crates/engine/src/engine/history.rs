@@ -17,12 +17,14 @@ pub struct EndedSession {
     pub reason: EndReason,
     /// The time of the last heartbeat, or of the admission if none followed.
     pub last_heartbeat: RegistryTime,
+    /// The end is on record. `false` for a session that a node admitted alone and that may live on in that node.
+    pub is_on_record: bool,
 }
 
 impl EndedSession {
     fn from_record(record: &SessionRecord) -> Option<Self> {
         let reason = record.ended.as_ref()?.reason;
-        Some(Self { reason, last_heartbeat: record.session.last_heartbeat })
+        Some(Self { reason, last_heartbeat: record.session.last_heartbeat, is_on_record: true })
     }
 
     /// Returns `Err(NotHome)` for a session that goes on in another region: the session is not over.
@@ -41,7 +43,7 @@ impl EndedSession {
     }
 
     pub(super) fn expired(last_heartbeat: RegistryTime) -> Self {
-        Self { reason: EndReason::Expired, last_heartbeat }
+        Self { reason: EndReason::Expired, last_heartbeat, is_on_record: true }
     }
 }
 
@@ -61,8 +63,9 @@ impl Engine {
             return past.unless_moved(&record.pool).map(Some);
         }
         if is_node_local {
-            // A node-local session is over once the registry is back.
-            return Ok(Some(EndedSession::expired(record.session.last_heartbeat)));
+            // A node-local session is over once the registry, or the home, is back.
+            let past = EndedSession::expired(record.session.last_heartbeat);
+            return Ok(Some(EndedSession { is_on_record: false, ..past }));
         }
         let kind = record.pool.kind;
         let anyone = Authority::new(record.pool.tenant.clone(), Reach::Tenant).through(kind);

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use seatkeeper_core::{Region, RegistryTime};
+use seatkeeper_core::Region;
 use seatkeeper_ledger::buckets::BucketMode;
 use seatkeeper_ledger::{Ledger, PostgresUrl};
-use seatkeeper_registry::memory::MemoryRegistry;
 use seatkeeper_registry::postgres::{PostgresClock, PostgresRegistry};
 use seatkeeper_registry::redis::{self, RedisRegistry, RollCall};
-use seatkeeper_registry::{ClockSteps, Epochs, MonotonicClock, Rebuild, Registry, Store};
+use seatkeeper_registry::{ClockSteps, Epochs, Rebuild, Registry, Store};
 
+use super::node_local::node_local;
 use super::on_record::OnRecord;
 use super::{Built, Inputs, StartError};
 use crate::backend::Backend;
@@ -40,12 +40,6 @@ const BUCKET_LEASE: Duration = Duration::from_secs(10);
 
 /// The number of connections to the ledger's database for sessions served from it, besides the ledger's own.
 const CONNECTIONS_MAX: u32 = 8;
-
-/// The most events in the journal of the node-local registry.
-const NODE_LOCAL_EVENTS_MAX: usize = 10_000;
-
-/// The epoch of the node-local journal, constant for the life of the process.
-const NODE_LOCAL_EPOCH: u64 = 1;
 
 /// The parts of a node in a cluster.
 pub(super) struct Shared {
@@ -246,14 +240,8 @@ impl Backends {
             main: backend(&self.main, &known.main),
             standby: self.standby.as_ref().map(|standby| backend(standby, &known.standby)),
             node_local,
+            without_home: None,
             lasting: self.lasting.clone().map(|lasting| Backend::lasting(lasting, commits())),
         })
     }
-}
-
-/// Returns the node-local backend. Its clock begins at `now`.
-fn node_local(region: Region, now: RegistryTime) -> Backend {
-    let clock = MonotonicClock::starting_at(now);
-    let registry = MemoryRegistry::new(NODE_LOCAL_EPOCH, region, NODE_LOCAL_EVENTS_MAX, clock);
-    Backend::node_local(Arc::new(registry), Commits::new(NODE_LOCAL_EVENTS_MAX as u64))
 }

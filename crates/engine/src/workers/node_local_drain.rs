@@ -4,8 +4,8 @@ use async_trait::async_trait;
 use futures_util::future::try_join_all;
 use seatkeeper_core::Change;
 use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::node_local::LoneNode;
 use std::time::Duration;
-use uuid::Uuid;
 
 use super::drain::split;
 use crate::backend::Backend;
@@ -22,8 +22,8 @@ const REST: Duration = Duration::from_secs(1);
 pub(crate) struct NodeLocalDrain {
     pub(crate) backend: Backend,
     pub(crate) ledger: Ledger,
-    /// This node's id in the ledger.
-    pub(crate) node: Uuid,
+    /// This node on record, and the cause of its decisions.
+    pub(crate) node: LoneNode,
 }
 
 #[async_trait]
@@ -53,10 +53,7 @@ impl Worker for NodeLocalDrain {
         let ended = events.iter().filter(|event| matches!(event.change, Change::Ended { .. })).count();
         self.backend.count_recorded(admitted, ended);
         if admitted > 0 {
-            tracing::warn!(
-                admitted,
-                "sessions admitted by this node alone while Redis is unreachable: limits do not hold across nodes until Redis is back"
-            );
+            self.warn(admitted);
         }
         for receipt in &receipts {
             commits.advance(*receipt);
@@ -67,5 +64,21 @@ impl Worker for NodeLocalDrain {
 
     async fn woken(&self) {
         self.backend.registry.journal_woken().await;
+    }
+}
+
+impl NodeLocalDrain {
+    fn warn(&self, admitted: usize) {
+        match self.node.without_home {
+            true => tracing::warn!(
+                admitted,
+                "sessions admitted by this node alone while the home region of their subscribers is unreachable: limits do \
+                 not hold across regions and nodes until the home is back; bring the region or the link back"
+            ),
+            false => tracing::warn!(
+                admitted,
+                "sessions admitted by this node alone while Redis is unreachable: limits do not hold across nodes until Redis is back"
+            ),
+        }
     }
 }

@@ -34,7 +34,7 @@ CREATE INDEX licenses_by_tenant ON licenses (tenant_id, id);
 
 -- The audit log: a row for each change of a pool's sessions (stream 'session', numbered by the registry), of
 -- the pool's entitlement (stream 'entitlement') or of a plan (stream 'plan', under the plan's name).
--- Decisions of a node alone, while the registry of a bucket is unreachable, form stream 'node'.
+-- Decisions of a node alone, while a registry or the home of a subscriber is unreachable, form stream 'node'.
 CREATE TABLE audit_log (
     id                BIGINT      GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     at                TIMESTAMPTZ NOT NULL,

@@ -34,13 +34,14 @@ CREATE INDEX licenses_by_tenant ON licenses (tenant_id, id);
 
 -- The audit log: a row for each change of a pool's sessions (stream 'session', numbered by the registry), of
 -- the pool's entitlement (stream 'entitlement') or of a plan (stream 'plan', under the plan's name).
+-- Decisions of a node alone, while the home of a subscriber is unreachable, form stream 'node'.
 CREATE TABLE audit_log (
     id                INTEGER PRIMARY KEY AUTOINCREMENT,
     at                TEXT    NOT NULL,
     tenant_id         TEXT    NOT NULL,
     pool_kind         TEXT    NOT NULL CHECK (pool_kind IN ('license', 'subscriber', 'capacity', 'group')),
     pool_id           TEXT    NOT NULL,
-    stream            TEXT    NOT NULL CHECK (stream IN ('session', 'entitlement', 'plan')),
+    stream            TEXT    NOT NULL CHECK (stream IN ('session', 'entitlement', 'plan', 'node')),
     seq               INTEGER NOT NULL CHECK (seq >= 1),
     epoch             INTEGER NOT NULL CHECK (epoch >= 0),
     action            TEXT    NOT NULL,

@@ -1,27 +1,26 @@
 //! Replays the sessions that nodes began alone in one pool. The pool's limit holds for each node by itself.
+//!
+//! A node in place of an unreachable home decides by terms that only the home has on record. Their limits are compared with
+//! the home's record when the logs of all regions are joined.
 
 use std::collections::{HashMap, HashSet};
 
 use seatkeeper_core::SessionId;
-use serde::Deserialize;
-use uuid::Uuid;
 
 use super::Breach;
 use super::grants::Grants;
 use crate::audit::{Action, AuditRecord};
+use crate::node_local::LoneNode;
+
+/// The version of unknown terms, whose limit is 1.
+const VERSION_UNKNOWN: u64 = 0;
 
 /// The live sessions of each node. Memory grows with the pool's kept history.
 #[derive(Debug, Default)]
 pub(super) struct NodeLocal {
     seq: u64,
-    nodes: HashMap<Uuid, HashSet<SessionId>>,
+    nodes: HashMap<LoneNode, HashSet<SessionId>>,
     pub(super) admissions: u64,
-}
-
-/// The JSON detail of a node's record.
-#[derive(Deserialize)]
-struct Detail {
-    node: Uuid,
 }
 
 impl NodeLocal {
@@ -32,7 +31,7 @@ impl NodeLocal {
         }
         self.seq = record.seq;
         let detail = record.detail.as_deref().and_then(|detail| serde_json::from_str(detail).ok());
-        let Detail { node } = detail.ok_or(Breach::Malformed)?;
+        let node: LoneNode = detail.ok_or(Breach::Malformed)?;
         let sessions = self.nodes.entry(node).or_default();
         match (record.action, record.session) {
             (Action::AdmittedAlone, Some(id)) => {
@@ -43,6 +42,9 @@ impl NodeLocal {
                 let (live, limit, version) = (sessions.len() as u64, record.limit, record.version);
                 if live > u64::from(limit) {
                     return Err(Breach::AboveLimit { live, limit });
+                }
+                if node.without_home && version != VERSION_UNKNOWN {
+                    return Ok(());
                 }
                 let granted = grants.limit(version, record.at)?;
                 if granted == Some(limit) {

@@ -6,6 +6,7 @@ use futures_util::poll;
 use seatkeeper_core::Bucket;
 use seatkeeper_ledger::Error;
 use seatkeeper_ledger::buckets::{BucketMode, EpochRaise};
+use seatkeeper_ledger::node_local::LoneNode;
 use sqlx::{Connection as _, Executor as _};
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -15,7 +16,7 @@ use crate::story::{EPOCH, Story, ledger, licensed, raiser};
 /// Longer than any operation takes without waiting for a lock.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-const NODE: Uuid = Uuid::from_u128(1);
+const NODE: LoneNode = LoneNode { id: Uuid::from_u128(1), without_home: false };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_relies_on_an_epoch_holds_up_those_who_raise_it_and_not_those_who_record_events() {

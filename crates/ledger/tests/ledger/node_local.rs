@@ -2,6 +2,7 @@
 //! each node.
 
 use seatkeeper_core::{EndReason, Event, Span};
+use seatkeeper_ledger::node_local::LoneNode;
 use seatkeeper_ledger::retention::Purged;
 use seatkeeper_ledger::verify::{Breach, Verdict};
 use uuid::Uuid;
@@ -9,8 +10,8 @@ use uuid::Uuid;
 use crate::retaining::{proof, run};
 use crate::story::{Story, ledger, licensed};
 
-const HERE: Uuid = Uuid::from_u128(1);
-const THERE: Uuid = Uuid::from_u128(2);
+const HERE: LoneNode = LoneNode { id: Uuid::from_u128(1), without_home: false };
+const THERE: LoneNode = LoneNode { id: Uuid::from_u128(2), without_home: false };
 
 #[tokio::test]
 async fn each_node_gives_every_seat_away_and_each_admission_is_on_record_once() {

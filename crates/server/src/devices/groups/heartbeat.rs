@@ -85,7 +85,9 @@ pub(super) async fn heartbeat(
         let reason = EndReason::GroupContent;
         app.engine.end(id, &any(&who.tenant, kind), reason, &origin, durability).await?;
         news::announce(&app, &who.tenant, group);
-        return Ok(session_ended(EndedSession { reason, last_heartbeat: at }).into_response());
+        return Ok(
+            session_ended(EndedSession { reason, last_heartbeat: at, is_on_record: true }).into_response()
+        );
     }
     let host_session_id = host.as_uuid();
     let alive = MemberAlive { group_id: group.as_uuid(), host_session_id, members: members.len() };
