@@ -13,6 +13,7 @@ mod plans;
 mod read;
 mod regions;
 mod replay;
+mod told_terms;
 
 pub use finding::{Breach, BreachSite, Finding};
 pub use lost_terms::LostTerms;
@@ -20,3 +21,4 @@ pub use plans::PlanHistory;
 pub use read::Verdict;
 pub use regions::{HomeMove, HomeMoveKind, HomeTrails, RegionBreach, RegionProof, Subscriber};
 pub use replay::{Cut, Proof, Replay};
+pub use told_terms::ToldTerms;

@@ -51,6 +51,16 @@ impl<'p> Grants<'p> {
     /// Returns the limit granted by terms of a version; `None` if no terms have the version. Terms not in
     /// force at `at` are a breach.
     pub(super) fn limit(&self, version: u64, at: RegistryTime) -> Result<Option<u32>, Breach> {
+        self.limit_within(version, Some(at))
+    }
+
+    /// Returns the limit granted by terms of a version as [`Self::limit`] does, whether in force or not: the clocks of regions
+    /// differ.
+    pub(super) fn limit_of_version(&self, version: u64) -> Option<u32> {
+        self.limit_within(version, None).unwrap_or(None)
+    }
+
+    fn limit_within(&self, version: u64, at: Option<RegistryTime>) -> Result<Option<u32>, Breach> {
         let Some(before) = version.checked_sub(1) else {
             return Ok(Some(LIMIT_LEAST));
         };
@@ -111,7 +121,7 @@ fn subscriber_limit(
     plans: &PlanHistory,
     states: &[(u64, Granted)],
     version: u64,
-    at: RegistryTime,
+    at: Option<RegistryTime>,
 ) -> Result<Option<u32>, Breach> {
     let Some(NamedVersion { change, phase }) = NamedVersion::from_number(version) else {
         return Ok(None);
@@ -124,13 +134,12 @@ fn subscriber_limit(
     let Some(plan) = plan.filter(|plan| change == plan.version.max(*stated)) else {
         return Ok(None);
     };
-    let now = state.phase(at);
-    let in_force = match phase {
+    let in_force = at.is_none_or(|at| match phase {
         // The claim may have used terms from just before the start of the subscription, or the last known
         // terms.
         Phase::Ahead => state.status == SubscriptionStatus::Active,
-        Phase::Active | Phase::Over => phase == now,
-    };
+        Phase::Active | Phase::Over => phase == state.phase(at),
+    });
     match phase {
         _ if !in_force => Err(Breach::NotInForce { version }),
         Phase::Active => Ok(Some(plan.limit)),

@@ -76,7 +76,7 @@ impl From<sqlx::Error> for Halt {
     }
 }
 
-async fn plan_history(tx: &mut Tx, tenant: &TenantId) -> Result<PlanHistory, Error> {
+pub(super) async fn plan_history(tx: &mut Tx, tenant: &TenantId) -> Result<PlanHistory, Error> {
     let mut history = PlanHistory::default();
     let mut records = tx.query(include_str!("../../sql/plan_records.sql")).bind(tenant.as_str()).fetch();
     while let Some(row) = records.try_next().await? {

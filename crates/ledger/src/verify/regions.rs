@@ -99,6 +99,18 @@ pub enum RegionBreach {
         /// The number of the admission.
         seq: u64,
     },
+    /// A node admitted in place of an unreachable home, by a limit that no region has granted.
+    #[error(
+        "a node admitted {user} in place of the home by limit {limit} of version {version}, which no region has granted"
+    )]
+    LimitNotTold {
+        /// The subscriber.
+        user: UserId,
+        /// The version of the terms.
+        version: u64,
+        /// The limit on record.
+        limit: u32,
+    },
 }
 
 /// The counts of a join without a violation.

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use seatkeeper_core::Region;
-use seatkeeper_ledger::verify::{HomeTrails, RegionBreach, RegionProof, Verdict};
+use seatkeeper_ledger::verify::{HomeTrails, RegionBreach, RegionProof, ToldTerms, Verdict};
 use seatkeeper_ledger::{Ledger, Location};
 
 use super::verify;
@@ -41,11 +41,17 @@ pub(super) async fn run(regions: &[RegionLedger]) -> Result<ExitCode, Error> {
         }
     }
     match join(regions).await? {
-        Ok(RegionProof { regions, moves, admissions }) => {
+        Ok((RegionProof { regions, moves, admissions }, alone)) => {
             output::line(format_args!(
                 "All {regions} regions together: {moves} moves of homes join, and each of {admissions} admissions of \
                  subscribers was in the home of its moment. No two regions admitted at once."
             ))?;
+            if alone > 0 {
+                output::line(format_args!(
+                    "Not in the home, and beside its limit: {alone} admissions by nodes alone while the home was \
+                     unreachable, each by a limit that a region has granted, or by the limit 1."
+                ))?;
+            }
             Ok(ExitCode::SUCCESS)
         }
         Err(breach) => {
@@ -55,27 +61,46 @@ pub(super) async fn run(regions: &[RegionLedger]) -> Result<ExitCode, Error> {
     }
 }
 
-/// Joins the logs of all regions.
-async fn join(regions: &[RegionLedger]) -> Result<Result<RegionProof, RegionBreach>, Error> {
+/// Joins the logs of all regions. Returns the proof, and the number of admissions in place of unreachable homes.
+async fn join(regions: &[RegionLedger]) -> Result<Result<(RegionProof, u64), RegionBreach>, Error> {
     let mut ledgers = Vec::new();
     let mut moves = Vec::new();
     let mut lost = Vec::new();
+    let mut told = Vec::new();
     for RegionLedger { region, ledger } in regions {
         let ledger = Ledger::open_read_only(ledger.clone()).await?;
         moves.push((*region, ledger.home_moves().await?));
         lost.extend(ledger.adoptions().await?.iter().map(|adoption| adoption.lost));
+        told.extend(ledger.told_terms().await?);
         ledgers.push((*region, ledger));
     }
+    let alone = told.iter().map(|terms| terms.admissions).sum();
     let mut trails = match HomeTrails::join(&moves, &lost) {
         Ok(trails) => trails,
         Err(breach) => return Ok(Err(breach)),
     };
     for (region, ledger) in ledgers {
         let checked = ledger.check_admissions(region, &mut trails).await?;
+        told = not_granted(&ledger, told).await?;
         ledger.close().await;
         if let Err(breach) = checked {
             return Ok(Err(breach));
         }
     }
-    Ok(Ok(trails.finish()))
+    match told.first() {
+        // The restored ledger of a lost region may lack the newest terms.
+        Some(terms) if lost.is_empty() => Ok(Err(terms.breach())),
+        Some(_) | None => Ok(Ok((trails.finish(), alone))),
+    }
+}
+
+/// Returns the terms that the region of `ledger` has not granted.
+async fn not_granted(ledger: &Ledger, told: Vec<ToldTerms>) -> Result<Vec<ToldTerms>, Error> {
+    let mut rest = Vec::new();
+    for terms in told {
+        if !ledger.grants(&terms).await? {
+            rest.push(terms);
+        }
+    }
+    Ok(rest)
 }

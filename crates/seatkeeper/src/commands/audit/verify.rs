@@ -95,7 +95,7 @@ fn print_proof(proof: &Proof) -> io::Result<()> {
     output::line(format_args!("  denials     {denials:>9}  none as full while a seat was free"))?;
     if *node_local > 0 {
         output::line(format_args!(
-            "  alone       {node_local:>9}  admitted by nodes that did not reach the registry, each within the limit by itself"
+            "  alone       {node_local:>9}  admitted by nodes that reached no registry or home, each within the limit by itself"
         ))?;
     }
     if *clock_repairs > 0 {
