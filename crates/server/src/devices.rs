@@ -32,6 +32,6 @@ pub(crate) fn routes() -> OpenApiRouter<App> {
 }
 
 /// Returns the pool of a subscriber.
-fn pool_of(tenant: &TenantId, user: &UserId) -> PoolId {
+pub(crate) fn pool_of(tenant: &TenantId, user: &UserId) -> PoolId {
     PoolId::new(PoolKind::Subscriber, tenant.clone(), user.as_str())
 }

@@ -54,7 +54,7 @@ pub use settings::{
     HeartbeatForwarding, InvalidOrigin, InvalidSetting, LedgerSettings, LicensesSettings, LimitsSettings,
     LogFormat, LogSettings, MetricsSettings, Network, Networks, NoNetwork, Origin, Origins, PeerSettings,
     ProxyHeader, RegionSettings, RegistrySettings, RegistryUrl, Secret, SectionReference, ServerSettings,
-    Settings, SinkFormat, TracingSettings, UsageSettings, WhenDown, WhenRedisDown,
+    Settings, SinkFormat, TracingSettings, UsageSettings, WhenDown, WhenHomeDown, WhenRedisDown,
 };
 pub use start::{Running, StartError, start, start_with_clock};
 pub use usage::SinkError;

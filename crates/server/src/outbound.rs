@@ -20,11 +20,15 @@ pub(crate) fn client(timeout: Duration) -> Result<Client, reqwest::Error> {
         .build()
 }
 
-/// Creates a client of peer regions, whose answers may be endless streams. A silence of `silence_max` ends an answer.
-pub(crate) fn streaming_client(silence_max: Duration) -> Result<Client, reqwest::Error> {
+/// Creates a client of peer regions, whose answers may be endless streams. A silence of `silence_max` ends an answer. A
+/// connection attempt ends before `answer_timeout`, so that an attempt without success is told from a lost answer.
+pub(crate) fn streaming_client(
+    answer_timeout: Duration,
+    silence_max: Duration,
+) -> Result<Client, reqwest::Error> {
     Client::builder()
         .redirect(redirect::Policy::none())
-        .connect_timeout(CONNECT_TIMEOUT)
+        .connect_timeout(CONNECT_TIMEOUT.min(answer_timeout * 3 / 4))
         .read_timeout(silence_max)
         .build()
 }
@@ -32,6 +36,9 @@ pub(crate) fn streaming_client(silence_max: Duration) -> Result<Client, reqwest:
 /// The reason why a peer region gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PeerFault {
+    /// No connection was made, so the peer has not got the request.
+    #[error("{0}")]
+    NotConnected(String),
     /// The request failed on its way.
     #[error("{0}")]
     Transport(String),

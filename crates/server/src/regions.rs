@@ -3,7 +3,7 @@
 //! `homes` caches homes, `adoptions` knows the successors of lost regions, `peers` sends requests to peer regions,
 //! `peer_token` authenticates peers, and `heartbeat_batches` queues heartbeats for peers. `lookup` finds the home of a request,
 //! `successors` leads from a lost region to its successor, `requests` asks peers, and `confirmation` asks the home on record
-//! before another region's word of a move counts.
+//! before another region's word of a move counts. `without_home` has the knowledge for admissions while a home is unreachable.
 
 mod adoptions;
 mod confirmation;
@@ -15,6 +15,7 @@ mod peer_token;
 mod peers;
 mod requests;
 mod successors;
+mod without_home;
 
 use std::time::Duration;
 
@@ -40,6 +41,8 @@ use peer_token::PeerTokens;
 pub(crate) use peer_token::{Client, Forwarder, REGION_TOKEN};
 use peers::Peers;
 pub(crate) use peers::{Sent, WholeAnswer};
+use without_home::HomesAway;
+pub(crate) use without_home::{HomeTerms, REGION_TERMS, WithoutHome};
 
 /// The path of an anchor's API for the homes of subscribers.
 pub(crate) const HOMES_PATH: &str = "/api/v1/regions/homes";
@@ -54,6 +57,8 @@ pub(crate) struct Regions {
     tokens: PeerTokens,
     /// `None` if every heartbeat is forwarded by itself.
     heartbeats: Option<HeartbeatBatches>,
+    /// `None` if no node admits in place of an unreachable home.
+    homes_away: Option<HomesAway>,
 }
 
 /// The home of a subscriber.
@@ -106,6 +111,7 @@ impl Regions {
             peers: Peers::new(settings)?,
             tokens: PeerTokens::new(own, keys, leeway),
             heartbeats: HeartbeatBatches::from_settings(settings),
+            homes_away: HomesAway::from_settings(settings),
         };
         Ok((regions, files))
     }

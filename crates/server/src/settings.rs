@@ -44,7 +44,7 @@ pub use metrics::MetricsSettings;
 pub use networks::{Network, Networks, NoNetwork};
 pub use origins::{InvalidOrigin, Origin, Origins};
 pub use reference::SectionReference;
-pub use region::{HeartbeatForwarding, PeerSettings, RegionSettings};
+pub use region::{HeartbeatForwarding, PeerSettings, RegionSettings, WhenHomeDown};
 pub use registry::{RegistrySettings, WhenDown};
 pub use registry_url::RegistryUrl;
 pub use seatkeeper_engine::Durability;

@@ -14,15 +14,15 @@ use uuid::Uuid;
 use super::device_request::DeviceRequest;
 use super::fingerprint::fingerprint;
 use super::groups::leave_groups;
-use super::in_use::in_use;
-use super::policy::policy_of;
+use super::in_use::{DeviceSession, in_use};
+use super::policy::{policy_of, policy_without_home};
 use super::pool_of;
-use crate::app::App;
 use crate::error::Error;
 use crate::http::{
     BodyProblems, Problems, Unread, heartbeat_interval_seconds, name_field, optional_name_field,
 };
 use crate::problem::{self, Problem};
+use crate::regions::{HomeTerms, REGION_TERMS};
 use crate::release_codes::CodeHolder;
 use crate::retry_after::wait_seconds;
 use crate::times::text_of;
@@ -123,29 +123,41 @@ pub(super) async fn admit(request: DeviceRequest, body: Unread) -> Result<Respon
 }
 
 async fn take_screen(request: &DeviceRequest, body: Unread) -> Result<Response, Error> {
-    let DeviceRequest { app, who, .. } = request;
+    let DeviceRequest { app, who, without_home, is_forwarded, .. } = request;
     let ask: Admit = body.read(app).await?;
-    leave_groups(request, &ask.device_id, ask.group_member_session_id).await;
+    if request.without_home.is_none() {
+        leave_groups(request, &ask.device_id, ask.group_member_session_id).await;
+    }
     let pool = pool_of(&who.tenant, &who.user);
     let (claim, origin) = (ask.claim(request), request.origin());
     let particulars = request.particulars(ask.device_type, ask.device_name.as_deref());
     for _ in 0..CLAIMS_MAX {
-        let policy = policy_of(app, &who.tenant, &who.user).await;
+        let policy = match without_home {
+            Some(without_home) => policy_without_home(app, *without_home),
+            None => policy_of(app, &who.tenant, &who.user).await,
+        };
         let (pool, claim, policy) = (&pool, &claim, &policy);
         let request = Request { pool, claim, policy, origin: &origin, particulars: &particulars };
-        let claimed = app.engine.claim(request, app.settings.devices.durability).await?;
-        match &claimed.answer {
+        let claimed = match without_home {
+            Some(_) => app.engine.claim_without_home(request).await?,
+            None => app.engine.claim(request, app.settings.devices.durability).await?,
+        };
+        let mut answer = match &claimed.answer {
             Answer::Granted { how, session, ended } => {
                 let seat = (PoolKind::Subscriber, session.session.id);
                 let code = app.release_codes.sign(seat, &CodeHolder::from_caller(who));
-                return Ok(granted(&claimed, *how, session, ended, code).into_response());
+                granted(&claimed, *how, session, ended, code).into_response()
             }
             Answer::Denied(Denial::Full { free_in }) => {
-                let wait = wait_seconds(*free_in);
-                return Ok(full(app, request, &claimed, wait).await.into_response());
+                let list = in_use(app, pool, None, None, *without_home).await;
+                full(request, &claimed, wait_seconds(*free_in), list).into_response()
             }
-            Answer::Denied(Denial::EntitlementOver { .. } | Denial::EntitlementClosed) => {}
+            Answer::Denied(Denial::EntitlementOver { .. } | Denial::EntitlementClosed) => continue,
+        };
+        if *is_forwarded && let Some(terms) = HomeTerms::from_policy(policy).and_then(HomeTerms::to_header) {
+            answer.headers_mut().insert(REGION_TERMS, terms);
         }
+        return Ok(answer);
     }
     // Only the pool's last known terms, used while the plan cannot be looked up, can be over twice.
     Err(Error::LimitUnknown)
@@ -197,7 +209,12 @@ fn granted(
 
 /// Builds the denial, with the sessions that hold the screens, so that the user can choose a session to
 /// replace. If the sessions cannot be listed, the denial is sent without a list.
-async fn full(app: &App, request: Request<'_>, claimed: &Claimed, wait_seconds: u64) -> Problem {
+fn full(
+    request: Request<'_>,
+    claimed: &Claimed,
+    wait_seconds: u64,
+    in_use: Result<Vec<DeviceSession>, Error>,
+) -> Problem {
     let too_many = claimed.live.saturating_sub(claimed.limit.0);
     let detail = match request.policy.terms {
         None => "Your plan cannot be looked up at present, so no session ends for another: ask again.".into(),
@@ -209,7 +226,7 @@ async fn full(app: &App, request: Request<'_>, claimed: &Claimed, wait_seconds: 
         .with("device_limit", claimed.limit.0)
         .with("devices_in_use", claimed.live)
         .retry_after(wait_seconds);
-    match in_use(app, request.pool, None, None).await {
+    match in_use {
         Ok(sessions) => problem.with("sessions", sessions),
         Err(error) => {
             tracing::warn!(

@@ -10,6 +10,7 @@ use super::admit::DeviceType;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{Meta, USER_AGENT_CHARS_MAX, Who};
+use crate::regions::{Forwarder, WithoutHome};
 
 /// The head of a device's request: the caller, the address and the user agent.
 pub(super) struct DeviceRequest {
@@ -18,6 +19,10 @@ pub(super) struct DeviceRequest {
     pub(super) meta: Meta,
     /// The header as sent, or no bytes without the header.
     pub(super) user_agent: Vec<u8>,
+    /// Another region has forwarded the request.
+    pub(super) is_forwarded: bool,
+    /// The mark of a request in place of the unreachable home.
+    pub(super) without_home: Option<WithoutHome>,
 }
 
 impl FromRequestParts<App> for DeviceRequest {
@@ -26,7 +31,14 @@ impl FromRequestParts<App> for DeviceRequest {
         let who = Who::from_request_parts(parts, app).await?;
         let Ok(meta) = Meta::from_request_parts(parts, app).await;
         let user_agent = parts.headers.get(USER_AGENT).map(|value| value.as_bytes().to_vec());
-        Ok(Self { app: app.clone(), who, meta, user_agent: user_agent.unwrap_or_default() })
+        Ok(Self {
+            app: app.clone(),
+            who,
+            meta,
+            user_agent: user_agent.unwrap_or_default(),
+            is_forwarded: parts.extensions.get::<Forwarder>().is_some(),
+            without_home: parts.extensions.get().copied(),
+        })
     }
 }
 

@@ -55,7 +55,13 @@ pub(super) async fn heartbeat(
             HeartbeatBody { idle_seconds, offline_seconds }.observe(&app, id);
             Ok(StatusCode::NO_CONTENT.into_response())
         }
-        HeartbeatOutcome::Ended(past) => Ok(session_ended(past).into_response()),
+        HeartbeatOutcome::Ended(past) => {
+            if let Some(regions) = app.regions.as_ref().filter(|_| !past.is_on_record) {
+                // Another node may keep the session in place of the home, and ends the session when the home is back.
+                regions.check_home_back(&who.tenant, &who.user).await?;
+            }
+            Ok(session_ended(past).into_response())
+        }
         HeartbeatOutcome::Missing => Err(Error::SessionNotFound),
     }
 }

@@ -13,6 +13,7 @@ use uuid::Uuid;
 use crate::app::App;
 use crate::entitlements::DEVICES_MAX;
 use crate::error::Error;
+use crate::regions::WithoutHome;
 use crate::times::text_of;
 
 /// Longest list of sessions. No plan allows more devices.
@@ -39,16 +40,19 @@ pub(super) struct DeviceSession {
 
 /// Returns the live sessions, the most recent heartbeat first. Type, name and address of a device come from
 /// the ledger, and are absent while the ledger does not answer. With `reader`, they are absent for devices of other
-/// users.
+/// users. With `without_home`, the list has the sessions that this node keeps in place of the home, without further details.
 pub(super) async fn in_use(
     app: &App,
     pool: &PoolId,
     current: Option<SessionId>,
     reader: Option<&UserId>,
+    without_home: Option<WithoutHome>,
 ) -> Result<Vec<DeviceSession>, Error> {
-    let Some(view) = app.engine.view(pool, LISTED_MAX).await? else {
-        return Ok(Vec::new());
+    let view = match without_home {
+        Some(_) => app.engine.view_without_home(pool, LISTED_MAX).await?,
+        None => app.engine.view(pool, LISTED_MAX).await?,
     };
+    let Some(view) = view else { return Ok(Vec::new()) };
     let records = records(app, pool).await.unwrap_or_else(|error| {
         tracing::warn!(
             causes = error.with_causes(),

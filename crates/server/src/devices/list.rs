@@ -1,5 +1,6 @@
 //! List of the caller's screens in use.
 
+use axum::Extension;
 use axum::extract::State;
 use seatkeeper_core::SessionId;
 use serde::Deserialize;
@@ -11,6 +12,7 @@ use super::pool_of;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{Page, ParameterProblems, Problems, Query, Who};
+use crate::regions::WithoutHome;
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
@@ -31,9 +33,11 @@ pub(super) struct ListQuery {
 pub(super) async fn list(
     State(app): State<App>,
     who: Who,
+    without_home: Option<Extension<WithoutHome>>,
     Query(query): Query<ListQuery>,
 ) -> Result<axum::Json<Page<DeviceSession>>, Error> {
+    let without_home = without_home.map(|Extension(without_home)| without_home);
     let current = query.session_id.and_then(|uuid| SessionId::try_from(uuid).ok());
-    let items = in_use(&app, &pool_of(&who.tenant, &who.user), current, None).await?;
+    let items = in_use(&app, &pool_of(&who.tenant, &who.user), current, None, without_home).await?;
     Ok(axum::Json(Page { items, next_cursor: None }))
 }

@@ -8,17 +8,12 @@ use seatkeeper_ledger::subscriptions::Entitled;
 use super::pool_of;
 use crate::app::App;
 use crate::error::Error;
+use crate::regions::WithoutHome;
 
 /// Returns the policy for the user's devices, from the user's plan. If the plan cannot be looked up, the
 /// policy has no terms: the pool uses its last known terms, and no session is evicted.
 pub(super) async fn policy_of(app: &App, tenant: &TenantId, user: &UserId) -> Policy {
-    let unknown = Policy {
-        terms: None,
-        ttl_default: ttl_default(app),
-        when_named: WhenNamed::SameDevice,
-        when_full: WhenFull::Deny,
-        when_held: WhenHeld::Supersede,
-    };
+    let unknown = unknown_policy(app);
     match entitled(app, tenant, user).await {
         Ok(Entitled { terms, when_full, .. }) => Policy { terms: Some(terms), when_full, ..unknown },
         Err(error) => {
@@ -28,6 +23,24 @@ pub(super) async fn policy_of(app: &App, tenant: &TenantId, user: &UserId) -> Po
             );
             unknown
         }
+    }
+}
+
+/// Returns the policy of a subscriber whose home is unreachable: by the terms that the home has told last. Without such
+/// terms one device is admitted, and no session is evicted.
+pub(super) fn policy_without_home(app: &App, without_home: WithoutHome) -> Policy {
+    let unknown = unknown_policy(app);
+    without_home.terms.map_or(unknown, |terms| terms.applied_to(unknown))
+}
+
+/// Returns the policy of a subscriber whose plan is unknown.
+fn unknown_policy(app: &App) -> Policy {
+    Policy {
+        terms: None,
+        ttl_default: ttl_default(app),
+        when_named: WhenNamed::SameDevice,
+        when_full: WhenFull::Deny,
+        when_held: WhenHeld::Supersede,
     }
 }
 

@@ -3,6 +3,7 @@
 mod home;
 mod incoming;
 mod sending;
+mod without_home;
 
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::Next;
@@ -83,11 +84,12 @@ impl Layer<'_> {
                 }
                 // A forwarded request is never forwarded again, so no loop can form.
                 Some(home) if forwarder.is_some() => return Err(Error::WrongRegion { home }),
-                Some(asked) => match self.renew_or_forward(&mut incoming, asked.region).await? {
-                    Forwarded::Answered(answer) => return Ok(Routed::Answered(answer)),
-                    Forwarded::Misdirected(refusal) => {
+                Some(asked) => match self.renew_or_forward(&mut incoming, asked.region).await {
+                    Ok(Forwarded::Answered(answer)) => return Ok(Routed::Answered(answer)),
+                    Ok(Forwarded::Misdirected(refusal)) => {
                         home = Some(newer::home(self.regions, &incoming.subscriber, asked, refusal).await?);
                     }
+                    Err(error) => home = Some(self.without_home(&mut incoming, asked.region, error).await?),
                 },
             }
         }

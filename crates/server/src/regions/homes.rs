@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::settings::RegionSettings;
 
 /// Capacity of the cache of homes, in subscribers of about 150 bytes each.
-const HOMES_MAX: usize = 200_000;
+pub(super) const HOMES_MAX: usize = 200_000;
 
 /// Capacity of the cache of anchors, in tenants.
 const ANCHORS_MAX: usize = 10_000;

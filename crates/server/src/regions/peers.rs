@@ -43,9 +43,10 @@ pub(crate) struct WholeAnswer {
 impl Peers {
     pub(super) fn new(settings: &RegionSettings) -> Result<Self, KeyError> {
         let url = |peer: &PeerSettings| (Region::new(peer.number), peer.url.trim_end_matches('/').to_owned());
+        let answer_timeout = Duration::from_millis(settings.forward_timeout_milliseconds);
         Ok(Self {
-            client: outbound::streaming_client(SILENCE_MAX)?,
-            answer_timeout: Duration::from_millis(settings.forward_timeout_milliseconds),
+            client: outbound::streaming_client(answer_timeout, SILENCE_MAX)?,
+            answer_timeout,
             urls: settings.peers.iter().map(url).collect(),
         })
     }
@@ -67,6 +68,7 @@ impl Peers {
         let request = self.client.request(sent.method, url).headers(sent.headers).header(REGION_TOKEN, token);
         match tokio::time::timeout(self.answer_timeout, request.body(sent.body).send()).await {
             Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) if error.is_connect() => Err(PeerFault::NotConnected(outbound::causes(error))),
             Ok(Err(error)) => Err(PeerFault::Transport(outbound::causes(error))),
             Err(_) => Err(PeerFault::TimedOut),
         }

@@ -33,6 +33,11 @@ pub struct RegionSettings {
     /// in one request. Default `forward`.
     #[schema(value_type = String)]
     pub heartbeats: HeartbeatForwarding,
+    /// Admissions of devices while the home of their subscriber cannot be connected to: `deny` (default) admits no device;
+    /// `allow` lets each node of this region admit by itself, within the limit that the home told last, or 1, and marks
+    /// each such admission on record. Licenses and capacities are always denied.
+    #[schema(value_type = String)]
+    pub when_home_down: WhenHomeDown,
     /// The other regions, each a table `[[region.peers]]` with `number`, `name`, `url` (`http` or `https`,
     /// without path) and `public_key_file` (1 to 4 Ed25519 keys in PEM, read again every 2 s). Default none.
     pub peers: Vec<PeerSettings>,
@@ -47,6 +52,17 @@ pub enum HeartbeatForwarding {
     Forward,
     /// A request carries the plain heartbeats of a short time.
     Batched,
+}
+
+/// The treatment of devices while the home of their subscriber is unreachable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WhenHomeDown {
+    /// No device is admitted.
+    #[default]
+    Deny,
+    /// Each node admits by its own memory, without knowledge of sessions elsewhere. Each such admission is marked on record.
+    Allow,
 }
 
 /// Another region.
@@ -74,6 +90,7 @@ impl Default for RegionSettings {
             key_file: None,
             forward_timeout_milliseconds: 5_000,
             heartbeats: HeartbeatForwarding::Forward,
+            when_home_down: WhenHomeDown::Deny,
             peers: Vec::new(),
         }
     }
@@ -101,7 +118,10 @@ impl RegionSettings {
 
     /// Refuses settings of a region without a number, so that a forgotten number is noticed.
     fn check_unused(&self) -> Checked {
-        let has_others = self.anchor.is_some() || !self.anchors.is_empty() || !self.peers.is_empty();
+        let has_others = self.anchor.is_some()
+            || !self.anchors.is_empty()
+            || !self.peers.is_empty()
+            || self.when_home_down == WhenHomeDown::Allow;
         if !has_others {
             return Ok(());
         }

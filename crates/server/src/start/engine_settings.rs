@@ -8,7 +8,7 @@ use seatkeeper_ledger::Location;
 use seatkeeper_ledger::buckets::BucketMode;
 use seatkeeper_redis::Servers;
 
-use crate::settings::{DevicesWhenDown, Settings, WhenDown};
+use crate::settings::{DevicesWhenDown, Settings, WhenDown, WhenHomeDown};
 
 /// Returns the engine's settings. `ledger` is the location of the ledger; the registry shares the changes of its
 /// password. `servers` is the Redis that nodes share, or `None`.
@@ -25,6 +25,7 @@ pub(super) fn engine_settings(
         commit_timeout: Duration::from_millis(settings.ledger.commit_timeout_milliseconds),
         heartbeat_flush_interval: Duration::from_secs(settings.ledger.heartbeat_flush_seconds),
         sweep_interval: (sweep_milliseconds > 0).then(|| Duration::from_millis(sweep_milliseconds)),
+        admits_without_home: settings.region.when_home_down == WhenHomeDown::Allow,
     }
 }
 

@@ -75,7 +75,7 @@ async fn leave_named(request: &DeviceRequest, named: Option<Uuid>) -> Result<(),
 
 /// Ends the memberships of the device in groups on the caller's screens. A caller whose plan has no groups causes no read.
 async fn leave_own_groups(request: &DeviceRequest, device_id: &str) -> Result<(), Error> {
-    let DeviceRequest { app, who, meta, user_agent } = request;
+    let DeviceRequest { app, who, meta, user_agent, .. } = request;
     if GroupPlan::find(app, &who.tenant, &who.user).await?.is_none() {
         return Ok(());
     }

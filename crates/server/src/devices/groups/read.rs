@@ -41,6 +41,6 @@ pub(super) async fn read(
 ) -> Result<axum::Json<Group>, Error> {
     let seen = seen_by(&app, &who, group).await?;
     let host: SessionId = host(&seen.members).ok_or(Error::SessionNotFound)?;
-    let members = in_use(&app, &members_of(&who.tenant, group), None, Some(&who.user)).await?;
+    let members = in_use(&app, &members_of(&who.tenant, group), None, Some(&who.user), None).await?;
     Ok(axum::Json(Group { group_id: group.as_uuid(), host_session_id: host.as_uuid(), members }))
 }

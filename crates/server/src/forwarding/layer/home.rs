@@ -92,6 +92,9 @@ impl Layer<'_> {
         if is_fixed {
             return Ok(made_in.map(Home::first));
         }
+        if let Some(here) = self.kept_without_home(id, &caller, path).await? {
+            return Ok(Some(here));
+        }
         if caller.scopes.admin {
             return self.home_of_managed(&caller, id, subscriber).await;
         }

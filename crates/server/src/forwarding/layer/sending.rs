@@ -18,7 +18,7 @@ use crate::forwarding::heartbeats::{self, PlainHeartbeat};
 use crate::http::Meta;
 use crate::metrics::ForwardOutcome;
 use crate::outbound;
-use crate::regions::{Client, Sent};
+use crate::regions::{Client, REGION_TERMS, Sent};
 
 /// The headers of a request that are forwarded.
 const FORWARDED: [HeaderName; 6] = [
@@ -31,7 +31,7 @@ const FORWARDED: [HeaderName; 6] = [
 ];
 
 /// The headers of an answer that belong to the connection or to this region's own layer.
-const NOT_RETURNED: [HeaderName; 7] = [
+const NOT_RETURNED: [HeaderName; 8] = [
     header::CONNECTION,
     header::TRANSFER_ENCODING,
     header::CONTENT_LENGTH,
@@ -39,6 +39,7 @@ const NOT_RETURNED: [HeaderName; 7] = [
     header::UPGRADE,
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("x-request-id"),
+    HeaderName::from_static(REGION_TERMS),
 ];
 
 /// The answer to a forwarded request.
@@ -102,7 +103,13 @@ impl Layer<'_> {
             Ok(_) | Err(_) => ForwardOutcome::Unavailable,
         };
         self.app.metrics.regions.forwarded(outcome, began.elapsed());
-        match answer? {
+        let answer = answer?;
+        if let (Some((tenant, user)), Some(terms)) =
+            (&incoming.subscriber, answer.headers().get(REGION_TERMS))
+        {
+            self.regions.note_terms(tenant, user, terms);
+        }
+        match answer {
             answer if outcome == ForwardOutcome::Answered => {
                 Ok(Forwarded::Answered(returned(self.app, answer)))
             }

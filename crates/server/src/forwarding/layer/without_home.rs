@@ -1,0 +1,89 @@
+//! Requests of devices while the home of their subscriber is unreachable, if the settings let nodes admit meanwhile.
+
+use axum::extract::MatchedPath;
+use axum::http::Method;
+use seatkeeper_core::{Region, SessionId, UserId};
+use seatkeeper_ledger::homes::Home;
+
+use super::Layer;
+use super::incoming::Incoming;
+use crate::auth::Caller;
+use crate::devices::pool_of;
+use crate::error::Error;
+use crate::outbound::PeerFault;
+use crate::regions::WithoutHome;
+
+/// The route of claims and lists.
+const SESSIONS: &str = "/api/v1/devices/sessions";
+
+/// The route of heartbeats.
+const HEARTBEAT: &str = "/api/v1/devices/sessions/heartbeat";
+
+impl Layer<'_> {
+    /// Returns the home that decides after region `asked` was not reached: a newer home, or this region in place of the
+    /// home, with the mark [`WithoutHome`] at the request. Returns `error` unless this node may decide.
+    ///
+    /// A request that may have reached the home is never decided here: the home may have admitted the device.
+    pub(super) async fn without_home(
+        &self,
+        incoming: &mut Incoming,
+        asked: Region,
+        error: Error,
+    ) -> Result<Home, Error> {
+        let is_undelivered =
+            matches!(error, Error::RegionUnavailable { source: PeerFault::NotConnected(_), .. });
+        let Some((tenant, user)) = incoming.subscriber.clone() else { return Err(error) };
+        if !is_undelivered || !self.regions.admits_without_home() {
+            return Err(error);
+        }
+        let route = incoming.parts.extensions.get::<MatchedPath>().map(MatchedPath::as_str);
+        match (&incoming.parts.method, route) {
+            (&Method::POST, Some(SESSIONS)) => {}
+            // A list without a session of this node would hide the sessions in the home.
+            (&Method::GET, Some(SESSIONS)) => {
+                let view = self.app.engine.view_without_home(&pool_of(&tenant, &user), 0).await?;
+                drop(view.ok_or(error)?);
+            }
+            _ => return Err(error),
+        }
+        let newest = self.regions.recheck_home(&tenant, &user, asked).await?;
+        if newest.region != asked {
+            return Ok(newest);
+        }
+        let terms = self.regions.told_terms(&tenant, &user);
+        incoming.parts.extensions.insert(WithoutHome { terms });
+        Ok(Home::first(self.regions.own()))
+    }
+
+    /// Returns this region as the home of a device's session that this node keeps in place of the home. The session ends
+    /// here as soon as a server of the home answers.
+    ///
+    /// A session that began here, and is neither kept here nor at home here, may be kept by another node: its heartbeats
+    /// are left to the record, and all other requests are refused while the home is away.
+    pub(super) async fn kept_without_home(
+        &self,
+        id: SessionId,
+        caller: &Caller,
+        path: &str,
+    ) -> Result<Option<Home>, Error> {
+        if !self.regions.admits_without_home() || id.region() != self.regions.own() {
+            return Ok(None);
+        }
+        let is_heartbeat = path == HEARTBEAT;
+        let kept = self.app.engine.pool_without_home(id, caller.authority()).await?;
+        let user = match &kept {
+            Some(pool) => UserId::new(&*pool.name),
+            None if is_heartbeat => return Ok(None),
+            None => caller.user.clone(),
+        };
+        let has_stream = path.ends_with("/events");
+        match (kept, self.regions.check_home_back(&caller.tenant, &user).await) {
+            (Some(_), Ok(())) => self.app.engine.end_without_home(id, caller.authority()).await?,
+            (Some(_), Err(Error::RegionUnavailable { .. })) if !has_stream => {}
+            // Without the ledger, the id decides, as it does for every other session.
+            (None, Ok(()) | Err(Error::Ledger(_))) => return Ok(None),
+            (Some(_) | None, Err(error)) => return Err(error),
+        }
+        Ok(Some(Home::first(self.regions.own())))
+    }
+}

@@ -1,0 +1,185 @@
+//! Knowledge for admissions while the home of a subscriber is unreachable: the terms that the home has told last, and
+//! whether the home is still away.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use axum::http::HeaderValue;
+use quick_cache::sync::Cache;
+use seatkeeper_core::{
+    Policy, Region, RegistryTime, Seats, Span, Standing, TenantId, Terms, UserId, WhenFull,
+};
+use seatkeeper_ledger::homes::{Home, HomeState};
+use serde::{Deserialize, Serialize};
+use tokio::sync::Mutex;
+
+use super::Regions;
+use super::homes::HOMES_MAX;
+use crate::error::Error;
+use crate::outbound::PeerFault;
+use crate::settings::{RegionSettings, WhenHomeDown};
+
+/// The header in which a home tells a forwarding region the subscriber's terms.
+pub(crate) const REGION_TERMS: &str = "seatkeeper-region-terms";
+
+/// Pause between two probes of a region that may be away.
+const PROBE_PAUSE: Duration = Duration::from_secs(1);
+
+/// The longest wait of a request for a probe. A region that answers later counts as away.
+const PROBE_WAIT_MAX: Duration = Duration::from_secs(1);
+
+/// Terms of this version or above are no terms of an entitlement: the version of a pool closed for a move.
+const VERSIONS_END: u64 = 1 << 52;
+
+/// The mark of a request that this node decides in place of the unreachable home.
+#[derive(Clone, Copy)]
+pub(crate) struct WithoutHome {
+    /// The terms that the home has told last; `None` if this node has heard of none.
+    pub(crate) terms: Option<HomeTerms>,
+}
+
+/// A subscriber's terms, as the home tells them with the answer to a forwarded claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct HomeTerms {
+    version: u64,
+    limit: u32,
+    ttl_milliseconds: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    ends_at_milliseconds: Option<u64>,
+    evicts: bool,
+}
+
+impl HomeTerms {
+    /// Returns the terms of a home's policy; `None` if the home cannot look up the plan.
+    pub(crate) fn from_policy(policy: &Policy) -> Option<Self> {
+        let Terms { version, limit, ttl, ends_at, .. } = policy.terms?;
+        Some(Self {
+            version,
+            limit: limit.0,
+            ttl_milliseconds: ttl.as_millis(),
+            ends_at_milliseconds: ends_at.map(RegistryTime::as_millis),
+            evicts: policy.when_full == WhenFull::Evict,
+        })
+    }
+
+    /// Returns the value of the header [`REGION_TERMS`].
+    pub(crate) fn to_header(self) -> Option<HeaderValue> {
+        serde_json::to_string(&self).ok()?.parse().ok()
+    }
+
+    /// Returns `policy` with these terms.
+    pub(crate) fn applied_to(self, policy: Policy) -> Policy {
+        let terms = Terms {
+            version: self.version,
+            limit: Seats(self.limit),
+            ttl: Span::from_millis(self.ttl_milliseconds),
+            ends_at: self.ends_at_milliseconds.map(RegistryTime::from_millis),
+            standing: Standing::Open,
+        };
+        let when_full = if self.evicts { WhenFull::Evict } else { WhenFull::Deny };
+        Policy { terms: Some(terms), when_full, ..policy }
+    }
+}
+
+/// The last terms told by homes, and the last probe of each peer.
+pub(super) struct HomesAway {
+    told: Cache<(TenantId, UserId), HomeTerms>,
+    probes: HashMap<Region, Mutex<Option<Probe>>>,
+}
+
+/// The result of a probe.
+#[derive(Clone, Copy)]
+struct Probe {
+    ended: Instant,
+    is_away: bool,
+}
+
+impl HomesAway {
+    /// Returns `None` if no node admits in place of an unreachable home.
+    pub(super) fn from_settings(settings: &RegionSettings) -> Option<Self> {
+        match settings.when_home_down {
+            WhenHomeDown::Deny => None,
+            WhenHomeDown::Allow => Some(Self {
+                told: Cache::new(HOMES_MAX),
+                probes: settings
+                    .peers
+                    .iter()
+                    .map(|peer| (Region::new(peer.number), Mutex::default()))
+                    .collect(),
+            }),
+        }
+    }
+}
+
+impl Regions {
+    /// Returns whether nodes of this region admit devices in place of an unreachable home.
+    pub(crate) fn admits_without_home(&self) -> bool {
+        self.homes_away.is_some()
+    }
+
+    /// Notes the terms that the home of a subscriber tells.
+    pub(crate) fn note_terms(&self, tenant: &TenantId, user: &UserId, header: &HeaderValue) {
+        let Some(away) = &self.homes_away else { return };
+        let terms = serde_json::from_slice(header.as_bytes()).ok();
+        if let Some(terms) = terms.filter(|terms: &HomeTerms| terms.version < VERSIONS_END) {
+            away.told.insert((tenant.clone(), user.clone()), terms);
+        }
+    }
+
+    /// Returns the terms that the home of a subscriber has told last.
+    pub(crate) fn told_terms(&self, tenant: &TenantId, user: &UserId) -> Option<HomeTerms> {
+        self.homes_away.as_ref()?.told.get(&(tenant.clone(), user.clone()))
+    }
+
+    /// Returns the newest home of a subscriber, after the home `asked` was unreachable: by this region's record, and by the
+    /// anchor if the anchor answers. Returns `Err` for a home that moves or is being adopted.
+    pub(crate) async fn recheck_home(
+        &self,
+        tenant: &TenantId,
+        user: &UserId,
+        asked: Region,
+    ) -> Result<Home, Error> {
+        self.homes.invalidate(tenant, user);
+        let known = self.homes.known(tenant, user).await?;
+        let known = self.settled(tenant, user, known.ok_or(Error::RegionUnknown(asked))?)?;
+        let anchor = self.anchor_of(tenant).await?.region;
+        if known.region != asked || anchor == asked || anchor == self.own || self.is_away(anchor).await {
+            return Ok(known);
+        }
+        match self.learn_from_anchor(anchor, tenant, user).await {
+            Err(Error::RegionUnavailable { .. }) => Ok(known),
+            learnt => learnt,
+        }
+    }
+
+    /// Returns `Err(RegionUnavailable)` while the home of a subscriber is another region that is away.
+    pub(crate) async fn check_home_back(&self, tenant: &TenantId, user: &UserId) -> Result<(), Error> {
+        let home = self.homes.known(tenant, user).await?;
+        let home = home.filter(|home| home.state != HomeState::Moving).map(|home| self.present(home.region));
+        match home.filter(|region| *region != self.own) {
+            Some(peer) if self.is_away(peer).await => {
+                let source = PeerFault::NotConnected("the region did not answer a probe".to_owned());
+                Err(Error::RegionUnavailable { peer, source })
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Returns whether no server of a peer answers. A single request at a time probes the peer, at most once a second, and
+    /// waits a second at most. Every other request goes by the last probe.
+    async fn is_away(&self, peer: Region) -> bool {
+        let Some(probe) = self.homes_away.as_ref().and_then(|away| away.probes.get(&peer)) else {
+            return false;
+        };
+        // Before the end of the first probe, the peer counts as away: a session is alone because its home was away.
+        let Ok(mut last) = probe.try_lock() else { return true };
+        if let Some(last) = *last
+            && last.ended.elapsed() < PROBE_PAUSE
+        {
+            return last.is_away;
+        }
+        let is_alive = tokio::time::timeout(PROBE_WAIT_MAX, self.is_alive(peer)).await.unwrap_or(false);
+        *last = Some(Probe { ended: Instant::now(), is_away: !is_alive });
+        !is_alive
+    }
+}
