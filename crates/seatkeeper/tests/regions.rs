@@ -34,10 +34,14 @@ mod killed;
 mod lies;
 #[path = "regions/moves.rs"]
 mod moves;
+#[path = "regions/processes.rs"]
+mod processes;
 #[path = "regions/repeats.rs"]
 mod repeats;
 #[path = "regions/storm.rs"]
 mod storm;
+#[path = "regions/without_home.rs"]
+mod without_home;
 #[path = "regions/world.rs"]
 mod world;
 
