@@ -15,6 +15,7 @@ mod homes;
 mod jobs;
 mod licenses;
 mod live;
+mod node_local;
 mod nodes;
 mod opening;
 mod plans;

@@ -1,17 +1,19 @@
 //! Sessions begun by nodes alone are recorded beside the session chain, once each, and within the limit on
 //! each node.
 
-use seatkeeper_core::{EndReason, Event, Span};
+use seatkeeper_core::{EndReason, Event, Span, UserId};
+use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::node_local::LoneNode;
 use seatkeeper_ledger::retention::Purged;
-use seatkeeper_ledger::verify::{Breach, Verdict};
+use seatkeeper_ledger::verify::{Breach, ToldTerms, Verdict};
 use uuid::Uuid;
 
 use crate::retaining::{proof, run};
-use crate::story::{Story, ledger, licensed};
+use crate::story::{Story, ledger, licensed, planned, subscribed, tenant};
 
 const HERE: LoneNode = LoneNode { id: Uuid::from_u128(1), without_home: false };
 const THERE: LoneNode = LoneNode { id: Uuid::from_u128(2), without_home: false };
+const ABROAD: LoneNode = LoneNode { id: Uuid::from_u128(3), without_home: true };
 
 #[tokio::test]
 async fn each_node_gives_every_seat_away_and_each_admission_is_on_record_once() {
@@ -74,4 +76,71 @@ async fn it_goes_with_old_history() {
     assert_eq!(proof(&ledger).await.node_local, 1);
     let last = ledger.purge(&run, before, 2).await.unwrap();
     assert_eq!(last, Purged { records: 1, sessions: 0, more: false });
+}
+
+/// Returns the story of a subscriber by terms of a limit and a version.
+fn devices(user: &str, limit: u32, version: u64) -> Story {
+    let mut story = Story::devices(user);
+    (story.limit, story.version) = (limit, version);
+    story
+}
+
+/// Returns the breach of a proof that fails.
+async fn broken(ledger: &Ledger) -> Breach {
+    match ledger.verify(|_| ()).await.unwrap() {
+        Verdict::Proven(_) => panic!("it is proven"),
+        Verdict::Broken(finding) => finding.breach,
+    }
+}
+
+/// The home has the terms on record, and not this region.
+#[tokio::test]
+async fn a_node_in_place_of_a_home_keeps_to_the_limit_that_the_home_told() {
+    let (_place, ledger) = ledger().await;
+    let mut story = devices("ann", 2, 22);
+    let (phone, tablet) = (story.admit("phone"), story.admit("tablet"));
+    ledger.record_node_local(ABROAD, &[phone.1, tablet.1]).await.unwrap();
+    assert_eq!(proof(&ledger).await.node_local, 2);
+    let mut unknown = devices("bob", 1, 0);
+    let (_, first) = unknown.admit("phone");
+    ledger.record_node_local(ABROAD, std::slice::from_ref(&first)).await.unwrap();
+    assert_eq!(proof(&ledger).await.node_local, 3);
+    let (_, third) = story.admit("laptop");
+    ledger.record_node_local(ABROAD, &[third]).await.unwrap();
+    assert_eq!(broken(&ledger).await, Breach::AboveLimit { live: 3, limit: 2 });
+}
+
+#[tokio::test]
+async fn a_node_in_place_of_a_home_that_told_nothing_has_the_limit_1() {
+    let (_place, ledger) = ledger().await;
+    let mut story = devices("ann", 2, 0);
+    ledger.record_node_local(ABROAD, &[story.admit("phone").1]).await.unwrap();
+    let granted = Some(1);
+    assert_eq!(broken(&ledger).await, Breach::LimitNotGranted { limit: 2, version: 0, granted });
+}
+
+#[tokio::test]
+async fn a_node_in_place_of_the_registry_has_terms_on_record() {
+    let (_place, ledger) = ledger().await;
+    let mut story = devices("ann", 2, 22);
+    ledger.record_node_local(HERE, &[story.admit("phone").1]).await.unwrap();
+    assert_eq!(broken(&ledger).await, Breach::LimitNotGranted { limit: 2, version: 22, granted: None });
+}
+
+#[tokio::test]
+async fn the_home_has_granted_the_limit_that_it_told() {
+    let ((_home_place, home), (_place, abroad)) = (ledger().await, ledger().await);
+    planned(&home, "pair", 2).await;
+    subscribed(&home, "ann", "pair").await;
+    let mut story = Story::of_subscriber(&home, "ann").await;
+    let subscriber = (tenant(), UserId::from("ann"));
+    let terms = ToldTerms { subscriber, version: story.version, limit: 2, admissions: 2 };
+    abroad.record_node_local(ABROAD, &[story.admit("phone").1, story.admit("tablet").1]).await.unwrap();
+    let mut registry = devices("bob", 1, 0);
+    abroad.record_node_local(HERE, &[registry.admit("phone").1]).await.unwrap();
+    assert_eq!(abroad.told_terms().await.unwrap(), [terms.clone()]);
+    assert!(home.grants(&terms).await.unwrap());
+    assert!(!abroad.grants(&terms).await.unwrap());
+    assert!(!home.grants(&ToldTerms { limit: 3, ..terms.clone() }).await.unwrap());
+    assert!(!home.grants(&ToldTerms { version: terms.version + 40, ..terms }).await.unwrap());
 }

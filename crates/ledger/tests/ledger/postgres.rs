@@ -1,5 +1,5 @@
 //! The ledger on PostgreSQL: the tests of `main.rs` except tests of files, and tests of several nodes on one
-//! database. Only several nodes have a registry that can become unreachable.
+//! database.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs, reason = "tests")]
 
 #[path = "place/postgres.rs"]

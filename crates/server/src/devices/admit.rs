@@ -144,6 +144,9 @@ async fn take_screen(request: &DeviceRequest, body: Unread) -> Result<Response, 
         };
         let mut answer = match &claimed.answer {
             Answer::Granted { how, session, ended } => {
+                if without_home.is_some() && *how == Granted::Admitted {
+                    app.metrics.regions.admitted_alone();
+                }
                 let seat = (PoolKind::Subscriber, session.session.id);
                 let code = app.release_codes.sign(seat, &CodeHolder::from_caller(who));
                 granted(&claimed, *how, session, ended, code).into_response()

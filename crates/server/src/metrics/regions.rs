@@ -17,6 +17,7 @@ pub(crate) struct RegionMetrics {
     answers: Timing,
     batches: Family<Batches, Counter>,
     heartbeat_lag: Timing,
+    admitted_alone: Counter,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -61,7 +62,13 @@ impl Default for RegionMetrics {
         for outcome in BatchOutcome::ALL.map(BatchOutcome::as_str) {
             drop(batches.get_or_create(&Batches { outcome }));
         }
-        Self { forwarded, answers: Timing::of_answers(), batches, heartbeat_lag: Timing::of_answers() }
+        Self {
+            forwarded,
+            answers: Timing::of_answers(),
+            batches,
+            heartbeat_lag: Timing::of_answers(),
+            admitted_alone: Counter::default(),
+        }
     }
 }
 
@@ -87,6 +94,11 @@ impl RegionMetrics {
             "Time from a batched heartbeat to the answer of its home",
             self.heartbeat_lag.clone(),
         );
+        registry.register(
+            "region_admitted_alone",
+            "Devices admitted by this node alone while their home region was unreachable",
+            self.admitted_alone.clone(),
+        );
     }
 
     /// Counts a forwarded request that took `time`.
@@ -98,6 +110,11 @@ impl RegionMetrics {
     /// Counts a batch of heartbeats.
     pub(crate) fn batch(&self, outcome: BatchOutcome) {
         self.batches.get_or_create(&Batches { outcome: outcome.as_str() }).inc();
+    }
+
+    /// Counts a device admitted in place of its unreachable home.
+    pub(crate) fn admitted_alone(&self) {
+        self.admitted_alone.inc();
     }
 
     /// Counts a batched heartbeat that waited `lag` for the home's answer.

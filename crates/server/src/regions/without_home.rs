@@ -132,23 +132,23 @@ impl Regions {
     }
 
     /// Returns the newest home of a subscriber, after the home `asked` was unreachable: by this region's record, and by the
-    /// anchor if the anchor answers. Returns `Err` for a home that moves or is being adopted.
+    /// anchor if the anchor answers. `None` without a record. Returns `Err` for a home that moves or is being adopted.
     pub(crate) async fn recheck_home(
         &self,
         tenant: &TenantId,
         user: &UserId,
         asked: Region,
-    ) -> Result<Home, Error> {
+    ) -> Result<Option<Home>, Error> {
         self.homes.invalidate(tenant, user);
-        let known = self.homes.known(tenant, user).await?;
-        let known = self.settled(tenant, user, known.ok_or(Error::RegionUnknown(asked))?)?;
+        let Some(known) = self.homes.known(tenant, user).await? else { return Ok(None) };
+        let known = self.settled(tenant, user, known)?;
         let anchor = self.anchor_of(tenant).await?.region;
         if known.region != asked || anchor == asked || anchor == self.own || self.is_away(anchor).await {
-            return Ok(known);
+            return Ok(Some(known));
         }
         match self.learn_from_anchor(anchor, tenant, user).await {
-            Err(Error::RegionUnavailable { .. }) => Ok(known),
-            learnt => learnt,
+            Err(Error::RegionUnavailable { .. }) => Ok(Some(known)),
+            learnt => learnt.map(Some),
         }
     }
 

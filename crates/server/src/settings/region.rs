@@ -27,7 +27,8 @@ pub struct RegionSettings {
     /// 2 s.
     #[schema(value_type = Option<String>)]
     pub key_file: Option<PathBuf>,
-    /// Time limit for the beginning of a peer's answer, in milliseconds: 100 to 60,000. Default 5,000.
+    /// Time limit for the beginning of a peer's answer, in milliseconds: 100 to 60,000. The connection is made within three
+    /// quarters of the limit. Default 5,000.
     pub forward_timeout_milliseconds: u64,
     /// The way of heartbeats to the home: `forward`, a request for each, or `batched`, plain heartbeats of up to 25 ms
     /// in one request. Default `forward`.

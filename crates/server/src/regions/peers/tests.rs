@@ -1,9 +1,16 @@
-//! The answers by which a lost region counts as alive.
+//! The answers by which a lost region counts as alive, and the faults by which a request surely has not arrived.
 
-use reqwest::StatusCode;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use axum::body::Bytes;
 use reqwest::header::{HeaderMap, HeaderValue};
+use reqwest::{Method, StatusCode};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
-use super::is_from_server;
+use super::{Peers, Sent, is_from_server};
+use crate::outbound::PeerFault;
+use crate::settings::RegionSettings;
 
 #[test]
 fn only_a_load_balancer_without_a_server_counts_as_silence() {
@@ -23,4 +30,42 @@ fn only_a_load_balancer_without_a_server_counts_as_silence() {
         let status = StatusCode::from_u16(status).unwrap();
         assert_eq!(is_from_server(status, headers), wanted, "{status}");
     }
+}
+
+/// Sends a request to an address, and returns the fault.
+async fn fault(address: SocketAddr) -> PeerFault {
+    let settings = RegionSettings { forward_timeout_milliseconds: 400, ..RegionSettings::default() };
+    let sent = Sent { method: Method::GET, path: "/", headers: HeaderMap::new(), body: Bytes::new() };
+    Peers::new(&settings).unwrap().send(&format!("http://{address}"), "token", sent).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn a_connection_that_is_not_made_is_told_from_a_lost_answer() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let silent = listener.local_addr().unwrap();
+    assert!(matches!(fault(silent).await, PeerFault::TimedOut));
+    drop(listener);
+    assert!(matches!(fault(silent).await, PeerFault::NotConnected(_)), "refused");
+
+    let cut = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = cut.local_addr().unwrap();
+    let cutting = tokio::spawn(async move { while cut.accept().await.is_ok() {} });
+    assert!(matches!(fault(address).await, PeerFault::Transport(_)));
+    cutting.abort();
+}
+
+/// A full queue of connections drops further attempts without an answer, as a network does that swallows packets.
+#[tokio::test]
+async fn an_attempt_to_connect_ends_before_the_time_limit_of_the_answer() {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = socket.listen(1).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut queued = Vec::new();
+    while let Ok(connected) =
+        tokio::time::timeout(Duration::from_millis(200), TcpStream::connect(address)).await
+    {
+        queued.push(connected.unwrap());
+    }
+    assert!(matches!(fault(address).await, PeerFault::NotConnected(_)));
 }
