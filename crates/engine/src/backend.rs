@@ -39,8 +39,8 @@ enum Role {
     Lasting,
     /// A registry under failover. Serves in these epochs.
     Rebuilt(Arc<Epochs>),
-    /// The memory of this node while the registry or a home is unreachable, without the sessions of other nodes.
-    /// Counts the live sessions on record.
+    /// The memory of this node during an outage of the registry or of a home, without the sessions of other
+    /// nodes. Counts the live sessions on record.
     NodeLocal(Arc<AtomicUsize>),
 }
 

@@ -24,8 +24,8 @@ pub struct Registries {
     /// The memory of this node, which serves devices while `main` is unreachable; `None` if devices are
     /// denied meanwhile.
     pub node_local: Option<Backend>,
-    /// The memory of this node, which serves subscribers while their home region is unreachable; `None` if they
-    /// are denied meanwhile. No mode of a bucket leads here: the caller knows of the home.
+    /// The memory of the node for subscribers with an unreachable home region; `None` if the settings deny these
+    /// subscribers. No mode of a bucket leads to this backend: the caller knows of the home.
     pub without_home: Option<Backend>,
 }
 
@@ -68,8 +68,7 @@ impl Registries {
         self.lasting.iter().chain(self.with_heartbeats())
     }
 
-    /// Returns every backend of sessions of this node alone, each with `true` if the backend serves in place of
-    /// homes.
+    /// Returns the node-local backends, with `true` for the backend in place of homes.
     pub(crate) fn node_locals(&self) -> impl Iterator<Item = (&Backend, bool)> {
         let without_home = self.without_home.iter().map(|backend| (backend, true));
         self.node_local.iter().map(|backend| (backend, false)).chain(without_home)

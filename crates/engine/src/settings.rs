@@ -22,7 +22,7 @@ pub struct Settings {
     /// The interval at which ends of expired sessions are recorded; `None` turns the sweeper off. A seat is
     /// free the moment its TTL is over, even without a sweeper.
     pub sweep_interval: Option<Duration>,
-    /// Keeps a memory in which this node admits subscribers while their home region is unreachable.
+    /// Lets the node admit subscribers by its own memory while the home region of a subscriber is unreachable.
     pub admits_without_home: bool,
 }
 

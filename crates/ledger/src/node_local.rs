@@ -14,7 +14,7 @@ use crate::audit::{self, Action, Entry, Stream};
 use crate::row::stored_whole;
 use crate::{Error, Ledger, buckets};
 
-/// A node that decides alone: the JSON detail of each of its records.
+/// A node that decides alone: the JSON detail of a node's records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LoneNode {
     /// The node's id, new in each run of the process.

@@ -21,7 +21,7 @@ pub(crate) fn client(timeout: Duration) -> Result<Client, reqwest::Error> {
 }
 
 /// Creates a client of peer regions, whose answers may be endless streams. A silence of `silence_max` ends an answer. A
-/// connection attempt ends before `answer_timeout`, so that an attempt without success is told from a lost answer.
+/// connection attempt ends before `answer_timeout`: an attempt without success must differ from a lost answer.
 pub(crate) fn streaming_client(
     answer_timeout: Duration,
     silence_max: Duration,

@@ -17,7 +17,7 @@ pub struct EndedSession {
     pub reason: EndReason,
     /// The time of the last heartbeat, or of the admission if none followed.
     pub last_heartbeat: RegistryTime,
-    /// The end is on record. `false` for a session that a node admitted alone and that may live on in that node.
+    /// The end is on record. `false` for a session that a node admitted alone: the session may live on in the node.
     pub is_on_record: bool,
 }
 

@@ -1,6 +1,6 @@
-//! Sessions that this node admits alone while the home region of their subscriber is unreachable. The sessions are in a
-//! memory of their own: no other node knows them, and a mode of a bucket has no effect on them. The caller knows whether a
-//! home is away.
+//! Sessions in place of the home: a node admits a subscriber alone while the subscriber's home region is unreachable. A
+//! separate memory of the node keeps these sessions, and the modes of buckets have no effect on the memory. The engine does
+//! not ask for the home: the caller says when a home is away, and when the home is back.
 
 use std::time::Instant;
 
@@ -43,22 +43,21 @@ impl Engine {
         Err(RegistryError::PoolNotOpen.into())
     }
 
-    /// Returns the pool of a live session that this node keeps in place of the home, if `who` may see the session.
+    /// Returns the pool of a live session in place of the home, if `who` may see the session.
     pub async fn pool_without_home(&self, id: SessionId, who: Authority) -> Result<Option<PoolId>, Error> {
         let Some(backend) = self.kept_without_home(PoolKind::Subscriber) else { return Ok(None) };
         let live = backend.registry.session(id, &who.through(PoolKind::Subscriber)).await?;
         Ok(live.map(|live| live.pool))
     }
 
-    /// Ends a session that this node keeps in place of the home as `expired`, because the home is back.
+    /// Ends a session in place of the home as `expired`, because the home is back.
     pub async fn end_without_home(&self, id: SessionId, who: Authority) -> Result<(), Error> {
         let Some(backend) = self.kept_without_home(PoolKind::Subscriber) else { return Ok(()) };
         let who = who.through(PoolKind::Subscriber);
         self.end_kept(backend, id, &who, EndReason::Expired, &Origin::SYSTEM).await.map(drop)
     }
 
-    /// Returns a pool with up to `max` of the sessions that this node keeps in place of the home; `None` without such a
-    /// session.
+    /// Returns a pool with up to `max` of its sessions in place of the home; `None` without a live session.
     pub async fn view_without_home(&self, pool: &PoolId, max: usize) -> Result<Option<PoolView>, Error> {
         let Some(backend) = self.kept_without_home(pool.kind) else { return Ok(None) };
         match backend.registry.view(pool, max).await {
@@ -68,13 +67,13 @@ impl Engine {
         }
     }
 
-    /// Returns the memory of sessions in place of homes, if a session may be there.
+    /// Returns the memory of sessions in place of homes, unless the memory is empty.
     pub(super) fn kept_without_home(&self, kind: PoolKind) -> Option<&Backend> {
         let backend = self.registries.without_home.as_ref()?;
         (kind == PoolKind::Subscriber && backend.is_in_use()).then_some(backend)
     }
 
-    /// Renews a session in `backend`; `None` if the session is not there.
+    /// Renews a session of `backend`; `None` if `backend` lacks the session.
     pub(super) async fn beat_without_home(
         &self,
         backend: &Backend,
@@ -92,8 +91,7 @@ impl Engine {
         }
     }
 
-    /// Ends a session in `backend`, and returns the reason of its end once the end is on record; `None` if the session is
-    /// not there.
+    /// Ends a session of `backend`, and returns the reason once the end is on record; `None` if `backend` lacks the session.
     pub(super) async fn end_kept(
         &self,
         backend: &Backend,
@@ -107,7 +105,7 @@ impl Engine {
                 self.durable(backend, receipt).await?;
                 Ok(Some(reason))
             }
-            // A device's session has one user, so no other user goes on.
+            // A device's session has a single user.
             Ended::Left => Ok(Some(reason)),
             Ended::Missing => Ok(None),
         }

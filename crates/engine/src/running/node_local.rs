@@ -1,4 +1,4 @@
-//! The memory of a node that decides alone, without the sessions of other nodes.
+//! The node-local backend: the memory of a node that decides alone.
 
 use std::sync::Arc;
 

@@ -22,7 +22,7 @@ const REST: Duration = Duration::from_secs(1);
 pub(crate) struct NodeLocalDrain {
     pub(crate) backend: Backend,
     pub(crate) ledger: Ledger,
-    /// This node on record, and the cause of its decisions.
+    /// The node, as the records name the node.
     pub(crate) node: LoneNode,
 }
 

@@ -1,7 +1,7 @@
 //! Replays the sessions that nodes began alone in one pool. The pool's limit holds for each node by itself.
 //!
-//! A node in place of an unreachable home decides by terms that only the home has on record. Their limits are compared with
-//! the home's record when the logs of all regions are joined.
+//! A node in place of an unreachable home decides by terms on record at home. `told_terms` compares the limits with the
+//! record of the home.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,5 +1,5 @@
-//! Compares the limits by which nodes admitted in place of unreachable homes with the grants of all regions. A ledger by
-//! itself cannot prove such a limit: the terms are on record at home.
+//! Compares the limits of admissions in place of unreachable homes with the grants of the regions. The ledger of the
+//! admitting region cannot prove the limit: the terms are on record at home.
 
 use futures_util::TryStreamExt as _;
 use seatkeeper_core::{PoolId, PoolKind, TenantId, UserId};
@@ -11,7 +11,7 @@ use crate::audit::{AuditRecord, Stream};
 use crate::row::Fields;
 use crate::{Error, Ledger};
 
-/// Terms by which nodes admitted in place of an unreachable home.
+/// The terms of admissions in place of an unreachable home.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ToldTerms {
     /// The subscriber.
@@ -20,7 +20,7 @@ pub struct ToldTerms {
     pub version: u64,
     /// The limit on record.
     pub limit: u32,
-    /// The number of admissions by these terms.
+    /// The number of admissions by the terms.
     pub admissions: u64,
 }
 
@@ -33,7 +33,7 @@ impl ToldTerms {
 }
 
 impl Ledger {
-    /// Returns the terms by which nodes of this region admitted in place of unreachable homes.
+    /// Returns the terms of the admissions on record in place of unreachable homes.
     pub async fn told_terms(&self) -> Result<Vec<ToldTerms>, Error> {
         let rows = self.readers().query(include_str!("../../sql/told_terms.sql")).fetch_all().await?;
         let told = |row| {
@@ -49,7 +49,7 @@ impl Ledger {
         rows.iter().map(told).collect()
     }
 
-    /// Returns whether this region has granted the limit of `told` by a subscription of that version.
+    /// Returns `true` if a subscription on record has granted the limit and the version of `told`.
     pub async fn grants(&self, told: &ToldTerms) -> Result<bool, Error> {
         let (tenant, user) = &told.subscriber;
         let mut tx = self.readers().begin_snapshot().await?;
@@ -59,7 +59,7 @@ impl Ledger {
         let mut records = tx.query(include_str!("../../sql/pool_records.sql")).bind_pool(&pool).fetch();
         while let Some(row) = records.try_next().await? {
             let record = AuditRecord::read(&row)?;
-            // The proof of this region by itself finds a broken stream.
+            // `Ledger::verify` reports a broken stream.
             if record.stream == Stream::Entitlement && grants.record(&record).is_err() {
                 return Ok(false);
             }

@@ -1,4 +1,4 @@
-//! Three regions, each a process of its own. A killed region refuses connections: no proxy stands between.
+//! Three regions in three processes, without proxies in between: a killed region refuses connections.
 
 use std::collections::BTreeMap;
 use std::fs::Permissions;

@@ -50,7 +50,7 @@ fn is_unavailable(answer: Answer) {
     assert_eq!(answer.expect(503)["type"], "/problems/region-unavailable");
 }
 
-/// Waits until a heartbeat is not answered 204 any more, and checks that the session is over.
+/// Waits for the first answer to a heartbeat beside 204, and checks the end of the session.
 async fn is_over(client: &Client, session: &Value) {
     let began = Instant::now();
     loop {
@@ -64,7 +64,7 @@ async fn is_over(client: &Client, session: &Value) {
     }
 }
 
-/// Creates a plan in `us`, and subscribes a user whose home is there.
+/// Creates a plan in `us`, and subscribes a user at home in `us`.
 async fn subscribe(regions: &Processes, user: &str, limit: u32, when_full: &str) {
     let (admin, plan) = (regions.admin(US), format!("plan-of-{user}"));
     let ask = json!({ "name": plan, "device_limit": limit, "price_cents": 0, "when_full": when_full });

@@ -40,7 +40,7 @@ pub(super) struct DeviceSession {
 
 /// Returns the live sessions, the most recent heartbeat first. Type, name and address of a device come from
 /// the ledger, and are absent while the ledger does not answer. With `reader`, they are absent for devices of other
-/// users. With `without_home`, the list has the sessions that this node keeps in place of the home, without further details.
+/// users. With `without_home`, the list has the sessions in place of the home, without further details.
 pub(super) async fn in_use(
     app: &App,
     pool: &PoolId,

@@ -26,8 +26,8 @@ pub(super) async fn policy_of(app: &App, tenant: &TenantId, user: &UserId) -> Po
     }
 }
 
-/// Returns the policy of a subscriber whose home is unreachable: by the terms that the home has told last. Without such
-/// terms one device is admitted, and no session is evicted.
+/// Returns the policy of a subscriber with an unreachable home, by the last terms of the home. Without terms the policy
+/// admits a single device, and evicts no session.
 pub(super) fn policy_without_home(app: &App, without_home: WithoutHome) -> Policy {
     let unknown = unknown_policy(app);
     without_home.terms.map_or(unknown, |terms| terms.applied_to(unknown))

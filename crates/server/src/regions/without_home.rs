@@ -1,5 +1,5 @@
-//! Knowledge for admissions while the home of a subscriber is unreachable: the terms that the home has told last, and
-//! whether the home is still away.
+//! Knowledge for admissions while the home of a subscriber is unreachable: the last terms of the home, and probes of the
+//! home.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -31,10 +31,10 @@ const PROBE_WAIT_MAX: Duration = Duration::from_secs(1);
 /// Terms of this version or above are no terms of an entitlement: the version of a pool closed for a move.
 const VERSIONS_END: u64 = 1 << 52;
 
-/// The mark of a request that this node decides in place of the unreachable home.
+/// The mark of a request for the node to decide in place of the unreachable home.
 #[derive(Clone, Copy)]
 pub(crate) struct WithoutHome {
-    /// The terms that the home has told last; `None` if this node has heard of none.
+    /// The last terms of the home; `None` before the first answer of the home to this node.
     pub(crate) terms: Option<HomeTerms>,
 }
 
@@ -112,7 +112,7 @@ impl HomesAway {
 }
 
 impl Regions {
-    /// Returns whether nodes of this region admit devices in place of an unreachable home.
+    /// Returns `true` if the settings let nodes admit devices in place of an unreachable home.
     pub(crate) fn admits_without_home(&self) -> bool {
         self.homes_away.is_some()
     }
@@ -152,7 +152,7 @@ impl Regions {
         }
     }
 
-    /// Returns `Err(RegionUnavailable)` while the home of a subscriber is another region that is away.
+    /// Returns `Err(RegionUnavailable)` while the home of a subscriber is a peer, and the peer is away.
     pub(crate) async fn check_home_back(&self, tenant: &TenantId, user: &UserId) -> Result<(), Error> {
         let home = self.homes.known(tenant, user).await?;
         let home = home.filter(|home| home.state != HomeState::Moving).map(|home| self.present(home.region));
@@ -165,8 +165,8 @@ impl Regions {
         }
     }
 
-    /// Returns whether no server of a peer answers. A single request at a time probes the peer, at most once a second, and
-    /// waits a second at most. Every other request goes by the last probe.
+    /// Returns `true` if no server of a peer answers. A single request at a time probes the peer, at most once a second, and
+    /// waits a second at most. Further requests go by the last probe.
     async fn is_away(&self, peer: Region) -> bool {
         let Some(probe) = self.homes_away.as_ref().and_then(|away| away.probes.get(&peer)) else {
             return false;

@@ -34,9 +34,9 @@ pub struct RegionSettings {
     /// in one request. Default `forward`.
     #[schema(value_type = String)]
     pub heartbeats: HeartbeatForwarding,
-    /// Admissions of devices while the home of their subscriber cannot be connected to: `deny` (default) admits no device;
-    /// `allow` lets each node of this region admit by itself, within the limit that the home told last, or 1, and marks
-    /// each such admission on record. Licenses and capacities are always denied.
+    /// Admissions of devices while no connection to the home of the subscriber can be made: `deny` (default) admits no
+    /// device; `allow` lets every node of the region admit alone, within the last known limit or 1, and marks the
+    /// admissions on record. Licenses, capacities and groups are always denied.
     #[schema(value_type = String)]
     pub when_home_down: WhenHomeDown,
     /// The other regions, each a table `[[region.peers]]` with `number`, `name`, `url` (`http` or `https`,
@@ -62,7 +62,7 @@ pub enum WhenHomeDown {
     /// No device is admitted.
     #[default]
     Deny,
-    /// Each node admits by its own memory, without knowledge of sessions elsewhere. Each such admission is marked on record.
+    /// Every node admits by its own memory, without knowledge of sessions elsewhere, and marks the admissions on record.
     Allow,
 }
 

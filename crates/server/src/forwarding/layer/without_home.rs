@@ -23,7 +23,7 @@ impl Layer<'_> {
     /// Returns the home that decides after region `asked` was not reached: a newer home, or this region in place of the
     /// home, with the mark [`WithoutHome`] at the request. Returns `error` unless this node may decide.
     ///
-    /// A request that may have reached the home is never decided here: the home may have admitted the device.
+    /// A request that may have reached the home keeps its error: the home may have admitted the device.
     pub(super) async fn without_home(
         &self,
         incoming: &mut Incoming,
@@ -57,11 +57,11 @@ impl Layer<'_> {
         Ok(Home::first(self.regions.own()))
     }
 
-    /// Returns this region as the home of a device's session that this node keeps in place of the home. The session ends
-    /// here as soon as a server of the home answers.
+    /// Returns the own region as the home of a session in place of the home, in the memory of this node. The session ends
+    /// once a server of the home answers.
     ///
-    /// A session that began here, and is neither kept here nor at home here, may be kept by another node: its heartbeats
-    /// are left to the record, and all other requests are refused while the home is away.
+    /// A session of the own region may be in the memory of a second node. The handler of heartbeats then goes by the
+    /// record, and every further request is refused while the home is away.
     pub(super) async fn kept_without_home(
         &self,
         id: SessionId,
@@ -82,7 +82,7 @@ impl Layer<'_> {
         match (kept, self.regions.check_home_back(&caller.tenant, &user).await) {
             (Some(_), Ok(())) => self.app.engine.end_without_home(id, caller.authority()).await?,
             (Some(_), Err(Error::RegionUnavailable { .. })) if !has_stream => {}
-            // Without the ledger, the id decides, as it does for every other session.
+            // Without the ledger, the region in the id decides.
             (None, Ok(()) | Err(Error::Ledger(_))) => return Ok(None),
             (Some(_) | None, Err(error)) => return Err(error),
         }

@@ -1,4 +1,4 @@
-//! The answers by which a lost region counts as alive, and the faults by which a request surely has not arrived.
+//! The answers of a living region, and the faults of a request that has not arrived.
 
 use std::net::SocketAddr;
 use std::time::Duration;

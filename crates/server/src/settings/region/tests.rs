@@ -1,6 +1,6 @@
 //! Each fault of the section `[region]` is named.
 
-use super::{PeerSettings, RegionSettings};
+use super::{PeerSettings, RegionSettings, WhenHomeDown};
 
 fn peer(number: u8) -> PeerSettings {
     PeerSettings {
@@ -57,6 +57,10 @@ fn each_fault_is_named() {
         (RegionSettings { anchors: [("acme".into(), 9)].into(), ..region() }, "region.anchors"),
         (RegionSettings { name: String::new(), ..region() }, "region.name"),
         (RegionSettings { number: 0, ..region() }, "region.number"),
+        (
+            RegionSettings { when_home_down: WhenHomeDown::Allow, ..RegionSettings::default() },
+            "region.number",
+        ),
         (
             RegionSettings { forward_timeout_milliseconds: 1, ..region() },
             "region.forward_timeout_milliseconds",
