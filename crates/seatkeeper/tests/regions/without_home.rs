@@ -7,8 +7,10 @@ use seatkeeper_server::{Settings, WhenHomeDown};
 use seatkeeper_testbed::port;
 use seatkeeper_testbed::proxy::Network;
 use serde_json::{Value, json};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
 
-use crate::harness::{Answer, Client};
+use crate::harness::{Answer, Client, run};
 use crate::moves::{relocate, rewrite_home};
 use crate::processes::{DEADLINE, Processes, recorded};
 use crate::world::{AP, EU, US, World, region_of, screen};
@@ -78,7 +80,9 @@ async fn each_region_admits_up_to_the_limit_alone_and_its_sessions_are_over_when
     let mut regions = Processes::start(dir.path(), ALLOW, UNLIMITED);
     subscribe(&regions, "ann", 2, "deny").await;
     let ann = regions.client(AP, "ann");
-    let at_home = ann.post(DEVICES, screen("tv")).await.expect(201)["session_id"].clone();
+    let answer = ann.post(DEVICES, screen("tv")).await;
+    assert!(answer.headers.get("seatkeeper-region-terms").is_none(), "the terms are for regions alone");
+    let at_home = answer.expect(201)["session_id"].clone();
     assert_eq!(region_of(&at_home), 2);
     recorded(&regions.admin(US), "ann").await;
     let in_eu = regions.client(EU, "ann");
@@ -121,6 +125,19 @@ async fn each_region_admits_up_to_the_limit_alone_and_its_sessions_are_over_when
     assert_eq!((region_of(&home["session_id"]), &home["devices_in_use"]), (2, &json!(2)));
     let told = regions.close();
     assert!(told.contains("4 admissions by nodes alone"), "{told}");
+
+    // The plan of the home never granted three screens.
+    let data = |region: &str| dir.path().join(format!("data-{region}"));
+    let mut database =
+        SqliteConnectOptions::new().filename(data("ap").join("ledger.db")).connect().await.unwrap();
+    let forge = "DROP TRIGGER audit_log_is_append_only;
+                 UPDATE audit_log SET limit_seats = 3 WHERE action = 'admitted_alone'";
+    database.execute(forge).await.unwrap();
+    database.close().await.unwrap();
+    let ledgers = [(1, "eu"), (2, "us"), (3, "ap")];
+    let ledgers = ledgers.map(|(number, region)| format!("{number}={}", data(region).display()));
+    let proof = run(&["audit", "verify", "--regions", &ledgers[0], &ledgers[1], &ledgers[2]]);
+    assert!(proof.stdout.contains("which no region has granted"), "{}{}", proof.stdout, proof.stderr);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -179,6 +196,7 @@ async fn a_node_without_memory_of_a_session_answers_503_until_the_home_is_back()
     let ann = regions.client(AP, "ann");
     is_unavailable(beat(&ann, &session).await);
     is_unavailable(ann.delete(&path(&session)).await);
+    is_unavailable(ann.get(DEVICES).await);
     is_unavailable(ann.get(&format!("{}/events", path(&session))).await);
     alone(&ann, "phone").await;
     is_unavailable(beat(&ann, &session).await);
@@ -316,5 +334,30 @@ async fn a_silent_home_holds_one_heartbeat_up_for_a_second_at_most() {
     drop(silent);
     world.start_region(US).await;
     is_over(&ann, &session).await;
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_device_is_admitted_alone_without_a_record() {
+    let ports = [port::free(), port::free(), port::free()];
+    let hasty = |settings: &mut Settings| {
+        direct_at(ports)(settings);
+        settings.ledger.commit_timeout_milliseconds = 500;
+    };
+    let mut world = World::start_with([false; 3], hasty).await;
+    world.client(EU, "ann").post(DEVICES, screen("tv")).await.expect(201);
+    let ann = world.client(AP, "ann");
+    ann.get(DEVICES).await.expect(200);
+    world.stop_region(EU).await;
+    let file = world.settings[AP].ledger.data_dir.join("ledger.db");
+    let mut locked = SqliteConnectOptions::new().filename(file).connect().await.unwrap();
+    locked.execute("BEGIN IMMEDIATE").await.unwrap();
+    for _ in 0..2 {
+        let unrecorded = ann.post(DEVICES, screen("phone")).await.expect(503);
+        assert_eq!(unrecorded["type"], "/problems/unavailable");
+    }
+    locked.execute("ROLLBACK").await.unwrap();
+    locked.close().await.unwrap();
+    alone(&ann, "phone").await;
     world.close().await;
 }
