@@ -65,6 +65,10 @@ async fn renew_one(app: &App, regions: &Regions, heartbeat: Heartbeat) -> Option
     }
     let who =
         Caller { tenant, user, scopes: Scopes { admin, service, license: None }, expires_at_seconds: 0 };
+    // A session in place of the home lives on only after a question to the home, which a heartbeat by itself asks.
+    if app.engine.pool_without_home(id, who.authority()).await.ok()?.is_some() {
+        return None;
+    }
     let meta = meta_of(client.address, client.request_id);
     match renew(app, (kind, id), &who, &meta).await.ok()? {
         HeartbeatOutcome::Renewed(liveness) => {

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use seatkeeper_server::{Settings, WhenHomeDown};
+use seatkeeper_server::{HeartbeatForwarding, Settings, WhenHomeDown};
 use seatkeeper_testbed::port;
 use seatkeeper_testbed::proxy::Network;
 use serde_json::{Value, json};
@@ -359,5 +359,28 @@ async fn no_device_is_admitted_alone_without_a_record() {
     locked.execute("ROLLBACK").await.unwrap();
     locked.close().await.unwrap();
     alone(&ann, "phone").await;
+    world.close().await;
+}
+
+/// A batch would renew the session without a question to the home.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn heartbeats_in_batches_end_a_lone_session_as_well() {
+    let ports = [port::free(), port::free(), port::free()];
+    let batched = |settings: &mut Settings| {
+        direct_at(ports)(settings);
+        settings.region.heartbeats = HeartbeatForwarding::Batched;
+    };
+    let mut world = World::start_with([false; 3], batched).await;
+    world.client(US, "ann").post(DEVICES, screen("tv")).await.expect(201);
+    let ann = world.client(AP, "ann");
+    ann.get(DEVICES).await.expect(200);
+    world.stop_region(US).await;
+    let session = alone(&ann, "phone").await["session_id"].clone();
+    let in_eu = world.client(EU, "ann");
+    for _ in 0..3 {
+        beat(&in_eu, &session).await.expect(204);
+    }
+    world.start_region(US).await;
+    is_over(&in_eu, &session).await;
     world.close().await;
 }

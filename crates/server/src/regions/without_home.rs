@@ -11,7 +11,7 @@ use seatkeeper_core::{
 };
 use seatkeeper_ledger::homes::{Home, HomeState};
 use serde::{Deserialize, Serialize};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 
 use super::Regions;
 use super::homes::HOMES_MAX;
@@ -143,7 +143,12 @@ impl Regions {
         let Some(known) = self.homes.known(tenant, user).await? else { return Ok(None) };
         let known = self.settled(tenant, user, known)?;
         let anchor = self.anchor_of(tenant).await?.region;
-        if known.region != asked || anchor == asked || anchor == self.own || self.is_away(anchor).await {
+        if known.region != asked || anchor == asked || anchor == self.own {
+            return Ok(Some(known));
+        }
+        if let Some(probe) = self.last_probe(anchor)
+            && self.probe(anchor, probe.lock().await).await
+        {
             return Ok(Some(known));
         }
         match self.learn_from_anchor(anchor, tenant, user).await {
@@ -165,14 +170,23 @@ impl Regions {
         }
     }
 
-    /// Returns `true` if no server of a peer answers. A single request at a time probes the peer, at most once a second, and
-    /// waits a second at most. Further requests go by the last probe.
+    /// Returns `true` if no server of a peer answers, by a probe in the last second. A single request at a time probes the
+    /// peer, and further requests do not wait.
     async fn is_away(&self, peer: Region) -> bool {
-        let Some(probe) = self.homes_away.as_ref().and_then(|away| away.probes.get(&peer)) else {
-            return false;
-        };
-        // Before the end of the first probe, the peer counts as away: a session is alone because its home was away.
-        let Ok(mut last) = probe.try_lock() else { return true };
+        match self.last_probe(peer).map(Mutex::try_lock) {
+            Some(Ok(last)) => self.probe(peer, last).await,
+            // A session in place of the home lives on until a probe succeeds.
+            Some(Err(_)) => true,
+            None => false,
+        }
+    }
+
+    fn last_probe(&self, peer: Region) -> Option<&Mutex<Option<Probe>>> {
+        self.homes_away.as_ref()?.probes.get(&peer)
+    }
+
+    /// Probes a peer, unless the last probe was less than a second ago, and returns `true` if the peer is away.
+    async fn probe(&self, peer: Region, mut last: MutexGuard<'_, Option<Probe>>) -> bool {
         if let Some(last) = *last
             && last.ended.elapsed() < PROBE_PAUSE
         {
