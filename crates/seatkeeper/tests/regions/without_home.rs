@@ -1,6 +1,7 @@
 //! `region.when_home_down = "allow"`: while the home of a subscriber cannot be connected to, each node admits devices by its
 //! own memory.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use seatkeeper_server::{HeartbeatForwarding, Settings, WhenHomeDown};
@@ -74,6 +75,22 @@ async fn subscribe(regions: &Processes, user: &str, limit: u32, when_full: &str)
     admin.post("/api/v1/admin/subscriptions", json!({ "user": user, "plan": plan })).await.expect(201);
 }
 
+/// Forges the limit of the lone admissions in `ap`, and checks that the proof of all regions finds the forgery: the plan of
+/// the home never granted three screens.
+async fn find_forged_limit(dir: &Path) {
+    let data = |region: &str| dir.join(format!("data-{region}"));
+    let mut database =
+        SqliteConnectOptions::new().filename(data("ap").join("ledger.db")).connect().await.unwrap();
+    let forge = "DROP TRIGGER audit_log_is_append_only;
+                 UPDATE audit_log SET limit_seats = 3 WHERE action = 'admitted_alone'";
+    database.execute(forge).await.unwrap();
+    database.close().await.unwrap();
+    let ledgers = [(1, "eu"), (2, "us"), (3, "ap")];
+    let ledgers = ledgers.map(|(number, region)| format!("{number}={}", data(region).display()));
+    let proof = run(&["audit", "verify", "--regions", &ledgers[0], &ledgers[1], &ledgers[2]]);
+    assert!(proof.stdout.contains("which no region has granted"), "{}{}", proof.stdout, proof.stderr);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_region_admits_up_to_the_limit_alone_and_its_sessions_are_over_when_the_home_is_back() {
     let dir = tempfile::tempdir().unwrap();
@@ -125,19 +142,7 @@ async fn each_region_admits_up_to_the_limit_alone_and_its_sessions_are_over_when
     assert_eq!((region_of(&home["session_id"]), &home["devices_in_use"]), (2, &json!(2)));
     let told = regions.close();
     assert!(told.contains("4 admissions by nodes alone"), "{told}");
-
-    // The plan of the home never granted three screens.
-    let data = |region: &str| dir.path().join(format!("data-{region}"));
-    let mut database =
-        SqliteConnectOptions::new().filename(data("ap").join("ledger.db")).connect().await.unwrap();
-    let forge = "DROP TRIGGER audit_log_is_append_only;
-                 UPDATE audit_log SET limit_seats = 3 WHERE action = 'admitted_alone'";
-    database.execute(forge).await.unwrap();
-    database.close().await.unwrap();
-    let ledgers = [(1, "eu"), (2, "us"), (3, "ap")];
-    let ledgers = ledgers.map(|(number, region)| format!("{number}={}", data(region).display()));
-    let proof = run(&["audit", "verify", "--regions", &ledgers[0], &ledgers[1], &ledgers[2]]);
-    assert!(proof.stdout.contains("which no region has granted"), "{}{}", proof.stdout, proof.stderr);
+    find_forged_limit(dir.path()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
