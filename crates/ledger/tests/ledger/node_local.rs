@@ -138,7 +138,7 @@ async fn the_home_has_granted_the_limit_that_it_told() {
     abroad.record_node_local(ABROAD, &[story.admit("phone").1, story.admit("tablet").1]).await.unwrap();
     let mut registry = devices("bob", 1, 0);
     abroad.record_node_local(HERE, &[registry.admit("phone").1]).await.unwrap();
-    assert_eq!(abroad.told_terms().await.unwrap(), [terms.clone()]);
+    assert_eq!(abroad.told_terms().await.unwrap(), std::slice::from_ref(&terms));
     assert!(home.grants(&terms).await.unwrap());
     assert!(!abroad.grants(&terms).await.unwrap());
     assert!(!home.grants(&ToldTerms { limit: 3, ..terms.clone() }).await.unwrap());
