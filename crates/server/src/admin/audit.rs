@@ -22,6 +22,7 @@ use crate::times::registry_time_of;
 use record::RecordAnswer;
 
 #[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct AuditQuery {
     /// `admitted`, `ended`, `denied`, `admitted_alone`, `ended_alone`, `license_created`, `license_updated`,

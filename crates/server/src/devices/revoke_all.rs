@@ -15,6 +15,7 @@ use crate::http::{Meta, ParameterProblems, Problems, Query, Who};
 use crate::problem::Problem;
 
 #[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct RevokeQuery {
     /// Session to keep: a live session of the caller.

@@ -98,7 +98,7 @@ fn refused<T: DeserializeOwned>(error: serde_json::Error, text: &str) -> Error {
 /// Returns the name of the field behind an error. A path into a client's own object is cut to the object's
 /// field. An error about a missing or duplicate field names the field only in the message.
 pub(super) fn field_of(path: &serde_path_to_error::Path, message: &str) -> String {
-    let named = ["missing field `", "duplicate field `"]
+    let named = ["missing field `", "duplicate field `", "unknown field `"]
         .iter()
         .find_map(|start| message.strip_prefix(start))
         .and_then(|rest| rest.split('`').next());

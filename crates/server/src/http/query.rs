@@ -12,7 +12,8 @@ use uuid::Uuid;
 use super::body::field_of;
 use crate::error::Error;
 
-/// A parsed query string. Unknown parameters are ignored, unless they hold a NUL.
+/// A parsed query string. Parameters that `T` does not know are refused if they hold a NUL, or if `T` denies unknown fields: a
+/// misspelt filter must not find, or end, more than was meant.
 pub(crate) struct Query<T>(pub(crate) T);
 
 impl<S: Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {

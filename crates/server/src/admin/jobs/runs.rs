@@ -13,6 +13,7 @@ use crate::problem::Problem;
 use crate::times::text_of;
 
 #[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct RunsQuery {
     /// Value of `next_cursor` from the previous page.

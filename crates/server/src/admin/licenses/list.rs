@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::http::{Admin, AdminProblems, Page, ParameterProblems, Problems, Query, cursor_of, page_limit};
 
 #[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ListQuery {
     /// Status of the licenses to list: `active`, `suspended` or `revoked`.

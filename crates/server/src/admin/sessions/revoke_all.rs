@@ -12,6 +12,7 @@ use crate::http::{Admin, AdminProblems, Meta, ParameterProblems, Problems, Query
 use crate::settings::Durability;
 
 #[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct PoolQuery {
     /// `license`, `subscriber`, `capacity` or `group`.

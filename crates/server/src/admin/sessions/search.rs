@@ -17,6 +17,7 @@ use crate::http::{Admin, AdminProblems, Page, ParameterProblems, Problems, Query
 use crate::session_answer::SessionAnswer;
 
 #[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SearchQuery {
     /// `license`, `subscriber`, `capacity` or `group`.

@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::http::{Admin, AdminProblems, Page, ParameterProblems, Problems, Query, cursor_of, page_limit};
 
 #[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SubscriptionsQuery {
     /// User whose subscriptions to list.

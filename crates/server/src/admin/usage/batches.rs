@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::http::{Admin, AdminProblems, Page, ParameterProblems, Problems, Query, cursor_of, page_limit};
 
 #[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct BatchesQuery {
     /// State of the batches to list: `pending`, `delivered` or `dead`; absent: every state.

@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::http::{Admin, AdminProblems, ParameterProblems, Problems, Query};
 
 #[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct SpanQuery {
     /// Windows that start at this time or later (RFC 3339).

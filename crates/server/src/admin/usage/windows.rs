@@ -13,6 +13,7 @@ use crate::http::{Admin, AdminProblems, Page, ParameterProblems, Problems, Query
 use crate::times::{registry_time_of, text_of};
 
 #[derive(Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct WindowsQuery {
     /// Windows that start at this time or later (RFC 3339).
