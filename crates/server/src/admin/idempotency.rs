@@ -1,8 +1,6 @@
 //! The `Idempotency-Key` header of a write. A key stands for a single request: the ledger refuses the key for
 //! a request with a different hash.
 
-use std::convert::Infallible;
-
 use aws_lc_rs::digest::{SHA256, digest};
 use axum::extract::FromRequestParts;
 use axum::http::HeaderValue;
@@ -18,9 +16,13 @@ use crate::http::name_field;
 pub(crate) struct IdempotencyKey(Option<HeaderValue>);
 
 impl<S: Sync> FromRequestParts<S> for IdempotencyKey {
-    type Rejection = Infallible;
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(Self(parts.headers.get("idempotency-key").cloned()))
+    type Rejection = Error;
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Error> {
+        let mut keys = parts.headers.get_all("idempotency-key").iter();
+        match (keys.next(), keys.next()) {
+            (key, None) => Ok(Self(key.cloned())),
+            (_, Some(_)) => Err(refused("must come once")),
+        }
     }
 }
 
@@ -33,11 +35,14 @@ impl IdempotencyKey {
         request: &impl Serialize,
     ) -> Result<Option<Idempotency>, Error> {
         let Some(key) = self.0 else { return Ok(None) };
-        let refused = |message: &str| Error::field("Idempotency-Key", message);
         let key = str::from_utf8(key.as_bytes()).map_err(|_| refused("must be UTF-8"))?;
         name_field(key, &()).map_err(|error| refused(error.message()))?;
         let content = serde_json::to_vec(&(user.as_str(), target, request))
             .map_err(|error| Error::Unwritable(error.into()))?;
         Ok(Some(Idempotency { key: key.into(), request_hash: digest(&SHA256, &content).as_ref().to_vec() }))
     }
+}
+
+fn refused(message: &str) -> Error {
+    Error::field("Idempotency-Key", message)
 }

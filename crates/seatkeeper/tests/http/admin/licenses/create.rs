@@ -124,6 +124,9 @@ async fn an_idempotency_key_is_text_of_up_to_255_characters() {
         let answer = exchange(request.header("Idempotency-Key", key).json(&ask)).await;
         assert_field(&answer, "Idempotency-Key", what);
     }
+    let request = api.request(Method::POST, LICENSES).bearer_auth(api.token("ops", "admin")).json(&ask);
+    let twice = request.header("Idempotency-Key", "one").header("Idempotency-Key", "other");
+    assert_field(&exchange(twice).await, "Idempotency-Key", "twice");
     assert_eq!(licenses(&api).await, 1);
 }
 
