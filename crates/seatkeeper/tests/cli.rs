@@ -173,6 +173,17 @@ fn a_token_without_a_key_says_how_one_comes_to_be() {
 }
 
 #[test]
+fn a_token_that_every_server_refuses_is_not_signed() {
+    let long = "x".repeat(256);
+    for (flag, wrong) in [("--user", ""), ("--user", "a\nb"), ("--user", &long), ("--tenant", "")] {
+        let output = run(&["token", "--user", "ann", flag, wrong]);
+        assert_eq!((output.status.code(), output.stdout.as_str()), (Some(2), ""), "{flag} {wrong:?}");
+    }
+    let output = run(&["token", "--user", ""]);
+    assert!(output.stderr.contains("1 to 255 characters"), "{}", output.stderr);
+}
+
+#[test]
 fn a_server_that_is_not_there_is_named() {
     let output = run(&["license", "list", "--server", "http://127.0.0.1:1", "--token", "x"]);
     assert_eq!(output.status.code(), Some(1));

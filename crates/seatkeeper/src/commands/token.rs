@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use seatkeeper_server::auth::{TokenRequest, mint};
+use seatkeeper_server::auth::{TokenRequest, is_name, mint};
 
 use super::Error;
 use crate::args::DataDirArgs;
@@ -13,10 +13,10 @@ use crate::{duration, output, settings};
 #[derive(Debug, Args)]
 pub(crate) struct TokenArgs {
     /// The tenant of the token
-    #[arg(long, default_value = "default")]
+    #[arg(long, default_value = "default", value_parser = name)]
     tenant: String,
     /// The user of the token
-    #[arg(long)]
+    #[arg(long, value_parser = name)]
     user: String,
     /// Further scopes, separated by spaces: admin, service
     #[arg(long, default_value = "", value_name = "SCOPES")]
@@ -26,6 +26,15 @@ pub(crate) struct TokenArgs {
     ttl: Duration,
     #[command(flatten)]
     data: DataDirArgs,
+}
+
+/// Parses a name that the server accepts in a token.
+fn name(text: &str) -> Result<String, &'static str> {
+    if is_name(text) {
+        Ok(text.to_owned())
+    } else {
+        Err("must have 1 to 255 characters, and no control characters")
+    }
 }
 
 pub(crate) fn run(args: &TokenArgs) -> Result<ExitCode, Error> {

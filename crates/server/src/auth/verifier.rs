@@ -184,6 +184,7 @@ pub(crate) fn tenant_from_text(text: &str) -> TenantId {
     Uuid::try_parse(text).map_or_else(|_| TenantId::new(text), |uuid| TenantId::new(uuid.to_string()))
 }
 
-fn is_name(text: &str) -> bool {
+/// Returns whether a token may name a tenant or a user by `text`: 1 to 255 characters, no control characters.
+pub fn is_name(text: &str) -> bool {
     !text.is_empty() && text.chars().count() <= NAME_CHARS_MAX && !text.chars().any(char::is_control)
 }
