@@ -6,11 +6,11 @@ import asyncio
 import unittest
 from unittest import mock
 
-from seatkeeper import _clock, _connection
-from seatkeeper._connection import IDLE_MAX, TransportError
+from seatkeeper import _clock, _connection, _transport
+from seatkeeper._connection import IDLE_MAX, Connection, TransportError
 from seatkeeper._core.clocks import SECOND
 from seatkeeper._core.request import Call, Failure, Response
-from seatkeeper._transport import Server, Transport
+from seatkeeper._transport import CONNECTIONS_MAX, Server, Transport
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 CALL = Call("PATCH", "/beat")
@@ -86,6 +86,28 @@ class ConnectionTest(unittest.IsolatedAsyncioTestCase):
         self.answer = ANSWER
         await self.send()
         self.assertEqual(self.accepted, 2, "a late answer is none to the next request")
+
+    async def test_a_request_that_is_cancelled_as_its_connection_opens_leaves_no_connection(self) -> None:
+        self.answer = b""
+        for turns in range(12):
+            asking = asyncio.ensure_future(self.send())
+
+            def cancel_after(left: int, asking: asyncio.Future[Response] = asking) -> None:
+                if left == 0:
+                    asking.cancel()
+                else:
+                    asyncio.get_running_loop().call_soon(cancel_after, left - 1)
+
+            class Opening(Connection):
+                def connection_made(self, transport: asyncio.BaseTransport) -> None:
+                    super().connection_made(transport)
+                    cancel_after(turns)  # noqa: B023
+
+            with mock.patch.object(_transport, "Connection", Opening), self.assertRaises(asyncio.CancelledError):
+                await asking
+            await asyncio.wait_for(self.ends.get(), 10)
+        for _ in range(CONNECTIONS_MAX):
+            await asyncio.wait_for(self.transport._places.acquire(), 10)
 
     async def test_after_a_sleep_of_the_host_a_request_has_a_new_connection(self) -> None:
         await self.send()

@@ -7,14 +7,14 @@ import ipaddress
 import json
 import socket
 import ssl
-from collections.abc import Awaitable
-from typing import Any, Callable, Optional, TypeVar
+from typing import Callable, Optional, TypeVar
 from urllib.parse import urlsplit
 
 from ._connection import Connection, TransportError
 from ._core.request import Call, Failure, Response
 from ._reply import StreamedReply
 from ._threads import call_in_thread
+from ._timeout import within
 from ._version import VERSION
 from .errors import Misuse
 
@@ -24,7 +24,6 @@ CONNECTIONS_MAX = 64
 OPENINGS_MAX = 16
 USER_AGENT = f"seatkeeper-python/{VERSION}"
 
-T = TypeVar("T")
 P = TypeVar("P", bound=asyncio.Protocol)
 
 
@@ -122,26 +121,24 @@ class Transport:
             await self._places.acquire()
             try:
                 rested = self._rested()
-                return rested if rested is not None else await self._connect(self._open_connection)
+                return rested if rested is not None else await self._connect(Connection)
             except BaseException:
                 self._places.release()
                 raise
 
+        def discard(connection: Connection) -> None:
+            connection.abort()
+            self._places.release()
+
         try:
-            return await asyncio.wait_for(connect(), timeout)
+            return await within(timeout, connect(), discard)
         except asyncio.TimeoutError as error:
             raise TransportError(Failure.TIMEOUT) from error
 
-    async def _open_connection(self, address: str, terms: dict[str, Any]) -> Connection:
-        opened = await asyncio.get_running_loop().create_connection(Connection, address, **terms)
-        return opened[1]
-
     async def open(self, protocol: Callable[[], P]) -> P:
         """Opens a connection for a protocol of the caller, who closes the connection. Raises ``TransportError``."""
-        loop = asyncio.get_running_loop()
         async with self._openings:
-            opened = await self._connect(lambda address, terms: loop.create_connection(protocol, address, **terms))
-        return opened[1]
+            return await self._connect(protocol)
 
     def encode_get(self, path: str, headers: dict[str, str]) -> bytes:
         """Returns the bytes of a request without a body."""
@@ -162,14 +159,17 @@ class Transport:
         lines += [f"{name}: {value}" for name, value in headers.items()]
         return "\r\n".join([*lines, "", ""]).encode("latin-1")
 
-    async def _connect(self, connect: Callable[[str, dict[str, Any]], Awaitable[T]]) -> T:
-        """Connects to the first address that answers; ``connect`` takes an address and the terms of the connection."""
+    async def _connect(self, protocol: Callable[[], P]) -> P:
+        """Connects to the first address that answers. Raises ``TransportError``."""
         server = self._server
+        loop = asyncio.get_running_loop()
         last: Optional[Exception] = None
-        terms = {"port": server.port, "ssl": server.tls, "server_hostname": server.host if server.tls else None}
+        name = server.host if server.tls else None
         for address in await self._resolve():
+            opening = loop.create_connection(protocol, address, server.port, ssl=server.tls, server_hostname=name)
             try:
-                return await asyncio.wait_for(connect(address, terms), server.connect_timeout)
+                _, opened = await within(server.connect_timeout, opening, lambda late: late[0].abort())
+                return opened
             except (OSError, asyncio.TimeoutError) as error:
                 last = error
         is_certificate = isinstance(last, ssl.SSLCertVerificationError)
