@@ -16,9 +16,10 @@ import unittest
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
+from unittest import mock
 
-from seatkeeper import Client, Offline, SeatkeeperError, SeatLost, State
+from seatkeeper import Client, Closed, Offline, SeatkeeperError, SeatLost, State
 from seatkeeper._core.answer import Grant, read_acquire
 from seatkeeper._core.clocks import Now
 from seatkeeper._core.door import LicenseDoor
@@ -27,16 +28,21 @@ from seatkeeper._core.machine import Machine
 from seatkeeper._core.orphan import Orphan
 from seatkeeper._core.plan import Plan
 from seatkeeper._core.request import Request, Response
+from seatkeeper._shared import Shared
+from seatkeeper._threads import post
 from seatkeeper.aio import AsyncClient
 
 from . import certificates
 from .scripted import GRANT as GRANTED
 from .scripted import Arrived, Reply, scripted
+from .test_tokens import in_time
 
 KEY = "CANARY-LICENSE-7f3a91-KEY9"
 TOKEN = "canary.token.5be2c04d"
 CODE = "canary-code-91c3e7"
 SESSION = "0198a0aa-0000-7000-8000-000000000001"
+#: More than any wait in these tests needs.
+LONG = 30.0
 GRANT = json.dumps({"session_id": SESSION, "expires_in_seconds": 360, "release_code": CODE}).encode()
 
 
@@ -180,6 +186,78 @@ class SecretTest(unittest.TestCase):
             Request(1, release, 1),
         ]
         return [*map(repr, values), asyncio.run(license())]
+
+
+class CloseTest(unittest.TestCase):
+    """An acquire that passes ``close``: another thread calls each of them."""
+
+    def refused(self, client: Client) -> None:
+        """Acquires, and expects the end of the client."""
+
+        def acquire() -> None:
+            client.license("K").acquire(machine="late", wait="forever")
+
+        self.assertIsInstance(in_time(acquire), Closed)
+
+    def close_before_start(self, client: Client) -> None:
+        """Acquires while the end of the client goes before the acquire on the driver's thread."""
+        driver = client._connection.driver()
+        started = threading.Event()
+        start = driver.start
+
+        def start_late(plan: Plan, shared: Shared) -> int:
+            key = start(plan, shared)
+            started.set()
+            return key
+
+        def hold_up() -> None:
+            started.wait(LONG)
+
+        driver._post(hold_up)
+        driver._post(driver._release_all)
+        with mock.patch.object(driver, "start", start_late):
+            self.refused(client)
+
+    def test_an_acquire_behind_the_end_of_an_idle_client_is_refused(self) -> None:
+        with Client("http://127.0.0.1:1", token="t") as client:
+            self.close_before_start(client)
+
+    def test_an_acquire_behind_the_release_of_another_seat_is_refused(self) -> None:
+        go_on = threading.Event()
+
+        def script(request: Arrived, _: int) -> Reply:
+            if request.target.startswith("DELETE"):
+                go_on.wait(LONG)
+            return Reply(201, GRANTED)
+
+        with scripted(script) as server, Client(server.url, token="t", event_streams=False) as client:
+            client.license("K").acquire(machine="early")
+            self.close_before_start(client)
+            go_on.set()
+            client.close()
+        self.assertEqual([request.body["machine_id"] for request in server.arrived("POST")], ["early"])
+
+    def test_an_acquire_that_no_turn_of_the_ended_loop_sees_is_refused(self) -> None:
+        with Client("http://127.0.0.1:1", token="t") as client:
+            driver = client._connection.driver()
+            loop = driver._loop
+            ended, posted = threading.Event(), threading.Event()
+            close = loop.close
+
+            def close_late() -> None:
+                ended.set()
+                posted.wait(LONG)
+                close()
+
+            def post_late(loop: asyncio.AbstractEventLoop, function: Callable[[Any], None], argument: Any) -> bool:
+                post(loop, function, driver._release_all)
+                ended.wait(LONG)
+                is_open = post(loop, function, argument)
+                posted.set()
+                return is_open
+
+            with mock.patch.object(loop, "close", close_late), mock.patch("seatkeeper._driver.post", post_late):
+                self.refused(client)
 
 
 class CertificateTest(unittest.TestCase):

@@ -105,6 +105,8 @@ class Driver:
         self._source = source
         self._seats: dict[int, Entry] = {}
         self._keys = itertools.count()
+        #: The acquires on their way to the thread.
+        self._starting: dict[int, Shared] = {}
         #: The latest time of each tick, the time at which the tick is due, and the seat.
         self._timers: list[tuple[int, int, int]] = []
         #: The timer of the seat that is due first, and its time.
@@ -128,6 +130,7 @@ class Driver:
     def start(self, plan: Plan, shared: Shared) -> int:
         """Starts an acquire, and returns the key of the seat. Raises ``Closed``."""
         key = next(self._keys)
+        self._starting[key] = shared
         self._post(lambda: self._start(key, plan, shared))
         return key
 
@@ -183,8 +186,16 @@ class Driver:
             self._loop.run_until_complete(_end_tasks(self._loop))
         finally:
             self._loop.close()
+            # The loop accepts calls until `close`, but runs no more of them.
+            while self._starting:
+                _end_unsent(self._starting.popitem()[1])
 
     def _start(self, key: int, plan: Plan, shared: Shared) -> None:
+        self._starting.pop(key, None)
+        if self._closing is not None:
+            # Another thread closed the client between the check in `_post` and this call.
+            _end_unsent(shared)
+            return
         machine = Machine(plan, _clock.now())
         self._seats[key] = Entry(machine, shared, self._tokens.owner(plan.door.machine_id), plan.door)
         self._carry_out(key, machine.begin())
@@ -376,6 +387,12 @@ class Driver:
 
     def _peek_token(self, owner: str) -> tuple[int, Optional[str]]:
         return self._keeper(owner).current, self._tokens.peek(owner)
+
+
+def _end_unsent(shared: Shared) -> None:
+    """Ends an acquire that has sent no request."""
+    shared.publish(State("released"), told=True)
+    shared.finish(Finish.GIVEN_BACK)
 
 
 def _without_token(request: Request, error: NoToken) -> Event:
