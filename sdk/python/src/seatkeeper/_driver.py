@@ -40,6 +40,7 @@ from ._servers import Servers
 from ._shared import Shared
 from ._streams import Credentials, EventStream
 from ._threads import post
+from ._timeout import within
 from ._tokens import Fetch, NoToken, TokenCache
 from ._transport import Server
 from .errors import Closed
@@ -307,7 +308,7 @@ class Driver:
         if request.call.bearer:
             token = self._tokens.at_hand(owner)
             if token is None:
-                token = await asyncio.wait_for(self._tokens.current(owner), request.timeout / SECOND)
+                token = await within(request.timeout / SECOND, self._tokens.current(owner))
         return await self._servers.send(request.call, token, deadline - self._loop.time())
 
     def _cancel(self, entry: Entry, request: int) -> None:
@@ -326,7 +327,7 @@ class Driver:
 
     async def _refresh(self, owner: str) -> None:
         try:
-            fresh = await asyncio.wait_for(self._tokens.refresh(owner), TOKEN_TIMEOUT / SECOND)
+            fresh = await within(TOKEN_TIMEOUT / SECOND, self._tokens.refresh(owner))
         except asyncio.TimeoutError:
             fresh = False
         self._keeper(owner).finish(fresh)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Coroutine
 from pathlib import Path
 from typing import Any, Callable, Optional, TypeVar, Union
 
+from ._core.clocks import SECOND
+from ._core.exchange import TOKEN_TIMEOUT
 from ._core.request import Response
 from ._threads import call_in_thread, start_in_thread
+from ._timeout import within
 
 T = TypeVar("T")
 
@@ -20,7 +23,7 @@ LOOK_INTERVAL = 1.0
 #: The longest wait of a request for the file of a token, in seconds: a file server may hang.
 LOOK_PATIENCE = 1.0
 #: Fetches a token on the thread of the driver.
-Fetch = Callable[[], Awaitable[str]]
+Fetch = Callable[[], Coroutine[Any, Any, str]]
 
 
 class NoToken(Exception):
@@ -125,7 +128,7 @@ async def _answer(call: concurrent.futures.Future[str]) -> str:
     try:
         await asyncio.wait([answer])
     finally:
-        # A request that is cancelled cancels the call.
+        # A call that takes too long is cancelled.
         answer.cancel()
     if answer.cancelled():
         raise NoToken("the program cancelled its token source")
@@ -141,7 +144,8 @@ class TokenCache:
     def __init__(self, fetch: Fetch) -> None:
         self._fetch = fetch
         self._current: Optional[str] = None
-        self._fetching = asyncio.Lock()
+        #: The call of the source in progress, which goes on after each caller has given up.
+        self._fetching: Optional[asyncio.Task[Union[str, NoToken]]] = None
         #: The look at the file in progress. A file server that hangs gets no second one.
         self._looking: Optional[asyncio.Task[None]] = None
 
@@ -159,10 +163,8 @@ class TokenCache:
         A file that answers after ``LOOK_PATIENCE`` replaces the token for a later request.
         """
         if self._current is None:
-            async with self._fetching:
-                if self._current is None:
-                    self._current = await self._fresh()
-        elif isinstance(self._fetch, FileToken) and self._looking is None and self._fetch.is_due():
+            return await self._renew()
+        if isinstance(self._fetch, FileToken) and self._looking is None and self._fetch.is_due():
             self._looking = asyncio.ensure_future(self._renew_if_changed(self._fetch, owner))
             await asyncio.wait([self._looking], timeout=LOOK_PATIENCE)
         return self._current
@@ -181,14 +183,33 @@ class TokenCache:
     async def refresh(self, owner: str) -> bool:
         """Replaces the token by a fresh one; returns false and keeps the old token if there is none."""
         try:
-            self._current = await self._fresh()
+            await self._renew()
         except NoToken:
             return False
         return True
 
+    async def _renew(self) -> str:
+        """Replaces the token by a fresh one, with one call of the source for all callers. Raises ``NoToken``."""
+        if self._fetching is None:
+            self._fetching = asyncio.ensure_future(self._keep_fresh())
+        fresh = await asyncio.shield(self._fetching)
+        if isinstance(fresh, NoToken):
+            raise fresh
+        return fresh
+
+    async def _keep_fresh(self) -> Union[str, NoToken]:
+        """Fetches and keeps a token. Returns the error instead of raising it: perhaps no caller is left."""
+        try:
+            self._current = await self._fresh()
+            return self._current
+        except NoToken as error:
+            return error
+        finally:
+            self._fetching = None
+
     async def _fresh(self) -> str:
         try:
-            token = (await self._fetch()).strip()
+            token = (await within(TOKEN_TIMEOUT / SECOND, self._fetch())).strip()
         except Exception as error:
             raise NoToken from error
         if not is_token(token):
