@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Callable
 from unittest import mock
 
-from seatkeeper import Client, Closed, Offline, SeatkeeperError, SeatLost, State
+from seatkeeper import Client, Closed, Denied, Offline, SeatkeeperError, SeatLost, State
 from seatkeeper._core.answer import Grant, read_acquire
 from seatkeeper._core.clocks import Now
 from seatkeeper._core.door import LicenseDoor
@@ -28,6 +28,7 @@ from seatkeeper._core.machine import Machine
 from seatkeeper._core.orphan import Orphan
 from seatkeeper._core.plan import Plan
 from seatkeeper._core.request import Request, Response
+from seatkeeper._driver import Driver
 from seatkeeper._shared import Shared
 from seatkeeper._threads import post
 from seatkeeper.aio import AsyncClient
@@ -258,6 +259,39 @@ class CloseTest(unittest.TestCase):
 
             with mock.patch.object(loop, "close", close_late), mock.patch("seatkeeper._driver.post", post_late):
                 self.refused(client)
+
+
+@mock.patch.multiple(Driver, release=mock.Mock(side_effect=Closed))
+class ClosedMeanwhileTest(unittest.TestCase):
+    """The end of an acquire whose client another thread closes."""
+
+    def test_a_refusal_stays_the_refusal(self) -> None:
+        full = Reply(403, {"type": "/problems/license-full"})
+        with scripted(lambda *_: full) as server, Client(server.url, token="t") as client:
+            with self.assertRaises(Denied):
+                client.license("K").acquire(machine="m")
+            with mock.patch.object(Driver, "forget", side_effect=Closed), self.assertRaises(Denied):
+                with tempfile.TemporaryDirectory() as folder:
+                    client._connection._state_dir = folder
+                    client.license("K").acquire(machine="m", per_process=True)
+
+    def test_an_interrupt_stays_the_interrupt(self) -> None:
+        with Client("http://127.0.0.1:1", token="t") as client:
+            with mock.patch.object(Shared, "wait_for", side_effect=KeyboardInterrupt):
+                with self.assertRaises(KeyboardInterrupt):
+                    client.license("K").acquire(machine="m")
+
+    def test_a_cancellation_stays_the_cancellation(self) -> None:
+        async def acquire() -> None:
+            async with AsyncClient("http://127.0.0.1:1", token="t") as client:
+                acquiring = asyncio.ensure_future(client.license("K").acquire(machine="m", wait="forever"))
+                # One turn starts the acquire, which then waits for its seat.
+                await asyncio.sleep(0)
+                acquiring.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await acquiring
+
+        asyncio.run(acquire())
 
 
 class CertificateTest(unittest.TestCase):

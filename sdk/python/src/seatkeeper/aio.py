@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -184,7 +185,8 @@ async def _hold(connection: Connection, plan: Plan) -> AsyncSeat:
         while state.kind == "acquiring":
             state = await states.get()
     except BaseException:
-        driver.release(seat._key)
+        with contextlib.suppress(Closed):
+            driver.release(seat._key)
         raise
     finally:
         stop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import contextlib
 import dataclasses
 import os
 import ssl
@@ -342,7 +343,8 @@ def _hold(connection: Connection, plan: Plan, on_change: Optional[Callback]) -> 
     try:
         state = shared.wait_for(lambda state: state.kind != "acquiring", None)
     except BaseException:
-        driver.release(seat._key)
+        with contextlib.suppress(Closed):
+            driver.release(seat._key)
         raise
     raise_refusal(state, seat)
     if on_change is not None:
@@ -356,10 +358,11 @@ def raise_refusal(state: Optional[State], seat: SeatView) -> None:
         raise Closed("the client is closed")
     if state.kind != "refused":
         return
-    if seat._shared.slot is None:
-        seat._driver.release(seat._key)
-    else:
-        seat._driver.forget(seat._key)
+    with contextlib.suppress(Closed):
+        if seat._shared.slot is None:
+            seat._driver.release(seat._key)
+        else:
+            seat._driver.forget(seat._key)
     if state.problem is not None:
         raise Denied(state.problem)
     raise Offline(state.failure, state.request_id)
