@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import datetime
 import http.server
 import json
 import logging
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import Any, Callable
 from unittest import mock
 
-from seatkeeper import Client, Closed, Denied, Offline, SeatkeeperError, SeatLost, State
+from seatkeeper import Client, Closed, Denied, Misuse, Offline, SeatkeeperError, SeatLost, State
 from seatkeeper._core.answer import Grant, read_acquire
 from seatkeeper._core.clocks import Now
 from seatkeeper._core.door import LicenseDoor
@@ -32,6 +33,7 @@ from seatkeeper._driver import Driver
 from seatkeeper._shared import Shared
 from seatkeeper._threads import post
 from seatkeeper.aio import AsyncClient
+from seatkeeper.client import license_plan
 
 from . import certificates
 from .scripted import GRANT as GRANTED
@@ -120,6 +122,32 @@ class ErrorTest(unittest.TestCase):
                 seat.check()
         self.assertEqual((caught.exception.request_id, lost and lost.request_id), ("beat", "beat"))
         self.assertIn("revoked. Remedy: ask the operator", str(caught.exception))
+
+
+class MetadataTest(unittest.TestCase):
+    def test_metadata_that_are_no_json_are_a_misuse(self) -> None:
+        circle: dict[str, Any] = {}
+        circle["self"] = circle
+        with scripted(lambda *_: Reply(201, GRANTED)) as server, Client(server.url, token="t") as client:
+            wrong: list[dict[Any, Any]] = [
+                {"at": datetime.date(2026, 1, 1)},
+                {"share": float("nan")},
+                {(1, 2): "pair"},
+                circle,
+            ]
+            for metadata in wrong:
+                with self.assertRaises(Misuse) as misuse:
+                    client.license("K").acquire(machine="m", metadata=metadata, patience=0)
+                self.assertIn("metadata", str(misuse.exception))
+            self.assertEqual(server.arrived(), [])
+
+    def test_metadata_are_those_of_the_moment_of_the_call(self) -> None:
+        metadata: dict[str, Any] = {"tags": ["first"]}
+        plan = license_plan("K", "m", None, False, None, 0, None, metadata, None)
+        metadata["tags"].append("late")
+        body = plan.door.acquire(None).body
+        assert body is not None
+        self.assertEqual(body["metadata"], {"tags": ["first"]})
 
 
 class SecretTest(unittest.TestCase):

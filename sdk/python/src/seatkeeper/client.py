@@ -6,6 +6,7 @@ import asyncio
 import atexit
 import contextlib
 import dataclasses
+import json
 import os
 import ssl
 import threading
@@ -170,7 +171,12 @@ def license_plan(
     """Returns the plan of an acquire. Raises ``Misuse``."""
     if not machine:
         raise Misuse("machine is empty: want a name of this machine that stays the same")
-    door = LicenseDoor(license_key, machine, instance, user_agent, metadata, client, per_process)
+    try:
+        # A copy: the program may change its object while the acquire is sent again.
+        sent = json.loads(json.dumps(metadata, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Misuse(f"metadata are no JSON: {error}") from error
+    door = LicenseDoor(license_key, machine, instance, user_agent, sent, client, per_process)
     return door_plan(door, wait, patience)
 
 
@@ -293,7 +299,7 @@ class License:
         :param wait: seconds to ask again while every seat is in use, or ``"forever"``.
         :param patience: seconds to try a server that does not answer; a longer ``wait`` prevails.
         :param user_agent: the program's name for itself, for the audit log; prevails over ``application``.
-        :param metadata: an object of the program's own, for the audit log: at most 4 KiB.
+        :param metadata: an object of the program's own, for the audit log: at most 4 KiB of JSON.
         :param on_change: a callback for ``Seat.on_change``.
 
         Raises ``Denied`` if the server refuses, and ``Offline`` if the server does not answer. An exception in the
