@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Callable
 from unittest import mock
 
-from seatkeeper import Client, Closed, Denied, Misuse, Offline, SeatkeeperError, SeatLost, State
+from seatkeeper import Client, Closed, Denied, Misuse, Offline, Seat, SeatkeeperError, SeatLost, State, _fork
 from seatkeeper._core.answer import Grant, read_acquire
 from seatkeeper._core.clocks import Now
 from seatkeeper._core.door import LicenseDoor
@@ -32,7 +32,7 @@ from seatkeeper._core.request import Request, Response
 from seatkeeper._driver import Driver
 from seatkeeper._shared import Shared
 from seatkeeper._threads import post
-from seatkeeper.aio import AsyncClient
+from seatkeeper.aio import AsyncClient, AsyncSeat
 from seatkeeper.client import license_plan
 
 from . import certificates
@@ -122,6 +122,23 @@ class ErrorTest(unittest.TestCase):
                 seat.check()
         self.assertEqual((caught.exception.request_id, lost and lost.request_id), ("beat", "beat"))
         self.assertIn("revoked. Remedy: ask the operator", str(caught.exception))
+
+
+class ForkTest(unittest.TestCase):
+    def test_a_seat_of_the_parent_claims_and_waits_for_nothing_in_a_child(self) -> None:
+        async def first_state(seat: Seat) -> None:
+            async for _ in AsyncSeat(seat._key, seat._shared, seat._driver).states():
+                return
+
+        with scripted(lambda *_: Reply(201, GRANTED)) as server, Client(server.url, token="t") as client:
+            seat = client.license("K").acquire(machine="m")
+            self.assertGreater(seat.remaining, 0)
+            self.assertIsNone(seat.wait_until_over(0))
+            with mock.patch.object(_fork, "count", _fork.count + 1):
+                self.assertEqual((seat.is_valid, seat.remaining), (False, 0))
+                self.assertIsInstance(in_time(seat.wait_until_over), Closed)
+                with self.assertRaises(Closed):
+                    asyncio.run(first_state(seat))
 
 
 class MetadataTest(unittest.TestCase):

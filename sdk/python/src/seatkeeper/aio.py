@@ -29,8 +29,10 @@ class AsyncSeat(SeatView):
     async def states(self) -> AsyncIterator[State]:
         """Yields the present state and every change; ends after ``released``.
 
-        After ``lost`` without ``retry`` nothing more comes, and the iteration ends, too.
+        After ``lost`` without ``retry`` nothing more comes, and the iteration ends, too. Raises ``Closed`` in a forked
+        child.
         """
+        self._require_ours()
         loop = asyncio.get_running_loop()
         states: asyncio.Queue[State] = asyncio.Queue()
         stop = self._shared.listen(lambda state: _tell(loop, states, state))

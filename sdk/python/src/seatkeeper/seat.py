@@ -41,7 +41,7 @@ class SeatView:
     @property
     def remaining(self) -> float:
         """Seconds until the deadline of this instant, with the sleep of the host counted; 0 without a valid seat."""
-        return max(0, self._shared.valid_until - _clock.boot()) / SECOND
+        return max(0, self._shared.valid_until - _clock.boot()) / SECOND if self._driver.is_ours else 0
 
     def check(self) -> None:
         """Returns while the program may go on; a seat in order costs less than a microsecond.
@@ -52,14 +52,18 @@ class SeatView:
         # `is_valid`, without the price of the call.
         if _clock.boot() < self._shared.valid_until and self._driver.forks == _fork.count:
             return
-        if not self._driver.is_ours:
-            raise Closed("the seat belongs to the parent of this process")
+        self._require_ours()
         state = self.state
         if state.kind == "lost":
             raise SeatLost(state.reason or "ended", state.by, state.retry, state.request_id)
         if state.kind == "released":
             raise NotHeld("released", "the seat is released: acquire another one")
         raise NotHeld("unconfirmed", "the seat is not confirmed: wait until its state is active again")
+
+    def _require_ours(self) -> None:
+        """Raises ``Closed`` in a forked child, whose copy of the seat never changes."""
+        if not self._driver.is_ours:
+            raise Closed("the seat belongs to the parent of this process")
 
     def activity(self) -> None:
         """Notes that the user did something; each later heartbeat tells the server the seconds since the last call.
@@ -118,7 +122,11 @@ class Seat(SeatView):
         return self._shared.listen(lambda state: self._dispatcher.put(callback, state))
 
     def wait_until_over(self, timeout: Optional[float] = None) -> Optional[State]:
-        """Waits until the seat is lost or released, and returns that state; ``None`` after ``timeout`` seconds."""
+        """Waits until the seat is lost or released, and returns that state; ``None`` after ``timeout`` seconds.
+
+        Raises ``Closed`` in a forked child.
+        """
+        self._require_ours()
         return self._shared.wait_for(lambda state: state.kind in ("lost", "released"), timeout)
 
     def release(self) -> bool:
