@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import traceback
 import unittest
 from typing import Any
 
@@ -59,6 +60,25 @@ class ServersTest(unittest.TestCase):
         for urls in ([], [CLOSED, "seats"]):
             with self.assertRaises(Misuse):
                 Client(urls, token="t")
+
+    def test_the_error_of_an_address_with_a_password_shows_no_password(self) -> None:
+        for url in (
+            "https://ann:canary@seats.example",
+            "https://ann:canary@seats.example:port",
+            "https://ann:canary#4711@seats.example",
+            "ftp://ann:canary@seats.example",
+            "ann:canary@seats.example",
+            "https://canary@seats.example",
+        ):
+            with self.assertRaises(Misuse) as misuse:
+                Client(url, token="t")
+            shown = traceback.TracebackException.from_exception(misuse.exception)
+            # The lines of the program's own code, which a traceback quotes, are left out.
+            errors = [shown, shown.__cause__, None if shown.__suppress_context__ else shown.__context__]
+            for error in errors:
+                self.assertNotIn("canary", str(error))
+        with self.assertRaisesRegex(Misuse, "a user name: pass a token instead"):
+            Client("https://ann:canary@seats.example", token="t")
 
 
 def break_all(listener: socket.socket) -> None:

@@ -32,14 +32,18 @@ class Server:
 
     def __init__(self, url: str, tls: Optional[ssl.SSLContext], connect_timeout: float) -> None:
         """Parses the address; raises ``Misuse`` if it is none."""
-        wrong = f"{url!r} is not the address of a server: want http://HOST:PORT or https://HOST:PORT"
+        # No error shows an address that may have a password, nor the `ValueError`, which quotes the address.
+        shown = "the text with '@'" if "@" in url else repr(url)
+        wrong = f"{shown} is not the address of a server: want http://HOST:PORT or https://HOST:PORT"
         try:
             parts = urlsplit(url)
             port = parts.port
-        except ValueError as error:
-            raise Misuse(wrong) from error
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+        except ValueError:
+            raise Misuse(wrong) from None
+        if parts.scheme not in ("http", "https") or not parts.hostname:
             raise Misuse(wrong)
+        if parts.username is not None:
+            raise Misuse("the address has a user name: pass a token instead")
         self.host = parts.hostname
         self.port = port or (443 if parts.scheme == "https" else 80)
         self.authority = parts.netloc
