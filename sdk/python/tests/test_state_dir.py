@@ -9,11 +9,13 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Optional
+from unittest import mock
 
 from seatkeeper import AsyncClient, Client, Closed, Denied
 from seatkeeper._state_dir import SLOTS_MAX, UUID4, Holder, Slot, Unusable, default_base, take_slot
@@ -341,6 +343,22 @@ class AcquireTest(StateDirCase):
             slot = take_slot(self.base, Holder(server.url, "K", "m"))
             self.addCleanup(slot.close)
             self.assertEqual([str(path.name) for path in self.base.glob("*/*")], ["slot-1.lock"])
+
+    def test_an_acquire_without_a_thread_leaves_the_slot_and_no_loop(self) -> None:
+        loops: list[asyncio.AbstractEventLoop] = []
+
+        def new_event_loop() -> asyncio.AbstractEventLoop:
+            loops.append(asyncio.SelectorEventLoop())
+            return loops[-1]
+
+        with Client("http://127.0.0.1:1", token="t", state_dir=self.base) as client:
+            with mock.patch.object(threading.Thread, "start", side_effect=RuntimeError("can't start new thread")):
+                with mock.patch("asyncio.new_event_loop", new_event_loop), self.assertRaises(RuntimeError):
+                    client.license("K").acquire(machine="m", per_process=True)
+        slot = take_slot(self.base, Holder("http://127.0.0.1:1", "K", "m"))
+        self.addCleanup(slot.close)
+        self.assertEqual([str(path.name) for path in self.base.glob("*/*")], ["slot-1.lock"])
+        self.assertEqual([loop.is_closed() for loop in loops], [True])
 
     def test_asyncio_takes_a_slot_as_well(self) -> None:
         async def hold(url: str) -> Optional[str]:

@@ -121,7 +121,11 @@ class Driver:
         self._work: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="seatkeeper", daemon=True)
-        self._thread.start()
+        try:
+            self._thread.start()
+        except BaseException:
+            self._loop.close()
+            raise
 
     @property
     def is_ours(self) -> bool:

@@ -99,7 +99,8 @@ class Connection:
         try:
             driver = self.driver()
             return driver.start(plan, shared), shared, driver
-        except Closed:
+        except Exception:
+            # Not `BaseException`: an interrupt may come after the start, and the acquire then has the slot.
             if slot is not None:
                 slot.close()
             raise
