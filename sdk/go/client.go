@@ -7,7 +7,6 @@ package seatkeeper
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -154,8 +153,8 @@ func (l *License) Acquire(ctx context.Context, options ...AcquireOption) (*Seat,
 	if p.machineID == "" {
 		return nil, errors.New("seatkeeper: Machine is missing: want a name of this machine that stays the same")
 	}
-	if _, err := json.Marshal(p.metadata); err != nil {
-		return nil, fmt.Errorf("seatkeeper: the metadata are no JSON: %w", err)
+	if p.metadataErr != nil {
+		return nil, fmt.Errorf("seatkeeper: the metadata are no JSON: %w", p.metadataErr)
 	}
 	return l.client.take(ctx, p)
 }

@@ -2,6 +2,7 @@ package seatkeeper
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
 	"net/http"
 	"time"
@@ -117,9 +118,15 @@ func UserAgent(name string) AcquireOption {
 	return licenseOption(func(p *plan) { p.userAgent = name })
 }
 
-// Metadata sets an object of the program's own, for the audit log: at most 4 KiB of JSON.
+// Metadata sets an object of the program's own, for the audit log: at most 4 KiB of JSON. A later change of the map changes
+// nothing of a seat.
 func Metadata(metadata map[string]any) AcquireOption {
-	return licenseOption(func(p *plan) { p.metadata = metadata })
+	return licenseOption(func(p *plan) {
+		p.metadata, p.metadataErr = nil, nil
+		if metadata != nil {
+			p.metadata, p.metadataErr = json.Marshal(metadata)
+		}
+	})
 }
 
 // DeviceName sets the owner's name for the device, which the owner's other devices see.

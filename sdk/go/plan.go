@@ -1,6 +1,9 @@
 package seatkeeper
 
-import "time"
+import (
+	"encoding/json"
+	"time"
+)
 
 // plan is the seat that a holder asks for, and how long to try.
 type plan struct {
@@ -14,8 +17,10 @@ type plan struct {
 	perProcess bool
 	// userAgent is the program's name for itself, for the audit log.
 	userAgent string
-	// metadata is an object of the program's own, for the audit log.
-	metadata map[string]any
+	// metadata is the JSON of an object of the program's own, for the audit log: the program may change its map while the
+	// client sends requests. metadataErr is the error of an object without JSON.
+	metadata    json.RawMessage
+	metadataErr error
 	// application names the program and this package, for the audit log.
 	application map[string]any
 	// deviceID, deviceType and deviceName describe a device.

@@ -60,15 +60,15 @@ type vector struct {
 }
 
 type given struct {
-	LicenseKey string         `json:"license_key"`
-	MachineID  string         `json:"machine_id"`
-	InstanceID string         `json:"instance_id"`
-	UserAgent  string         `json:"user_agent"`
-	Metadata   map[string]any `json:"metadata"`
-	Client     map[string]any `json:"client"`
-	Device     *givenDevice   `json:"device"`
-	Wait       string         `json:"wait"`
-	Patience   string         `json:"patience"`
+	LicenseKey string          `json:"license_key"`
+	MachineID  string          `json:"machine_id"`
+	InstanceID string          `json:"instance_id"`
+	UserAgent  string          `json:"user_agent"`
+	Metadata   json.RawMessage `json:"metadata"`
+	Client     map[string]any  `json:"client"`
+	Device     *givenDevice    `json:"device"`
+	Wait       string          `json:"wait"`
+	Patience   string          `json:"patience"`
 }
 
 type givenDevice struct {
