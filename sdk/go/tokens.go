@@ -1,6 +1,7 @@
 package seatkeeper
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -159,11 +160,32 @@ type tokenCache struct {
 	source tokenSource
 	// file is the file that source reads; nil for every other source.
 	file *tokenFile
-	// fetching is held during a fetch.
-	fetching sync.Mutex
-	mu       sync.Mutex
-	token    string
+	// timeout is the time of one call of the source; zero is tokenTimeout.
+	timeout time.Duration
+
+	mu    sync.Mutex
+	token string
+	// fetching is the call of the source under way; nil is none.
+	fetching *tokenFetch
 	tokens   announcer
+}
+
+// tokenFetch is one call of a token source, whose result serves every request that waits.
+type tokenFetch struct {
+	// over is closed after the call; token and err are set before.
+	over  chan struct{}
+	token string
+	err   error
+}
+
+// wait returns the result of the call. The call goes on for other requests after ctx is done.
+func (f *tokenFetch) wait(ctx context.Context) (string, error) {
+	select {
+	case <-f.over:
+		return f.token, f.err
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
 }
 
 // owner returns one name for all machines: they share the token.
@@ -171,22 +193,17 @@ func (c *tokenCache) owner(string) string { return "" }
 
 // current returns the token of the moment; the first call fetches it, and so does a call after a change of the file.
 func (c *tokenCache) current(ctx context.Context, _ string) (string, error) {
-	if c.cached() != "" {
-		if c.file != nil {
-			c.followFile()
-		}
-		return c.cached(), nil
+	if c.file != nil && c.cached() != "" {
+		c.followFile()
 	}
-	c.fetching.Lock()
-	defer c.fetching.Unlock()
-	if token := c.cached(); token != "" {
-		return token, nil
+	c.mu.Lock()
+	if c.token != "" {
+		defer c.mu.Unlock()
+		return c.token, nil
 	}
-	if ctx.Err() != nil {
-		// The source hung in the call of another request: no call for a request that is over.
-		return "", context.Cause(ctx)
-	}
-	return c.fetch(ctx)
+	fetching := c.fetch()
+	c.mu.Unlock()
+	return fetching.wait(ctx)
 }
 
 // followFile reads the file again if the file has changed, and waits for fileLookPatience at most. A file that takes longer
@@ -200,7 +217,7 @@ func (c *tokenCache) followFile() {
 		defer close(over)
 		defer c.file.endLook()
 		if c.file.hasChanged() {
-			_, _ = c.fetch(context.Background())
+			_ = c.refresh(context.Background(), "")
 		}
 	}()
 	timer := time.NewTimer(fileLookPatience)
@@ -213,9 +230,10 @@ func (c *tokenCache) followFile() {
 
 // refresh replaces the token by a fresh one; without a fresh one the old token stays.
 func (c *tokenCache) refresh(ctx context.Context, _ string) error {
-	c.fetching.Lock()
-	defer c.fetching.Unlock()
-	_, err := c.fetch(ctx)
+	c.mu.Lock()
+	fetching := c.fetch()
+	c.mu.Unlock()
+	_, err := fetching.wait(ctx)
 	return err
 }
 
@@ -255,18 +273,33 @@ func (c *tokenCache) ask(ctx context.Context) (string, error) {
 	}
 }
 
-func (c *tokenCache) fetch(ctx context.Context) (string, error) {
+// fetch joins the call of the source under way, or starts one. The caller holds the lock.
+func (c *tokenCache) fetch() *tokenFetch {
+	if c.fetching == nil {
+		c.fetching = &tokenFetch{over: make(chan struct{})}
+		go c.finish(c.fetching)
+	}
+	return c.fetching
+}
+
+// finish calls the source, and keeps a fresh token. A source that hangs counts as failed after the timeout.
+func (c *tokenCache) finish(fetching *tokenFetch) {
+	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(c.timeout, tokenTimeout))
+	defer cancel()
 	token, err := c.ask(ctx)
 	token = strings.TrimSpace(token)
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", errNoToken, err)
-	}
-	if !isToken(token) {
-		return "", fmt.Errorf("%w: a token is one line of ASCII", errNoToken)
+	switch {
+	case err != nil:
+		token, err = "", fmt.Errorf("%w: %w", errNoToken, err)
+	case !isToken(token):
+		token, err = "", fmt.Errorf("%w: a token is one line of ASCII", errNoToken)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.token = token
-	c.tokens.announce()
-	return token, nil
+	if err == nil {
+		c.token = token
+		c.tokens.announce()
+	}
+	c.fetching, fetching.token, fetching.err = nil, token, err
+	close(fetching.over)
 }

@@ -2,11 +2,11 @@ package seatkeeper
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -31,34 +31,52 @@ func TestATokenSourceThatHangsIsGivenUp(t *testing.T) {
 
 func TestATokenSourceThatHangsInItsFirstCallIsAskedAgainOnce(t *testing.T) {
 	var calls atomic.Int32
-	tokens := &tokenCache{source: func(context.Context) (string, error) {
+	tokens := &tokenCache{timeout: 20 * time.Millisecond, source: func(context.Context) (string, error) {
 		if calls.Add(1) == 1 {
 			select {}
 		}
 		return "t", nil
 	}}
-	ctx, cancel := context.WithCancel(context.Background())
-	var requests sync.WaitGroup
-	for range 4 {
-		requests.Add(1)
-		go func() {
-			defer requests.Done()
-			if token, err := tokens.current(ctx, ""); err == nil {
-				t.Errorf("%q came from nowhere", token)
-			}
-		}()
+	if token, err := tokens.current(context.Background(), ""); err == nil {
+		t.Errorf("%q came from nowhere", token)
 	}
-	for calls.Load() == 0 {
-		time.Sleep(time.Millisecond)
-	}
-	cancel()
-	requests.Wait()
 	if token, err := tokens.current(context.Background(), ""); token != "t" || err != nil {
 		t.Errorf("%q and %v", token, err)
 	}
-	// The time of further calls, which would be for requests that are over.
-	time.Sleep(50 * time.Millisecond)
 	if calls := calls.Load(); calls != 2 {
+		t.Errorf("%d calls", calls)
+	}
+}
+
+func TestACallOfATokenSourceOutlivesTheRequestThatBeganIt(t *testing.T) {
+	var calls atomic.Int32
+	began, goOn := make(chan struct{}, 2), make(chan struct{})
+	tokens := &tokenCache{source: func(ctx context.Context) (string, error) {
+		calls.Add(1)
+		began <- struct{}{}
+		select {
+		case <-goOn:
+			return "t", nil
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}}
+	ctx, cancel := context.WithCancel(context.Background())
+	first := make(chan error, 1)
+	go func() {
+		_, err := tokens.current(ctx, "")
+		first <- err
+	}()
+	<-began
+	cancel()
+	if err := <-first; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	close(goOn)
+	if token, err := tokens.current(context.Background(), ""); token != "t" || err != nil {
+		t.Errorf("%q and %v", token, err)
+	}
+	if calls := calls.Load(); calls != 1 {
 		t.Errorf("%d calls", calls)
 	}
 }
