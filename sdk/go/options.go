@@ -44,10 +44,16 @@ func Server(address string) ClientOption {
 	return func(c *Client) { c.addresses = append(c.addresses, address) }
 }
 
-// HTTPClient sets the HTTP client, for certificates and proxies of the program's own. The client should follow no
-// redirect.
+// HTTPClient sets the HTTP client, for certificates and proxies of the program's own. Requests go through a copy that
+// follows no redirect: the target would get the license key. Nil keeps the default.
 func HTTPClient(client *http.Client) ClientOption {
-	return func(c *Client) { c.transport.client = client }
+	return func(c *Client) {
+		if client != nil {
+			own := *client
+			own.CheckRedirect = followNoRedirect
+			c.transport.client = &own
+		}
+	}
 }
 
 // Application names the program to the server, for the audit log, together with the version of this package. An empty
@@ -69,9 +75,14 @@ func StateDir(path string) ClientOption {
 	return func(c *Client) { c.stateDir = stateDir{isOff: path == "", path: path} }
 }
 
-// Logger sets the logger that is told a panic of a callback, and a state directory that cannot be used. Default: none.
+// Logger sets the logger that is told a panic of a callback, and a state directory that cannot be used. Default,
+// and with nil: none.
 func Logger(logger *slog.Logger) ClientOption {
-	return func(c *Client) { c.logger = logger }
+	return func(c *Client) {
+		if logger != nil {
+			c.logger = logger
+		}
+	}
 }
 
 // An AcquireOption is an option of License.Acquire.

@@ -2,8 +2,10 @@ package seatkeeper
 
 import (
 	"context"
+	"net/http"
 	"reflect"
 	"testing"
+	"time"
 )
 
 func TestMetadataAreSentAsTheyWereAtTheAcquire(t *testing.T) {
@@ -26,6 +28,46 @@ func TestMetadataAreSentAsTheyWereAtTheAcquire(t *testing.T) {
 		if sent := request.body["metadata"]; !reflect.DeepEqual(sent, map[string]any{"job": "first"}) {
 			t.Errorf("acquire %d sends %v", number, sent)
 		}
+	}
+}
+
+func TestALoggerAndAnHTTPClientThatAreNilKeepTheDefaults(t *testing.T) {
+	server := newScripted(t, func(arrived, int) reply { return reply{status: 201, body: scriptedGrant} })
+	told := make(chan Kind, 2)
+	panics := OnChange(func(state State) {
+		told <- state.Kind
+		panic("the program's own fault")
+	})
+	seat := scriptedSeat(t, server.url, []ClientOption{Logger(nil), HTTPClient(nil)}, panics)
+	_ = seat.Release(context.Background())
+	for _, kind := range []Kind{Active, Released} {
+		select {
+		case got := <-told:
+			if got != kind {
+				t.Errorf("%v instead of %v", got, kind)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%v is not told", kind)
+		}
+	}
+}
+
+func TestAnHTTPClientOfTheProgramFollowsNoRedirect(t *testing.T) {
+	target := newScripted(t, func(arrived, int) reply { return reply{status: 201, body: scriptedGrant} })
+	server := newScripted(t, func(arrived, int) reply { return reply{status: 307, location: target.url} })
+	own := &http.Client{}
+	client, err := NewClient(server.url, Token("t"), HTTPClient(own))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.License("K").Acquire(context.Background(), Machine("m"), Patience(0)); err == nil {
+		t.Error("a seat came by a redirect")
+	}
+	if sent := target.arrived(""); len(sent) > 0 {
+		t.Errorf("the target of the redirect got %v", sent)
+	}
+	if own.CheckRedirect != nil {
+		t.Error("the client of the program is changed")
 	}
 }
 

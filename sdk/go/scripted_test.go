@@ -30,6 +30,8 @@ type reply struct {
 	// The server answers once the channel is closed; nil is no wait.
 	after     <-chan struct{}
 	requestID string
+	// location is the header Location; empty is none.
+	location string
 }
 
 // scripted is a server whose answers a test computes. The server notes every request.
@@ -67,6 +69,9 @@ func newScripted(t *testing.T, script func(arrived, int) reply) *scripted {
 		}
 		if answer.requestID != "" {
 			w.Header().Set("X-Request-Id", answer.requestID)
+		}
+		if answer.location != "" {
+			w.Header().Set("Location", answer.location)
 		}
 		if r.Method == http.MethodDelete && answer.status/100 == 2 {
 			w.WriteHeader(http.StatusNoContent)

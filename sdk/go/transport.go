@@ -55,9 +55,11 @@ func newHTTPClient() *http.Client {
 			MaxIdleConnsPerHost: 8,
 			IdleConnTimeout:     30 * time.Second,
 		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		CheckRedirect: followNoRedirect,
 	}
 }
+
+func followNoRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // answer sends the request with the token of owner, and returns its outcome within the request's timeout.
 func (t *transport) answer(ctx context.Context, owner string, r request) event {
