@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 )
@@ -68,6 +69,15 @@ func TestAnHTTPClientOfTheProgramFollowsNoRedirect(t *testing.T) {
 	}
 	if own.CheckRedirect != nil {
 		t.Error("the client of the program is changed")
+	}
+}
+
+func TestAnErrorOfAnAddressShowsNoPassword(t *testing.T) {
+	for _, address := range []string{"https://user:hunter2@host", "https://user:hunt er2@host", "user:hunter2@host"} {
+		_, err := NewClient(address, Token("t"))
+		if err == nil || strings.Contains(err.Error(), "hunt") {
+			t.Errorf("%v for %s", err, address)
+		}
 	}
 }
 

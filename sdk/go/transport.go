@@ -38,6 +38,10 @@ type transport struct {
 func parseBase(address string) (string, error) {
 	parsed, err := url.Parse(address)
 	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Hostname() == "" || parsed.User != nil {
+		if strings.Contains(address, "@") {
+			// An error may be logged, and the address may hold a password.
+			return "", errors.New("seatkeeper: the address of a server has no user name: pass a token instead")
+		}
 		return "", fmt.Errorf("seatkeeper: %q is not the address of a server: want http://HOST:PORT or https://HOST:PORT", address)
 	}
 	return parsed.Scheme + "://" + parsed.Host + strings.TrimRight(parsed.EscapedPath(), "/"), nil
