@@ -147,7 +147,7 @@ export class PlatformClient {
     if (this.#isClosed) throw closed();
     const hold = driver.start(plan);
     started?.(hold);
-    const state = await outcome(hold, signal);
+    const state = await platform.wait(outcome(hold, signal));
     if (state.kind === "released") throw signal?.aborted ? signal.reason : closed();
     if (state.kind === "refused") {
       void hold.release();

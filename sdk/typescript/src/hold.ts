@@ -98,7 +98,7 @@ export class Hold implements Seat, Host {
       for (;;) {
         const state = told.shift();
         if (state === undefined) {
-          await this.#driver.platform.wait(new Promise<void>((resolve) => (wake = resolve)));
+          await new Promise<void>((resolve) => (wake = resolve));
           continue;
         }
         yield state;

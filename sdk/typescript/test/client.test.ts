@@ -1,7 +1,7 @@
 /** The client against servers of the tests' own, with answers that no real server is made to give. */
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
+import { execFile, execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:http";
@@ -10,11 +10,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { inspect } from "node:util";
+import { inspect, promisify } from "node:util";
 
 import { Client, OfflineError } from "../src/index.node.js";
 import { failureOf } from "../src/node-transport.js";
 import { TokenCache } from "../src/tokens.js";
+import { GRANT as TERMS, scripted } from "./scripted.js";
 
 const KEY = "CANARY-LICENSE-7f3a91-KEY9";
 const TOKEN = "canary.token.5be2c04d";
@@ -151,6 +152,20 @@ test("a certificate of an unknown authority is named", { skip: !hasOpenssl() }, 
   });
   server.close();
   rmSync(folder, { recursive: true });
+});
+
+test("a program that watches its seat in the background ends, and gives the seat back", async (t) => {
+  const server = await scripted(() => ({ status: 201, body: TERMS }));
+  t.after(server.close);
+  const program = `
+    import { Client } from ${JSON.stringify(new URL("../src/index.node.js", import.meta.url).href)};
+    const client = new Client(${JSON.stringify(server.url)}, { token: "t" });
+    const seat = await client.license("K").acquire({ machineId: "m" });
+    void (async () => { for await (const state of seat.states()) console.log(state.kind); })();
+  `;
+  const { stdout } = await promisify(execFile)(process.execPath, ["--input-type=module", "-e", program], { timeout: 20_000 });
+  assert.deepEqual(stdout.trim().split("\n"), ["active", "released"]);
+  assert.equal(server.arrived("DELETE").length, 1);
 });
 
 function hasOpenssl(): boolean {
