@@ -230,8 +230,9 @@ export class Hold implements Seat, Host {
     this.#state = state;
     if (finish) this.#driver.seats.delete(this);
     this.#watch();
-    if (state.kind === "lost" || state.kind === "released") this.#abort.abort(this.#error);
     if (isTold) for (const listener of this.#listeners) listener(state);
+    // Last: a listener of the program may release the seat, which is the next change.
+    if (state.kind === "lost" || state.kind === "released") this.#abort.abort(this.#error);
     if (finish) this.#finish(finish);
   }
 

@@ -168,6 +168,24 @@ test("a program that watches its seat in the background ends, and gives the seat
   assert.equal(server.arrived("DELETE").length, 1);
 });
 
+test("a release by a listener of the signal comes after the loss", async (t) => {
+  const ended = { type: "x/session-ended", title: "t", reason: "revoked" };
+  const server = await scripted(({ target }) =>
+    target.startsWith("PATCH") ? { status: 410, body: ended } : { status: 201, body: { ...TERMS, heartbeat_interval_seconds: 1 } },
+  );
+  t.after(server.close);
+  await using client = new Client(server.url, { token: "t", eventStreams: false });
+  const seat = await client.license("K").acquire({ machineId: "m" });
+  seat.signal.addEventListener("abort", () => void seat.release());
+  const told: string[] = [];
+  const alive = setInterval(() => undefined, 1_000);
+  client.wake();
+  for await (const { kind } of seat.states()) told.push(kind);
+  clearInterval(alive);
+  assert.equal(told.at(-1), "lost");
+  assert.equal(seat.state.kind, "released");
+});
+
 function hasOpenssl(): boolean {
   try {
     execFileSync("openssl", ["version"], { stdio: "ignore" });
