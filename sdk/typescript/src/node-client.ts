@@ -5,11 +5,12 @@ import {
   type License as AnyLicense,
   planOf,
   PlatformClient,
+  type WaitOptions,
 } from "./client.js";
-import { type DeviceIdentity, licenseDoor } from "./core/door.js";
+import { type DeviceIdentity, licenseDoor, type Plan } from "./core/door.js";
 import { SeatkeeperError } from "./errors.js";
 import type { Hold } from "./hold.js";
-import { node } from "./node-platform.js";
+import { endWithProcess, node } from "./node-platform.js";
 import { NodeTransport } from "./node-transport.js";
 import type { Seat } from "./seat.js";
 import { Servers } from "./servers.js";
@@ -66,6 +67,13 @@ export class Client extends PlatformClient {
     const device = super.device(identity);
     if (identity.deviceId !== "") return device;
     return { admit: async () => Promise.reject(nameless("deviceId", "device")) };
+  }
+
+  protected override acquire(plan: Plan, options: WaitOptions, started?: (hold: Hold) => void): Promise<Seat> {
+    return super.acquire(plan, options, (hold) => {
+      endWithProcess(hold);
+      started?.(hold);
+    });
   }
 
   async #acquire(license: string, options: AcquireOptions): Promise<Seat> {

@@ -4,7 +4,7 @@
 import { uptime } from "node:os";
 
 import { type Clock, clockFrom, monotonic, type Source, wall } from "./clock.js";
-import type { Driver } from "./driver.js";
+import type { Hold } from "./hold.js";
 import type { Platform } from "./platform.js";
 import { explain } from "./remedies.js";
 
@@ -14,7 +14,8 @@ const INTERVAL_MAX = 2 ** 31 - 1;
 /** A program on Node.js. */
 export const node: Platform = {
   clock: () => (process.platform === "linux" ? clockWithUptime(monotonic, wall, () => uptime() * 1_000_000) : clockFrom(monotonic, wall)),
-  attach: attachToProcess,
+  // Each seat attaches itself: see `endWithProcess`.
+  attach: () => () => undefined,
   report: (error) => process.emitWarning(error instanceof Error ? error : new Error(String(error))),
   explain,
   wait: async (promise) => {
@@ -39,11 +40,19 @@ export function clockWithUptime(monotonic: Source, wall: Source, uptime: Source)
   });
 }
 
-/** A process that has nothing more to do gives its seats back, then ends. */
-function attachToProcess(driver: Driver): () => void {
-  const end = () => {
-    if (driver.seats.size > 0) void driver.releaseAll();
-  };
-  process.on("beforeExit", end);
-  return () => process.off("beforeExit", end);
+/** The seats of all clients: one listener serves them all, and a client without a seat leaves nothing with the process. */
+const holds = new Set<Hold>();
+
+/** Gives the seat back once the process has nothing more to do. */
+export function endWithProcess(hold: Hold): void {
+  if (holds.size === 0) process.on("beforeExit", releaseAll);
+  holds.add(hold);
+  void hold.finished.then(() => {
+    holds.delete(hold);
+    if (holds.size === 0) process.off("beforeExit", releaseAll);
+  });
+}
+
+function releaseAll(): void {
+  for (const hold of holds) void hold.release();
 }

@@ -186,6 +186,19 @@ test("a release by a listener of the signal comes after the loss", async (t) => 
   assert.equal(seat.state.kind, "released");
 });
 
+test("a client without a seat leaves nothing with the process", async (t) => {
+  const server = await scripted(() => ({ status: 201, body: TERMS }));
+  t.after(server.close);
+  const listeners = () => process.listenerCount("beforeExit");
+  const before = listeners();
+  const clients = Array.from({ length: 11 }, () => new Client(server.url, { token: "t", eventStreams: false }));
+  assert.equal(listeners(), before);
+  const seats = await Promise.all(clients.map((client) => client.license("K").acquire({ machineId: "m" })));
+  assert.equal(listeners(), before + 1);
+  await Promise.all(seats.map((seat) => seat.release()));
+  assert.equal(listeners(), before);
+});
+
 function hasOpenssl(): boolean {
   try {
     execFileSync("openssl", ["version"], { stdio: "ignore" });
