@@ -79,7 +79,9 @@ export class Client extends PlatformClient {
   async #acquire(license: string, options: AcquireOptions): Promise<Seat> {
     const { machineId, perProcess = false, instanceId, signal } = options;
     if (machineId === "") throw nameless("machineId", "machine");
-    const plan = (instanceId?: string) => planOf(licenseDoor(license, { ...options, instanceId }, this.program), options);
+    const metadata = copyOf(options.metadata);
+    const plan = (instanceId?: string) =>
+      planOf(licenseDoor(license, { ...options, metadata, instanceId }, this.program), options);
     // An option that is none throws before a slot is taken.
     const own = plan(instanceId);
     if (!perProcess || instanceId !== undefined) return this.acquire(own, options);
@@ -97,6 +99,15 @@ export class Client extends PlatformClient {
     } finally {
       if (!isHeld) slot.close();
     }
+  }
+}
+
+/** Returns the metadata as JSON has them: the program may change its object while requests are sent. */
+function copyOf(metadata: AcquireOptions["metadata"]): AcquireOptions["metadata"] {
+  try {
+    return metadata && (JSON.parse(JSON.stringify(metadata)) as AcquireOptions["metadata"]);
+  } catch (error) {
+    throw new SeatkeeperError("misuse", `the metadata are no JSON: ${String(error)}`);
   }
 }
 

@@ -199,6 +199,19 @@ test("a client without a seat leaves nothing with the process", async (t) => {
   assert.equal(listeners(), before);
 });
 
+test("metadata without JSON are misuse, and later changes of the object are not sent", async (t) => {
+  const server = await scripted(() => ({ status: 201, body: TERMS }));
+  t.after(server.close);
+  await using client = new Client(server.url, { token: async () => sleep(50, "t"), eventStreams: false });
+  const license = client.license("K");
+  await assert.rejects(license.acquire({ machineId: "m", metadata: { n: 1n } }), { code: "misuse" });
+  const metadata = { job: "first" };
+  const seat = license.acquire({ machineId: "m", metadata });
+  metadata.job = "second";
+  await seat;
+  assert.deepEqual(server.arrived("POST")[0]?.body["metadata"], { job: "first" });
+});
+
 function hasOpenssl(): boolean {
   try {
     execFileSync("openssl", ["version"], { stdio: "ignore" });
