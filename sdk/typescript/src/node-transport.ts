@@ -32,8 +32,10 @@ export class NodeTransport extends Transport {
 
   /** Parses the address. Throws a `SeatkeeperError` with the code `misuse` if it is none. */
   constructor(url: string, send: typeof fetch | undefined) {
-    const { protocol, username } = URL.canParse(url) ? new URL(url) : { protocol: "", username: "" };
-    if (!/^https?:$/.test(protocol) || username !== "") {
+    const { protocol, username, password } = new URL(URL.canParse(url) ? url : "none:");
+    if (!/^https?:$/.test(protocol) || username + password !== "") {
+      // An error may be logged, and the address may hold a password.
+      if (url.includes("@")) throw new SeatkeeperError("misuse", "the address of a server has no user name: pass a token instead");
       const want = "want http://HOST:PORT or https://HOST:PORT";
       throw new SeatkeeperError("misuse", `${url} is not the address of a server: ${want}`);
     }

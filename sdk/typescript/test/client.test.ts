@@ -12,7 +12,7 @@ import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { inspect, promisify } from "node:util";
 
-import { Client, OfflineError } from "../src/index.node.js";
+import { Client, OfflineError, type SeatkeeperError } from "../src/index.node.js";
 import { failureOf } from "../src/node-transport.js";
 import { TokenCache } from "../src/tokens.js";
 import { GRANT as TERMS, scripted } from "./scripted.js";
@@ -210,6 +210,15 @@ test("metadata without JSON are misuse, and later changes of the object are not 
   metadata.job = "second";
   await seat;
   assert.deepEqual(server.arrived("POST")[0]?.body["metadata"], { job: "first" });
+});
+
+test("the error of an address shows no password", () => {
+  for (const url of ["https://user:hunter2@host", "https://:hunter2@host", "https://user:hunter2@ho st", "user:hunter2@host"]) {
+    assert.throws(() => new Client(url, { token: "t" }), ({ code, message }: SeatkeeperError) => {
+      assert.equal(code, "misuse");
+      return !message.includes("hunter2");
+    });
+  }
 });
 
 function hasOpenssl(): boolean {
