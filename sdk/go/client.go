@@ -161,7 +161,11 @@ func (l *License) Acquire(ctx context.Context, options ...AcquireOption) (*Seat,
 
 // take takes the seat of a plan, and waits until the server grants or refuses the seat.
 func (c *Client) take(ctx context.Context, p *plan) (*Seat, error) {
-	seat, err := c.start(p, c.takeSlot(p))
+	taken, err := c.takeSlot(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	seat, err := c.start(p, taken)
 	if err != nil {
 		return nil, err
 	}
@@ -186,16 +190,19 @@ func (c *Client) take(ctx context.Context, p *plan) (*Seat, error) {
 }
 
 // takeSlot finds the instance id of a seat of one process; nil for every other seat.
-func (c *Client) takeSlot(p *plan) *slot {
+func (c *Client) takeSlot(ctx context.Context, p *plan) (*slot, error) {
 	if !p.perProcess || p.instanceID != "" {
-		return nil
+		return nil, nil
 	}
-	taken := c.stateDir.take(c.addresses[0], p.licenseKey, p.machineID)
+	taken, err := slotBefore(ctx, func() *slot { return c.stateDir.take(c.addresses[0], p.licenseKey, p.machineID) })
+	if err != nil {
+		return nil, err
+	}
 	p.instanceID = taken.instanceID
 	if taken.warning != "" {
 		c.logger.Warn("the state directory is not used; the instance id is random", "reason", taken.warning)
 	}
-	return taken
+	return taken, nil
 }
 
 // start starts an acquire. The slot belongs to the seat until the end of its release.

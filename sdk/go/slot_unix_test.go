@@ -3,12 +3,16 @@
 package seatkeeper
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // nobody is a user of every Unix who is not the one that runs the tests.
@@ -143,4 +147,44 @@ func TestADirectoryWithoutAFreeSlot(t *testing.T) {
 		s.must(os.Symlink("nowhere", filepath.Join(s.directory, fmt.Sprintf("slot-%d.lock", number))))
 	}
 	s.expectWarning("no-free-slot", s.directory)
+}
+
+func TestASlotThatComesAfterTheEndOfTheContextIsClosed(t *testing.T) {
+	base := t.TempDir()
+	take := func() *slot { return stateDir{path: base}.take(slotServer, slotLicense, slotMachine) }
+	ctx, cancel := context.WithCancel(context.Background())
+	began, goOn, isTaken := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	result := make(chan error, 1)
+	var late *slot
+	// The collector would close the file as well.
+	defer func() { runtime.KeepAlive(late) }()
+	go func() {
+		_, err := slotBefore(ctx, func() *slot {
+			close(began)
+			<-goOn
+			defer close(isTaken)
+			late = take()
+			return late
+		})
+		result <- err
+	}()
+	<-began
+	cancel()
+	if err := <-result; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	close(goOn)
+	<-isTaken
+	// The slot is free again once the late one is closed.
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		taken := take()
+		isFirst := strings.HasSuffix(taken.file.Name(), "slot-1.lock")
+		taken.close()
+		if isFirst {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal("the late slot stays locked")
+		}
+	}
 }
