@@ -90,40 +90,27 @@ impl<S: SendBatch> Batcher<S> {
     /// reply. A full queue exerts backpressure: the caller waits. A caller that stops waiting may take a call
     /// back that no batch has.
     pub async fn call(&self, call: S::Call) -> Option<S::Reply> {
-        let call = match self.send_lone(call).await {
-            Ok(reply) => return reply,
-            Err(call) => call,
-        };
+        if let Some(lone) = &self.lone
+            && let Some(_open) = OpenCall::lone(&self.open)
+            && let Ok(mut sender) = lone.try_lock()
+        {
+            // The box keeps the future small for the calls that take the queue.
+            return Box::pin(sender.send(slice::from_ref(&call))).await.pop();
+        }
         let (reply, replied) = oneshot::channel();
         let open = OpenCall::new(&self.open);
         self.queue.send(Waiting { call, reply, open }).await.ok()?;
         replied.await.ok()
     }
 
-    /// Like [`call`](Self::call), but returns `None` at once if the queue is full. Calls are sent in the order in which
-    /// the futures are first polled.
-    pub async fn try_call(&self, call: S::Call) -> Option<S::Reply> {
-        let call = match self.send_lone(call).await {
-            Ok(reply) => return reply,
-            Err(call) => call,
-        };
+    /// Queues a call before returning, so that calls are sent in the order of `try_call`. The future returns the
+    /// reply, or `None` for a call without a reply, or if the queue was full.
+    pub fn try_call(&self, call: S::Call) -> impl Future<Output = Option<S::Reply>> + Send + use<S> {
         let (reply, replied) = oneshot::channel();
         let open = OpenCall::new(&self.open);
         // A full queue drops `reply`, which ends the wait below.
         let _ = self.queue.try_send(Waiting { call, reply, open });
-        replied.await.ok()
-    }
-
-    /// Sends a call that finds no other call. Returns `Err` with a call that must take the queue.
-    async fn send_lone(&self, call: S::Call) -> Result<Option<S::Reply>, S::Call> {
-        if let Some(lone) = &self.lone
-            && let Some(_open) = OpenCall::lone(&self.open)
-            && let Ok(mut sender) = lone.try_lock()
-        {
-            // The box keeps the future small for the calls that take the queue.
-            return Ok(Box::pin(sender.send(slice::from_ref(&call))).await.pop());
-        }
-        Err(call)
+        async move { replied.await.ok() }
     }
 }
 

@@ -1,9 +1,7 @@
-//! Rates counted in Redis for all nodes together. A [`Batcher`] has a single command in flight, beside a lone call.
+//! Rates counted in Redis for all nodes together. A [`Batcher`] has a single command in flight.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use redis::{Cmd, RedisResult};
 use seatkeeper_redis::{Batcher, Script, SendBatch, Servers};
 use tokio::time::Instant;
@@ -32,27 +30,26 @@ pub(super) struct Shared {
     batcher: Batcher<Counter>,
 }
 
-/// Sends calls to Redis.
-#[derive(Clone)]
+/// Sends queued calls to Redis.
 struct Counter {
     redis: Servers,
-    script: Arc<Script>,
-    /// The end of the backoff, if Redis did not answer. Shared by all counters of a node.
-    paused_until: Arc<Mutex<Option<Instant>>>,
+    script: Script,
+    /// The end of the backoff, if Redis did not answer.
+    paused_until: Option<Instant>,
 }
 
 impl Shared {
     /// Starts the batcher. Must be called in a Tokio runtime.
     pub(super) fn new(redis: Servers) -> Self {
-        let script = Arc::new(Script::new(include_str!("shared/gcra.lua")));
-        let counter = Counter { redis, script, paused_until: Arc::default() };
-        let batcher = Batcher::new(CALLS_MAX, WAITING_MAX, [counter.clone()]);
-        Self { batcher: batcher.with_lone_calls_by(counter) }
+        let script = Script::new(include_str!("shared/gcra.lua"));
+        let counter = Counter { redis, script, paused_until: None };
+        Self { batcher: Batcher::new(CALLS_MAX, WAITING_MAX, [counter]) }
     }
 
-    /// Decides if a use of `key` passes, and counts a use that passes. Returns `None` if Redis does not answer.
-    pub(super) async fn count(&self, key: Key, rate: Rate) -> Option<Verdict> {
-        self.batcher.try_call((key, rate)).await
+    /// Decides if a use of `key` passes, and counts a use that passes. Redis decides the uses of this node in the
+    /// order of the calls of `count`. The future returns `None` if Redis does not answer.
+    pub(super) fn count(&self, key: Key, rate: Rate) -> impl Future<Output = Option<Verdict>> + use<> {
+        self.batcher.try_call((key, rate))
     }
 }
 
@@ -61,7 +58,7 @@ impl SendBatch for Counter {
     type Reply = Verdict;
 
     async fn send(&mut self, calls: &[(Key, Rate)]) -> Vec<Verdict> {
-        if self.paused_until.lock().is_some_and(|until| Instant::now() < until) {
+        if self.paused_until.is_some_and(|until| Instant::now() < until) {
             return Vec::new();
         }
         let why = match tokio::time::timeout(PATIENCE, self.verdicts(calls)).await {
@@ -93,14 +90,14 @@ impl Counter {
         command
     }
 
-    fn note_answered(&self) {
-        if self.paused_until.lock().take().is_some() {
+    fn note_answered(&mut self) {
+        if self.paused_until.take().is_some() {
             tracing::info!("Redis answers again; rate limits count all nodes together");
         }
     }
 
-    fn note_silent(&self, why: &str) {
-        if self.paused_until.lock().replace(Instant::now() + PAUSE).is_none() {
+    fn note_silent(&mut self, why: &str) {
+        if self.paused_until.replace(Instant::now() + PAUSE).is_none() {
             tracing::warn!(
                 why,
                 "Redis does not count requests; limits.when_redis_down applies until Redis answers again"
