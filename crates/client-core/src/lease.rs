@@ -106,10 +106,11 @@ impl Lease {
         }
     }
 
-    /// Returns the lease of a session whose terms are unknown, as if its deadline had just passed in an outage. Only a
-    /// heartbeat may renew the session: its answer tells the terms.
+    /// Returns the lease of a session whose terms are unknown, as if its deadline had just passed. Only a heartbeat may renew
+    /// the session: its answer tells the terms.
     pub(crate) fn resumed(session: Arc<str>, now: Deadline) -> Self {
-        const INTERVAL: Duration = Duration::from_secs(60);
+        /// Short, because the session may be near its end.
+        const INTERVAL: Duration = Duration::from_secs(30);
         Self {
             session: HeldSession { id: session, code: None },
             license_id: None,
@@ -117,7 +118,7 @@ impl Lease {
             until: now,
             ttl: INTERVAL,
             interval: INTERVAL,
-            grace: GRACE_MAX,
+            grace: Duration::ZERO,
             reacquire: Reacquire::Never,
         }
     }

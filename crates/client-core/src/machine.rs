@@ -15,7 +15,7 @@ use crate::event::Event;
 use crate::lease::Lease;
 use crate::plan::Plan;
 use crate::request::RequestId;
-use crate::retry::{Jitter, Retry};
+use crate::retry::Jitter;
 use crate::state::{Loss, Refusal, State};
 use crate::time::{ClockLead, Deadline, Now};
 
@@ -70,14 +70,13 @@ impl Machine {
     /// Creates a machine that goes on with a session of the same holder, acquired by another process, and starts a heartbeat.
     ///
     /// The machine sends no acquire before a heartbeat has renewed the session: an ended session is lost, and no second
-    /// session takes its place. In an outage the machine asks for a week.
+    /// session takes its place. Before that heartbeat the machine is `reacquiring`, and asks for a week.
     #[must_use]
     pub fn resume(plan: Plan, session: &str, now: Now) -> (Self, Vec<Action>) {
         let memory = Memory { session: Some(session.into()), ..Memory::default() };
         let mut context = Context::new(&plan, &memory, now, Jitter::new(0.0), RequestId::FIRST);
         let lease = Lease::resumed(session.into(), now.instant());
-        let regaining =
-            Regaining::new(lease, Retry::default(), now.instant(), false).after_sleep(&mut context);
+        let regaining = Regaining::resumed(lease, &mut context);
         let (next_request, actions) = context.finish();
         (Self { plan, phase: Phase::Regaining(regaining), last: now.lead(), memory, next_request }, actions)
     }

@@ -142,7 +142,7 @@ fn resume(status: u16, body: &Value) -> (Machine, Vec<Action>) {
     let (mut machine, actions) = Machine::resume(Plan::new(LicenseDoor::new(KEY, "m")), "s", NOW);
     let request = sent(&actions);
     assert_eq!((request.method, &*request.path), (Method::Patch, "/api/v1/licenses/sessions/s/heartbeat"));
-    assert!(matches!(machine.state(NOW), State::Offline { .. }), "no word of the server yet");
+    assert_eq!(machine.state(NOW), State::Reacquiring, "no word of the server yet");
     let actions = machine.step(answered(&request, status, body), NOW, Jitter::new(0.5));
     (machine, actions)
 }
@@ -174,10 +174,21 @@ fn a_resumed_session_that_has_ended_is_lost_without_a_second_session() {
 #[test]
 fn a_resumed_session_is_asked_for_again_in_an_outage() {
     let (mut machine, _) = resume(503, &Value::Null);
+    assert_eq!(machine.state(NOW), State::Reacquiring, "no grace without a word of the server");
     let at = machine.wake_at().unwrap();
     assert_eq!(at, NOW.instant().after(Duration::from_millis(500)));
     let now = Now { mono: at.boot(), boot: at.boot(), ..NOW };
     assert_eq!(sent(&machine.step(Event::Tick, now, Jitter::new(0.5))).method, Method::Patch);
+}
+
+/// The session may be near its end, which only the server knows.
+#[test]
+fn a_resumed_session_waits_for_half_an_interval_at_most() {
+    let (mut machine, actions) = Machine::resume(Plan::new(LicenseDoor::new(KEY, "m")), "s", NOW);
+    let response = Response { status: 503, retry_after: Some(Duration::from_secs(300)), body: Vec::new() };
+    let event = Event::Answered { request: sent(&actions).id, response };
+    machine.step(event, NOW, Jitter::new(0.5));
+    assert_eq!(machine.wake_at(), Some(NOW.instant().after(Duration::from_secs(15))));
 }
 
 #[test]

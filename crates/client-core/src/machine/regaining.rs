@@ -11,7 +11,7 @@ use super::orphan::Orphan;
 use super::releasing::Releasing;
 use crate::answer::{BeatSetback, Setback, read_acquire, read_heartbeat};
 use crate::event::Event;
-use crate::lease::{Lease, Reacquire};
+use crate::lease::{GRACE_MAX, Lease, Reacquire};
 use crate::response::Response;
 use crate::retry::{Retry, after_hopeless, within};
 use crate::state::{Loss, LossReason, State};
@@ -53,6 +53,15 @@ impl Regaining {
         let (reason, face) = (LossReason::Deadline, Face::Offline);
         let orphan = Orphan::Known(lease.session.clone());
         Box::new(Self { lease, since, exchange, retry, reason, face, refused, is_in_doubt: false, orphan })
+    }
+
+    /// Asks at once for a session that another process has acquired. No answer has confirmed the session, so the program may
+    /// not go on meanwhile.
+    pub(super) fn resumed(lease: Lease, context: &mut Context<'_>) -> Box<Self> {
+        let now = context.now.instant();
+        let mut regaining = Self::new(lease, Retry::default(), now, false);
+        regaining.face = Face::Reacquiring { give_up: now.after(GRACE_MAX) };
+        regaining.after_sleep(context)
     }
 
     /// Asks at once after a sleep past the deadline. A heartbeat asks: meanwhile an operator may have revoked the session, and
@@ -247,8 +256,14 @@ impl Regaining {
 
     fn failed(mut self: Box<Self>, retry_after: Option<Duration>, context: &mut Context<'_>) -> Phase {
         self.unreached(context);
-        // A lost seat has no end left to miss.
-        let end = self.turn_at().unwrap_or(Deadline::NEVER);
+        let end = match self.face {
+            // The end of a session of another process is unknown.
+            Face::Reacquiring { .. } if self.is_in_doubt => context.now.instant().after(self.lease.interval),
+            // A lost seat has no end left to miss.
+            Face::Offline | Face::Grace { .. } | Face::Reacquiring { .. } | Face::Lost => {
+                self.turn_at().unwrap_or(Deadline::NEVER)
+            }
+        };
         let retry_after = within(end, retry_after, context.now);
         let at = self.retry.after_failure(context.now, self.lease.interval, retry_after, context.jitter);
         self.exchange = Exchange::Waiting { at };
