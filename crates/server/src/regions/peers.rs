@@ -95,7 +95,7 @@ impl Peers {
 
 /// Returns whether an answer may come from a server. A load balancer without a server answers 502, 503 or 504, and never with
 /// a request id.
-fn is_from_server(status: StatusCode, headers: &HeaderMap) -> bool {
+pub(super) fn is_from_server(status: StatusCode, headers: &HeaderMap) -> bool {
     !matches!(status.as_u16(), 502..=504) || headers.contains_key("x-request-id")
 }
 

@@ -5,6 +5,7 @@ use reqwest::{Method, Response};
 use seatkeeper_core::Region;
 use serde::Serialize;
 
+use super::peers::is_from_server;
 use super::{Client, Forwarder, Regions, Sent, WholeAnswer};
 use crate::error::Error;
 use crate::outbound::{self, PeerFault};
@@ -20,7 +21,11 @@ impl Regions {
         let unavailable = |source| Error::RegionUnavailable { peer, source };
         let url = self.peers.url(peer)?;
         let token = self.tokens.sign(peer, client).map_err(PeerFault::Unsigned).map_err(unavailable)?;
-        self.peers.send(url, &token, sent).await.map_err(unavailable)
+        let answer = self.peers.send(url, &token, sent).await.map_err(unavailable)?;
+        if is_from_server(answer.status(), answer.headers()) {
+            self.note_answer(peer);
+        }
+        Ok(answer)
     }
 
     /// Sends a request of this region to a peer, and returns the whole answer. An answer of more than `bytes_max` bytes is

@@ -146,9 +146,7 @@ impl Regions {
         if known.region != asked || anchor == asked || anchor == self.own {
             return Ok(Some(known));
         }
-        if let Some(probe) = self.last_probe(anchor)
-            && self.probe(anchor, probe.lock().await).await
-        {
+        if self.confirms_away(anchor).await {
             return Ok(Some(known));
         }
         match self.learn_from_anchor(anchor, tenant, user).await {
@@ -167,6 +165,22 @@ impl Regions {
                 Err(Error::RegionUnavailable { peer, source })
             }
             Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Returns `true` if no server of a peer answers a probe, which the call awaits. Called after a failed attempt to connect.
+    pub(crate) async fn confirms_away(&self, peer: Region) -> bool {
+        let Some(last) = self.last_probe(peer) else { return false };
+        let mut last = last.lock().await;
+        // An answer may be from before the attempt.
+        *last = last.take().filter(|last| last.is_away);
+        self.probe(peer, last).await
+    }
+
+    /// Notes that a server of a peer has answered: as good as a probe.
+    pub(crate) fn note_answer(&self, peer: Region) {
+        if let Some(Ok(mut last)) = self.last_probe(peer).map(Mutex::try_lock) {
+            *last = Some(Probe { ended: Instant::now(), is_away: false });
         }
     }
 

@@ -48,9 +48,13 @@ impl Layer<'_> {
         if !may_decide {
             return Err(error);
         }
-        let newest = self.regions.recheck_home(&tenant, &user, asked).await?.ok_or(error)?;
+        let Some(newest) = self.regions.recheck_home(&tenant, &user, asked).await? else { return Err(error) };
         if newest.region != asked {
             return Ok(newest);
+        }
+        // A single attempt to connect may fail at this node alone, or at a home with too many connections.
+        if !self.regions.confirms_away(asked).await {
+            return Err(error);
         }
         let terms = self.regions.told_terms(&tenant, &user);
         incoming.parts.extensions.insert(WithoutHome { terms });
@@ -75,7 +79,8 @@ impl Layer<'_> {
         let kept = self.app.engine.pool_without_home(id, caller.authority()).await?;
         let user = match &kept {
             Some(pool) => UserId::new(&*pool.name),
-            None if is_heartbeat => return Ok(None),
+            // An admin's own home tells nothing of the session.
+            None if is_heartbeat || caller.scopes.admin => return Ok(None),
             None => caller.user.clone(),
         };
         let has_stream = path.ends_with("/events");
