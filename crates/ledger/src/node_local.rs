@@ -26,12 +26,20 @@ pub struct LoneNode {
     pub without_home: bool,
 }
 
+impl LoneNode {
+    /// Returns the detail of the node's records. A detail of the same content in another spelling is no record of ours:
+    /// `told_terms.sql` searches for the text.
+    pub(crate) fn to_detail(self) -> String {
+        serde_json::json!(self).to_string()
+    }
+}
+
 impl Ledger {
     /// Records the sessions that a node began and ended alone, durably. The call is idempotent: each
     /// session's begin and end have one record. Denials are not recorded. Events of one pool must come in
     /// order.
     pub async fn record_node_local(&self, node: LoneNode, events: &[Event]) -> Result<(), Error> {
-        let detail = serde_json::json!(node).to_string();
+        let detail = node.to_detail();
         let mut tx = self.write().await?;
         let epochs = buckets::hold(&mut tx, events.iter().map(|event| event.pool.bucket())).await?;
         let mut last: HashMap<&PoolId, u64> = HashMap::new();

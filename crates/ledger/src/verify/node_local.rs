@@ -30,8 +30,11 @@ impl NodeLocal {
             return Err(Breach::Gap { expected: self.seq + 1 });
         }
         self.seq = record.seq;
-        let detail = record.detail.as_deref().and_then(|detail| serde_json::from_str(detail).ok());
-        let node: LoneNode = detail.ok_or(Breach::Malformed)?;
+        let detail = record.detail.as_deref().ok_or(Breach::Malformed)?;
+        let node: LoneNode = serde_json::from_str(detail).map_err(|_| Breach::Malformed)?;
+        if node.to_detail() != detail {
+            return Err(Breach::Malformed);
+        }
         let sessions = self.nodes.entry(node).or_default();
         match (record.action, record.session) {
             (Action::AdmittedAlone, Some(id)) => {

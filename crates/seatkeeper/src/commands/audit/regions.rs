@@ -48,8 +48,8 @@ pub(super) async fn run(regions: &[RegionLedger]) -> Result<ExitCode, Error> {
             ))?;
             if alone > 0 {
                 output::line(format_args!(
-                    "Not in the home, and beside its limit: {alone} admissions by nodes alone while the home was \
-                     unreachable, each by a limit that a region has granted, or by the limit 1."
+                    "Beside the limit of the home: {alone} admissions by nodes alone, recorded as made while the home \
+                     was unreachable, each by a limit that a region has granted, or by the limit 1."
                 ))?;
             }
             Ok(ExitCode::SUCCESS)
