@@ -19,8 +19,8 @@ pub enum Door {
     Device(DeviceDoor),
 }
 
-/// A holder of a license seat. `Debug` shows the end of the key alone. A program may hold thousands of seats, so each text is a
-/// `Box<str>`, which is smaller than a `String`.
+/// A holder of a license seat. `Debug` shows the end of the key alone.
+// A program may hold thousands of seats, and a `Box<str>` is smaller than a `String`.
 #[derive(Clone)]
 pub struct LicenseDoor {
     /// The license's key.

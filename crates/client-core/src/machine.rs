@@ -139,7 +139,7 @@ impl Machine {
         self.lease().and_then(|lease| lease.license_id.as_ref())
     }
 
-    /// Replaces the id of the license by `known`, if both are the same text: the seats of one license then share one copy.
+    /// Shares the text `known` as the id of the license if the id is the same text, and changes nothing otherwise.
     pub fn share_license_id(&mut self, known: &Arc<str>) {
         let lease = match &mut self.phase {
             Phase::Holding(phase) => phase.lease_mut(),

@@ -126,7 +126,7 @@ pub(crate) struct Driver {
     ends: Option<EndChannel>,
     /// One for each owner of a token with a seat.
     keepers: HashMap<TokenOwner, TokenKeeper>,
-    /// The license of the latest step: most clients have seats of one license, which share this text.
+    /// The id of the license of the latest step, a single text for all seats of the license.
     license_id: Option<Arc<str>>,
     last: Now,
     /// The timers stand still until [`Command::Wake`].

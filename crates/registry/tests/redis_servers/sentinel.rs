@@ -51,7 +51,7 @@ async fn sentinels_with_a_user_and_a_password_of_their_own_are_told_them_and_the
     }
 }
 
-/// Each Sentinel monitors a server of its own, so no word of one reaches the other: a network cut after a failover.
+/// Two Sentinels with a server each exchange no messages, as after a failover behind a cut network.
 #[tokio::test]
 async fn of_two_sentinels_that_disagree_the_one_with_the_later_failover_is_believed() {
     let servers = [Redis::start(), Redis::start()];
