@@ -203,7 +203,7 @@ func (h *holding) failed(retryAfter time.Duration, s *step) phase {
 		return h.over(end.reason, end.by, "", s)
 	}
 	h.fail()
-	retryAfter = within(h.held.until, retryAfter, s.now)
+	retryAfter = waitBefore(h.held.until, retryAfter, s.now)
 	h.exchange = wait(h.retry.afterFailure(s.now, h.held.interval, retryAfter, s.jitter))
 	return h
 }

@@ -216,7 +216,7 @@ func (r *regaining) renews() bool {
 
 func (r *regaining) failed(retryAfter time.Duration, s *step) phase {
 	r.unreached(s)
-	retryAfter = within(r.end(), retryAfter, s.now)
+	retryAfter = waitBefore(r.end(), retryAfter, s.now)
 	r.exchange = wait(r.retry.afterFailure(s.now, r.held.interval, retryAfter, s.jitter))
 	return r.turn(s)
 }

@@ -7,7 +7,7 @@ const (
 	triesMax = 8
 	// backoffFirst is the longest backoff before the second try; each later backoff doubles.
 	backoffFirst = time.Second
-	// waitMin is the shortest wait that within leaves of a longer Retry-After: an answer needs its time, and ever shorter
+	// waitMin is the shortest wait that waitBefore leaves of a longer Retry-After: an answer needs its time, and ever shorter
 	// halves of the rest would spend the tries of an interval.
 	waitMin = time.Second
 )
@@ -43,9 +43,9 @@ func (r *retry) afterFailure(now instant, interval, retryAfter time.Duration, ji
 	return soonest
 }
 
-// within returns the part of retryAfter that a holder waits before end: half of the rest at most, and waitMin at least. A
+// waitBefore returns the part of retryAfter that a holder waits before end: half of the rest at most, and waitMin at least. A
 // holder that waits past end loses a seat that the server keeps.
-func within(end instant, retryAfter time.Duration, now instant) time.Duration {
+func waitBefore(end instant, retryAfter time.Duration, now instant) time.Duration {
 	return min(retryAfter, max(time.Duration(end-now)/2, waitMin))
 }
 

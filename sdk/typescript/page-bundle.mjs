@@ -18,7 +18,7 @@ export const INTERNAL = [
   ...["heard", "holder", "instant", "interval", "isInDoubt", "isInFlight", "isOpen", "isSharing"],
   ...["lastEventId", "lease", "leave", "listen", "mayStream", "mono", "nextBeat", "open", "outcome", "path"],
   ...["platform", "program", "reacquires", "reconnect", "refreshToken", "releaseAll", "renew", "report", "request"],
-  ...["secret", "send", "sent", "server", "setTimer", "start", "step", "stop", "suspend", "take", "terms", "tick", "tickBy"],
+  ...["releasingCode", "send", "sent", "server", "setTimer", "start", "step", "stop", "suspend", "take", "terms", "tick", "tickBy"],
   ...["tokenOver", "wakeAt", "wall", "yieldConnection", "yieldConnections"],
 ];
 

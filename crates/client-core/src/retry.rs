@@ -30,7 +30,7 @@ impl Jitter {
 const TRIES_MAX: usize = 8;
 /// The longest backoff before the second try. Every later try doubles the backoff.
 const BACKOFF_FIRST: Duration = Duration::from_secs(1);
-/// The shortest wait that [`within`] leaves of a longer `Retry-After`: an answer needs its time, and ever shorter halves of
+/// The shortest wait that [`wait_before`] leaves of a longer `Retry-After`: an answer needs its time, and ever shorter halves of
 /// the rest would spend the tries of an interval.
 const WAIT_MIN: Duration = Duration::from_secs(1);
 
@@ -83,7 +83,7 @@ impl Retry {
 
 /// Returns the part of `retry_after` that a holder waits before `end`: half of the rest at most, and [`WAIT_MIN`] at least. A
 /// holder that waits past `end` loses a seat that the server keeps.
-pub(crate) fn within(end: Deadline, retry_after: Option<Duration>, now: Now) -> Option<Duration> {
+pub(crate) fn wait_before(end: Deadline, retry_after: Option<Duration>, now: Now) -> Option<Duration> {
     let wait_max = (end.remaining(now) / 2).max(WAIT_MIN);
     retry_after.map(|told| told.min(wait_max))
 }

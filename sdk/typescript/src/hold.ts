@@ -157,8 +157,8 @@ export class Hold implements Seat, Host {
 
   /** Gives the seat of a page that goes away back: by a beacon with the release code, else by a release. */
   leave(): void {
-    const { session = "", secret } = this.#machine.lease?.grant ?? {};
-    const call = secret && releaseByCode(this.#plan.door, session, secret);
+    const { session = "", releasingCode } = this.#machine.lease?.grant ?? {};
+    const call = releasingCode && releaseByCode(this.#plan.door, session, releasingCode);
     if (!call || !this.#driver.server.beacon(call)) return this.step({ kind: EventKind.Release });
     this.#flight?.abort();
     this.#publish({ kind: "released" }, true, "unconfirmed");

@@ -12,7 +12,7 @@ use crate::answer::{BeatSetback, read_heartbeat};
 use crate::event::{Event, SessionEnd};
 use crate::lease::{Grant, Lease, Reacquire, Renewal};
 use crate::response::Response;
-use crate::retry::{Retry, after_hopeless, within};
+use crate::retry::{Retry, after_hopeless, wait_before};
 use crate::state::{Loss, LossReason, State};
 use crate::time::Deadline;
 
@@ -225,7 +225,7 @@ impl Holding {
             return self.over(reason, by, context);
         }
         self.fail();
-        let retry_after = within(self.lease.until, retry_after, context.now);
+        let retry_after = wait_before(self.lease.until, retry_after, context.now);
         let at = self.retry.after_failure(context.now, self.lease.interval, retry_after, context.jitter);
         self.exchange = Exchange::Waiting { at };
         Phase::Holding(self)

@@ -13,7 +13,7 @@ use crate::answer::{BeatSetback, Setback, read_acquire, read_heartbeat};
 use crate::event::Event;
 use crate::lease::{GRACE_MAX, Lease, Reacquire};
 use crate::response::Response;
-use crate::retry::{Retry, after_hopeless, within};
+use crate::retry::{Retry, after_hopeless, wait_before};
 use crate::state::{Loss, LossReason, State};
 use crate::time::Deadline;
 
@@ -264,7 +264,7 @@ impl Regaining {
                 self.turn_at().unwrap_or(Deadline::NEVER)
             }
         };
-        let retry_after = within(end, retry_after, context.now);
+        let retry_after = wait_before(end, retry_after, context.now);
         let at = self.retry.after_failure(context.now, self.lease.interval, retry_after, context.jitter);
         self.exchange = Exchange::Waiting { at };
         self.turn(context)

@@ -22,7 +22,7 @@ export interface Terms {
   /** False if only the program may acquire again after `expired`. */
   readonly reacquires?: boolean | undefined;
   /** The release code, which releases the session without a token. */
-  readonly secret?: string | undefined;
+  readonly releasingCode?: string | undefined;
 }
 
 /** The kinds of answers: numbers, which a page loads in a byte each. */
@@ -106,7 +106,7 @@ function readTerms(members: Members | undefined): Terms | undefined {
     grace: span("graceSeconds", GRACE_SECONDS_MAX),
     // A policy that this version does not know forbids to acquire again.
     reacquires: policy == null ? undefined : policy === "expired_only",
-    secret: text(members["releaseCode"]),
+    releasingCode: text(members["releaseCode"]),
   };
   return isWrong ? undefined : terms;
 }

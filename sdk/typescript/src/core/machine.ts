@@ -48,7 +48,7 @@ const enum Phase {
  * The session of this holder that a release has to end; `undefined` if no session of this holder lives. After a lost reply to
  * an acquire the id is unknown. An acquire is idempotent by holder: another acquire tells the id.
  */
-type Orphan = Pick<Terms, "session" | "secret"> | "unknown" | undefined;
+type Orphan = Pick<Terms, "session" | "releasingCode"> | "unknown" | undefined;
 
 /**
  * The holder's state machine for one seat, without I/O, clocks, timers or randomness.
@@ -215,8 +215,8 @@ export class Machine extends Exchange {
     const { door } = this.#plan;
     if (this.#isReleasing) this.#tries += 1;
     if (this.#phase === Phase.Deleting) {
-      const { session, secret } = this.#orphan as Terms;
-      const call = this.#isByCode ? releaseByCode(door, session!, secret!) : release(door, session!);
+      const { session, releasingCode } = this.#orphan as Terms;
+      const call = this.#isByCode ? releaseByCode(door, session!, releasingCode!) : release(door, session!);
       return [call, RELEASE_TIMEOUT];
     }
     const timeout = this.#phase === Phase.Finding ? RELEASE_TIMEOUT : TIMEOUT;
@@ -493,7 +493,7 @@ export class Machine extends Exchange {
       if (kind === Kind.Granted || [404, 410].includes(problem?.status!)) return this.#released(undefined);
       const isRejected = kind === Kind.Unauthenticated || failure === "no-token";
       const mayRetry = kind === Kind.Transient || kind === Kind.Hopeless;
-      this.#isByCode = isRejected && !!(this.#orphan as Terms).secret;
+      this.#isByCode = isRejected && !!(this.#orphan as Terms).releasingCode;
       if (this.#isByCode || (mayRetry && this.#tries < RELEASE_TRIES_MAX)) return this.start();
     }
     this.#released(this.#orphan);
@@ -507,7 +507,7 @@ export class Machine extends Exchange {
       : phase !== Phase.Finding || (this.#orphan === "unknown" && this.#mayFind);
     if (!mayRefresh) return 0;
     // A slow token source leaves the time of a try for the release by code.
-    const code = isDeleting && (this.#orphan as Terms).secret;
+    const code = isDeleting && (this.#orphan as Terms).releasingCode;
     return code ? this.#turnAt - RELEASE_TIMEOUT : this.instant + TOKEN_TIMEOUT;
   }
 

@@ -17,7 +17,7 @@ from .orphan import Orphan
 from .phase import Phase
 from .releasing import release_session
 from .request import Failure
-from .retry import Retry, after_hopeless, within
+from .retry import Retry, after_hopeless, wait_before
 from .state import State, lost
 
 #: Holders of expired sessions acquire again within this.
@@ -164,7 +164,7 @@ class Holding(Phase):
             # No answer contradicts the stream.
             return self._over(end.reason, end.by, None, context)
         self._fail()
-        retry_after = within(self.lease.until, retry_after, context.now)
+        retry_after = wait_before(self.lease.until, retry_after, context.now)
         at = self._retry.after_failure(context.now, self.lease.interval, retry_after, context.jitter)
         self._exchange = Waiting(at)
         return self

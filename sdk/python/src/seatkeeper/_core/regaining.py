@@ -19,7 +19,7 @@ from .orphan import UNKNOWN, Orphan
 from .phase import Phase
 from .releasing import release_acquire, release_session
 from .request import Failure
-from .retry import Retry, after_hopeless, within
+from .retry import Retry, after_hopeless, wait_before
 from .state import State, lost
 
 
@@ -188,7 +188,7 @@ class Regaining(Phase):
         self._unreached(context)
         # A lost seat has no end left to miss.
         end = NEVER if self._end is None else self._end
-        retry_after = within(end, retry_after, context.now)
+        retry_after = wait_before(end, retry_after, context.now)
         at = self._retry.after_failure(context.now, self.lease.interval, retry_after, context.jitter)
         self._exchange = Waiting(at)
         return self._turn(context)

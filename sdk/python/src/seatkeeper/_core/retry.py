@@ -10,8 +10,8 @@ from .clocks import SECOND, after, between, part
 TRIES_MAX = 8
 #: The longest backoff before the second try; each later backoff doubles.
 BACKOFF_FIRST = SECOND
-#: The shortest wait that ``within`` leaves of a longer ``Retry-After``: an answer needs its time, and ever shorter
-#: halves of the rest would spend the tries of an interval.
+#: The shortest wait that ``wait_before`` leaves of a longer ``Retry-After``: an answer needs its time, and ever
+#: shorter halves of the rest would spend the tries of an interval.
 WAIT_MIN = SECOND
 
 
@@ -44,7 +44,7 @@ class Retry:
         return soonest
 
 
-def within(end: int, retry_after: Optional[int], now: int) -> Optional[int]:
+def wait_before(end: int, retry_after: Optional[int], now: int) -> Optional[int]:
     """Returns the part of ``retry_after`` that a holder waits before ``end``.
 
     Half of the rest at most, and ``WAIT_MIN`` at least. A holder that waits past ``end`` loses a seat that the server
