@@ -40,6 +40,8 @@ mod processes;
 mod repeats;
 #[path = "regions/storm.rs"]
 mod storm;
+#[path = "regions/storm_rounds.rs"]
+mod storm_rounds;
 #[path = "regions/without_home.rs"]
 mod without_home;
 #[path = "regions/world.rs"]

@@ -37,7 +37,7 @@ async fn an_anchor_assigns_no_home_for_a_tenant_that_it_does_not_anchor() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_region_with_a_wrong_key_is_refused() {
-    let mut world = World::start().await;
+    let world = World::start().await;
     let key = world.license(EU, 1).await;
     world.stop_region(US).await;
     write_ed25519_key(&world.key_file("us"));

@@ -35,7 +35,7 @@ async fn a_home_out_of_reach_denies_and_no_other_region_admits() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_anchor_stops_only_subscribers_that_a_region_has_never_seen() {
-    let mut world = World::start().await;
+    let world = World::start().await;
     let known = world.client(US, "ann").post("/api/v1/devices/sessions", screen("tv")).await.expect(201);
     world.client(AP, "ann").get("/api/v1/devices/sessions").await.expect(200);
     world.stop_region(EU).await;

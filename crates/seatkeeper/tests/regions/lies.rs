@@ -136,7 +136,7 @@ async fn a_move_counts_once_the_home_on_record_answers() {
 /// The id of a session leads a heartbeat to a region that is not the home on record.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_region_of_a_session_id_moves_no_home() {
-    let mut world = World::start().await;
+    let world = World::start().await;
     play(&world, US, "ann", "tv").await.expect(201);
     world.client(AP, "ann").get("/api/v1/devices/sessions").await.expect(200);
     let foreign = play(&world, AP, "bob", "tv").await.expect(201)["session_id"].clone();

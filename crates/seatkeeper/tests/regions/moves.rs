@@ -124,7 +124,7 @@ async fn a_move_that_is_cut_off_is_carried_on() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_move_survives_a_restart_of_both_regions() {
-    let mut world = World::start().await;
+    let world = World::start().await;
     let held = world.client(US, "ann").post("/api/v1/devices/sessions", screen("tv")).await.expect(201);
     world.set_around(AP, Network::AnswersLate(Duration::from_millis(300)));
     // The request is given up in the course of the move: the stop of the region waits no longer than the pool is closed.

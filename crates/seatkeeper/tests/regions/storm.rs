@@ -10,7 +10,7 @@ use seatkeeper_testbed::proxy::Network;
 use serde_json::{Value, json};
 
 use crate::harness::Client;
-use crate::world::{World, region_of, screen};
+use crate::world::{AP, EU, US, World, region_of, screen};
 
 /// The span of a storm.
 const STORM: Duration = Duration::from_secs(6);
@@ -123,41 +123,63 @@ pub(crate) fn greatest(holds: &[Hold]) -> usize {
     holds.iter().map(|hold| held(hold.from)).max().unwrap_or(0)
 }
 
-/// Runs clients of every region against pools that no region has seen, while `weather` changes the networks.
-pub(crate) async fn storm(world: &World, seed: u64, weather: impl AsyncFn(&mut StdRng)) -> Observed {
-    println!("seed {seed}");
-    world.create_plan().await;
-    let key = world.license(0, LIMIT as u32).await;
-    let mut dice = StdRng::seed_from_u64(seed);
-    for user in 0..3 {
-        world.subscribe(user, &format!("user-{user}")).await;
-    }
-    let (observed, until) = (Arc::new(Mutex::new(Observed::default())), Instant::now() + STORM);
-    let mut players = Vec::new();
-    for region in 0..3 {
-        for number in 0..CLIENTS {
-            for pool in 0..4 {
-                let user = format!("user-{pool}");
-                let player = Player {
-                    client: world.client(region, &user),
-                    pool: user,
-                    name: format!("device-{region}-{number}"),
-                    license_key: (pool == 3).then(|| key.clone()),
-                    observed: Arc::clone(&observed),
-                    dice: StdRng::seed_from_u64(dice.random()),
-                };
-                players.push(tokio::spawn(player.play(until)));
+/// A storm: clients of some regions against three users and a license that no region has seen.
+pub(crate) struct Storm<'a> {
+    pub(crate) world: &'a World,
+    /// Tells the users of the storm from those of other storms.
+    pub(crate) name: String,
+    /// The regions with clients.
+    pub(crate) regions: &'a [usize],
+    pub(crate) seed: u64,
+}
+
+impl Storm<'_> {
+    /// Runs the storm while `weather` changes the networks or the regions. The plan `pair` must exist.
+    pub(crate) async fn run(self, weather: impl AsyncFn(&mut StdRng)) -> Observed {
+        println!("{}seed {}", self.name, self.seed);
+        let key = self.world.license(self.regions[0], LIMIT as u32).await;
+        let mut dice = StdRng::seed_from_u64(self.seed);
+        for pool in 0..3 {
+            self.world.subscribe(self.regions[0], &self.user(pool)).await;
+        }
+        let (observed, until) = (Arc::new(Mutex::new(Observed::default())), Instant::now() + STORM);
+        let mut players = Vec::new();
+        for region in self.regions {
+            for number in 0..CLIENTS {
+                for pool in 0..4 {
+                    let user = self.user(pool);
+                    let player = Player {
+                        client: self.world.client(*region, &user),
+                        pool: user,
+                        name: format!("device-{region}-{number}"),
+                        license_key: (pool == 3).then(|| key.clone()),
+                        observed: Arc::clone(&observed),
+                        dice: StdRng::seed_from_u64(dice.random()),
+                    };
+                    players.push(tokio::spawn(player.play(until)));
+                }
             }
         }
+        while Instant::now() < until {
+            weather(&mut dice).await;
+        }
+        self.world.set_all(Network::Well);
+        for player in players {
+            player.await.unwrap();
+        }
+        Arc::into_inner(observed).expect("the only observer").into_inner().unwrap()
     }
-    while Instant::now() < until {
-        weather(&mut dice).await;
+
+    /// Returns the user of a pool. Pool 3 is the license.
+    fn user(&self, pool: usize) -> String {
+        format!("{}user-{pool}", self.name)
     }
-    world.set_all(Network::Well);
-    for player in players {
-        player.await.unwrap();
-    }
-    Arc::into_inner(observed).expect("the only observer").into_inner().unwrap()
+}
+
+/// Runs clients of every region against pools that no region has seen, while `weather` changes the networks.
+pub(crate) async fn storm(world: &World, seed: u64, weather: impl AsyncFn(&mut StdRng)) -> Observed {
+    world.create_plan().await;
+    Storm { world, name: String::new(), regions: &[EU, US, AP], seed }.run(weather).await
 }
 
 fn check(observed: &Observed) {

@@ -249,7 +249,7 @@ async fn a_home_on_its_way_is_denied_everywhere() {
         let refused = world.client(region, "ann").post(DEVICES, screen("tv")).await;
         assert_eq!(refused.expect(503)["type"], "/problems/home-moving");
     }
-    let mut world = world;
+    let world = world;
     world.stop_region(AP).await;
     let refused = world.client(US, "ann").post(DEVICES, screen("tv")).await;
     assert_eq!(refused.expect(503)["type"], "/problems/home-moving");
@@ -275,7 +275,7 @@ fn direct_at(ports: [u16; 3]) -> impl Fn(&mut Settings) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_home_that_moved_unnoticed_is_found_at_the_anchor_before_a_node_admits_alone() {
-    let mut world = World::start_with([false; 3], direct()).await;
+    let world = World::start_with([false; 3], direct()).await;
     world.client(US, "ann").post(DEVICES, screen("tv")).await.expect(201);
     let ann = world.client(AP, "ann");
     ann.get(DEVICES).await.expect(200);
@@ -288,7 +288,7 @@ async fn a_home_that_moved_unnoticed_is_found_at_the_anchor_before_a_node_admits
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nodes_over_redis_and_postgresql_admit_alone_as_well() {
-    let mut world = World::start_with([false, false, true], direct()).await;
+    let world = World::start_with([false, false, true], direct()).await;
     world.create_plan().await;
     world.subscribe(US, "ann").await;
     let ann = world.client(AP, "ann");
@@ -320,7 +320,7 @@ async fn a_silent_home_holds_one_heartbeat_up_for_a_second_at_most() {
         direct_at(ports)(settings);
         settings.region.forward_timeout_milliseconds = 30_000;
     };
-    let mut world = World::start_with([false; 3], slow).await;
+    let world = World::start_with([false; 3], slow).await;
     world.client(US, "ann").post(DEVICES, screen("tv")).await.expect(201);
     let ann = world.client(AP, "ann");
     ann.get(DEVICES).await.expect(200);
@@ -349,7 +349,7 @@ async fn no_device_is_admitted_alone_without_a_record() {
         direct_at(ports)(settings);
         settings.ledger.commit_timeout_milliseconds = 500;
     };
-    let mut world = World::start_with([false; 3], hasty).await;
+    let world = World::start_with([false; 3], hasty).await;
     world.client(EU, "ann").post(DEVICES, screen("tv")).await.expect(201);
     let ann = world.client(AP, "ann");
     ann.get(DEVICES).await.expect(200);
@@ -375,7 +375,7 @@ async fn heartbeats_in_batches_end_a_lone_session_as_well() {
         direct_at(ports)(settings);
         settings.region.heartbeats = HeartbeatForwarding::Batched;
     };
-    let mut world = World::start_with([false; 3], batched).await;
+    let world = World::start_with([false; 3], batched).await;
     world.client(US, "ann").post(DEVICES, screen("tv")).await.expect(201);
     let ann = world.client(AP, "ann");
     ann.get(DEVICES).await.expect(200);

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
@@ -57,7 +58,7 @@ impl Stores {
 pub(crate) struct World {
     dir: TempDir,
     pub(crate) settings: Vec<Settings>,
-    servers: Vec<Option<Server>>,
+    servers: [Mutex<Option<Server>>; 3],
     /// The network from a region to a peer.
     links: Vec<Vec<Option<Proxy>>>,
     stores: Vec<Option<Stores>>,
@@ -97,7 +98,7 @@ impl World {
             change(&mut own);
             settings.push(own);
         }
-        let mut world = Self { dir, settings, servers: vec![None, None, None], links, stores };
+        let world = Self { dir, settings, servers: [const { Mutex::new(None) }; 3], links, stores };
         for region in 0..3 {
             world.start_region(region).await;
         }
@@ -105,7 +106,7 @@ impl World {
     }
 
     /// Starts a stopped region, and leads the links of the others to it.
-    pub(crate) async fn start_region(&mut self, region: usize) {
+    pub(crate) async fn start_region(&self, region: usize) {
         let stop = CancellationToken::new();
         let running = start(self.settings[region].clone(), stop.clone()).await.expect("a region that starts");
         for from in 0..3 {
@@ -113,12 +114,13 @@ impl World {
                 link.redirect(running.addr);
             }
         }
-        self.servers[region] = Some(Server { stop, running });
+        *self.servers[region].lock().unwrap() = Some(Server { stop, running });
     }
 
     /// Stops a region.
-    pub(crate) async fn stop_region(&mut self, region: usize) {
-        let Server { stop, running } = self.servers[region].take().expect("a running region");
+    pub(crate) async fn stop_region(&self, region: usize) {
+        let server = self.servers[region].lock().unwrap().take();
+        let Server { stop, running } = server.expect("a running region");
         for from in 0..3 {
             if let Some(link) = &self.links[from][region] {
                 link.redirect(NOWHERE);
@@ -166,6 +168,18 @@ impl World {
         }
     }
 
+    /// Heals all networks, and lets every answer take a round trip between the continents.
+    pub(crate) fn set_far_apart(&self) {
+        for (from, row) in self.links.iter().enumerate() {
+            for (to, link) in row.iter().enumerate() {
+                let round_trip = if from == AP || to == AP { 150 } else { 80 };
+                if let Some(link) = link {
+                    link.set(Network::AnswersLate(Duration::from_millis(round_trip)));
+                }
+            }
+        }
+    }
+
     /// Changes the networks between a region and its peers, both ways.
     pub(crate) fn set_around(&self, region: usize, network: Network) {
         for other in 0..3 {
@@ -177,7 +191,8 @@ impl World {
 
     /// Returns the base URL of a region.
     pub(crate) fn url(&self, region: usize) -> String {
-        format!("http://{}", self.servers[region].as_ref().expect("a running region").running.addr)
+        let server = self.servers[region].lock().unwrap();
+        format!("http://{}", server.as_ref().expect("a running region").running.addr)
     }
 
     /// Returns a client of a region for a user.
@@ -265,9 +280,10 @@ impl World {
     }
 
     /// Stops every region, and proves each audit log.
-    pub(crate) async fn close(mut self) {
+    pub(crate) async fn close(self) {
         for (region, name) in NAMES.iter().enumerate() {
-            if self.servers[region].is_some() {
+            let runs = self.servers[region].lock().unwrap().is_some();
+            if runs {
                 self.stop_region(region).await;
             }
             let settings = &self.settings[region];
