@@ -1,6 +1,9 @@
 //! A registry in its role, with the ledger's progress. Every decision by role is made in this module: callers
 //! never match on a role.
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};

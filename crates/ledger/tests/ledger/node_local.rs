@@ -6,6 +6,7 @@ use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::node_local::LoneNode;
 use seatkeeper_ledger::retention::Purged;
 use seatkeeper_ledger::verify::{Breach, ToldTerms, Verdict};
+use sqlx::Executor as _;
 use uuid::Uuid;
 
 use crate::retaining::{proof, run};
@@ -108,6 +109,20 @@ async fn a_node_in_place_of_a_home_keeps_to_the_limit_that_the_home_told() {
     let (_, third) = story.admit("laptop");
     ledger.record_node_local(ABROAD, &[third]).await.unwrap();
     assert_eq!(broken(&ledger).await, Breach::AboveLimit { live: 3, limit: 2 });
+}
+
+/// The limit of a record in another spelling would never be compared with the record of the home.
+#[tokio::test]
+async fn a_record_whose_mark_is_spelt_differently_is_malformed() {
+    let (place, ledger) = ledger().await;
+    let mut story = devices("ann", 9, 22);
+    ledger.record_node_local(ABROAD, &[story.admit("phone").1]).await.unwrap();
+    assert_eq!(ledger.told_terms().await.unwrap().len(), 1);
+    let mut connection = place.connect_unguarded().await;
+    let respelt = "UPDATE audit_log SET detail = replace(detail, ':', ': ') WHERE action = 'admitted_alone'";
+    assert_eq!(connection.execute(respelt).await.unwrap().rows_affected(), 1);
+    assert_eq!(ledger.told_terms().await.unwrap(), []);
+    assert_eq!(broken(&ledger).await, Breach::Malformed);
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use seatkeeper_testbed::proxy::Network;
 use serde_json::{Value, json};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::harness::{Answer, Client, run};
 use crate::moves::{relocate, rewrite_home};
@@ -283,6 +284,43 @@ async fn a_home_that_moved_unnoticed_is_found_at_the_anchor_before_a_node_admits
     world.stop_region(US).await;
     let admitted = ann.post(DEVICES, screen("phone")).await.expect(201);
     assert_eq!(region_of(&admitted["session_id"]), 1);
+    world.close().await;
+}
+
+/// The first attempt to connect fails at a home that lives. The anchor is silent meanwhile, so the node waits for a probe
+/// of the anchor between the attempt and the probe of the home.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_home_that_answers_a_probe_is_not_replaced() {
+    let (ports, gate) = ([port::free(), port::free(), port::free()], port::free());
+    let gated = |settings: &mut Settings| {
+        let anchor = settings.region.peers.iter().find(|peer| peer.number == 1).map(|peer| peer.url.clone());
+        direct_at(ports)(settings);
+        if settings.region.number == 3 {
+            settings.region.peers[EU].url = anchor.unwrap();
+            settings.region.peers[US].url = format!("http://127.0.0.1:{gate}");
+        }
+    };
+    let world = World::start_with([false; 3], gated).await;
+    world.client(US, "ann").post(DEVICES, screen("tv")).await.expect(201);
+    let ann = world.client(AP, "ann");
+    // The gate is closed, so the list learns the home from the anchor and does not reach it.
+    is_unavailable(ann.get(DEVICES).await);
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    world.redirect(AP, EU, silent.local_addr().unwrap());
+    let claim = tokio::spawn(async move { ann.post(DEVICES, screen("phone")).await });
+    let _probe = silent.accept().await.unwrap();
+    let open = TcpListener::bind(("127.0.0.1", gate)).await.unwrap();
+    let opened = tokio::spawn(async move {
+        loop {
+            let (mut caller, _) = open.accept().await.unwrap();
+            let mut home = TcpStream::connect(("127.0.0.1", ports[US])).await.unwrap();
+            tokio::spawn(async move { tokio::io::copy_bidirectional(&mut caller, &mut home).await });
+        }
+    });
+    is_unavailable(claim.await.unwrap());
+    let admitted = world.client(AP, "ann").post(DEVICES, screen("phone")).await.expect(201);
+    assert_eq!(region_of(&admitted["session_id"]), 2);
+    opened.abort();
     world.close().await;
 }
 

@@ -180,6 +180,11 @@ impl World {
         }
     }
 
+    /// Leads the link from a region to a peer elsewhere.
+    pub(crate) fn redirect(&self, from: usize, to: usize, upstream: SocketAddr) {
+        self.links[from][to].as_ref().expect("a link between two regions").redirect(upstream);
+    }
+
     /// Changes the networks between a region and its peers, both ways.
     pub(crate) fn set_around(&self, region: usize, network: Network) {
         for other in 0..3 {
