@@ -15,7 +15,7 @@ mod refusal;
 mod verifier;
 
 pub(crate) use authorization::bearer_of;
-pub use caller::{Caller, Scopes};
+pub use caller::{Caller, SCOPE_WORDS, Scopes};
 pub use key::{KEY_FILE_NAME, KeyError};
 pub(crate) use key::{
     check_key_file, check_secret_file, check_signing_key_file, read_region_key, region_public_keys,

@@ -1,14 +1,18 @@
 //! `seatkeeper token`: signs a token and prints it.
 
+use std::ops::RangeInclusive;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use seatkeeper_server::auth::{TokenRequest, is_name, mint};
+use seatkeeper_server::auth::{SCOPE_WORDS, TokenRequest, is_name, mint};
 
 use super::Error;
 use crate::args::DataDirArgs;
 use crate::{duration, output, settings};
+
+/// The lifetimes of tokens.
+const LIFETIMES: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(3_650 * 86_400);
 
 #[derive(Debug, Args)]
 pub(crate) struct TokenArgs {
@@ -19,10 +23,10 @@ pub(crate) struct TokenArgs {
     #[arg(long, value_parser = name)]
     user: String,
     /// Further scopes, separated by spaces: admin, service
-    #[arg(long, default_value = "", value_name = "SCOPES")]
+    #[arg(long, default_value = "", value_name = "SCOPES", value_parser = scopes)]
     scope: String,
-    /// The lifetime: 90s, 5m, 1h, 30d
-    #[arg(long, default_value = "1h", value_parser = duration::parse)]
+    /// The lifetime, 1s to 3650d: 90s, 5m, 1h, 30d
+    #[arg(long, default_value = "1h", value_parser = lifetime)]
     ttl: Duration,
     #[command(flatten)]
     data: DataDirArgs,
@@ -35,6 +39,19 @@ fn name(text: &str) -> Result<String, &'static str> {
     } else {
         Err("must have 1 to 255 characters, and no control characters")
     }
+}
+
+/// Parses scopes. A server ignores an unknown scope, so the caller would be refused later and not learn why.
+fn scopes(text: &str) -> Result<String, String> {
+    match text.split_ascii_whitespace().find(|word| !SCOPE_WORDS.contains(word)) {
+        Some(unknown) => Err(format!("there is no scope {unknown}: use {}", SCOPE_WORDS.join(" or "))),
+        None => Ok(text.to_owned()),
+    }
+}
+
+fn lifetime(text: &str) -> Result<Duration, String> {
+    let lifetime = duration::parse(text).map_err(|error| error.to_string())?;
+    if LIFETIMES.contains(&lifetime) { Ok(lifetime) } else { Err("must be from 1s to 3650d".to_owned()) }
 }
 
 pub(crate) fn run(args: &TokenArgs) -> Result<ExitCode, Error> {

@@ -22,6 +22,12 @@ pub struct Caller {
     pub expires_at_seconds: i64,
 }
 
+/// The words of the scopes that a token may list.
+pub const SCOPE_WORDS: [&str; 2] = [ADMIN, SERVICE];
+
+const ADMIN: &str = "admin";
+const SERVICE: &str = "service";
+
 /// Scopes of a token. Unknown scopes are ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scopes {
@@ -38,7 +44,7 @@ impl Scopes {
     /// name a license.
     pub fn parse(list: &str) -> Self {
         let has = |scope| list.split_ascii_whitespace().any(|listed| listed == scope);
-        Self { admin: has("admin"), service: has("service"), license: None }
+        Self { admin: has(ADMIN), service: has(SERVICE), license: None }
     }
 }
 

@@ -1,0 +1,90 @@
+//! The server and the commands that start it: `serve`, `migrate`, `demo`, `bench`.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::harness::{Harness, run};
+
+#[test]
+fn a_server_that_is_not_there_is_named() {
+    let output = run(&["license", "list", "--server", "http://127.0.0.1:1", "--token", "x"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(output.stderr.starts_with("seatkeeper: no answer from http://127.0.0.1:1/"), "{}", output.stderr);
+}
+
+#[tokio::test]
+async fn a_server_that_is_asked_to_stop_ends_with_0_and_its_address_is_free() {
+    let mut harness = Harness::open();
+    let license = harness.license(1).await;
+    let seat = harness.client("ann").acquire(&license["license_key"], "m1").await.expect(201);
+    let (status, log) = harness.stop();
+    assert_eq!(status.code(), Some(0), "{log}");
+    harness.start();
+    harness.client("ann").heartbeat(&seat["session_id"]).await.expect(200);
+}
+
+#[test]
+fn two_servers_do_not_share_a_data_directory() {
+    let harness = Harness::open();
+    let second =
+        run(&["serve", "--listen", "127.0.0.1:0", "--data-dir", harness.data_dir().to_str().unwrap()]);
+    assert_eq!(second.status.code(), Some(1));
+    assert!(second.stderr.contains("another process uses the data directory"), "{}", second.stderr);
+}
+
+#[test]
+fn migrate_makes_the_tables_and_may_be_repeated() {
+    let dir = tempfile::tempdir().unwrap();
+    for _ in 0..2 {
+        let output = run(&["migrate", "--data-dir", dir.path().to_str().unwrap()]);
+        assert_eq!(output.status.code(), Some(0), "{}", output.stderr);
+        assert!(output.stdout.contains("is at version"), "{}", output.stdout);
+    }
+}
+
+#[test]
+fn the_demonstration_ends_well_within_a_minute() {
+    let started = Instant::now();
+    let output = run(&["demo"]);
+    assert_eq!(output.status.code(), Some(0), "{}{}", output.stdout, output.stderr);
+    let story = [
+        "welder denied",
+        "welder acquired the robot's seat",
+        "nothing is lost",
+        "tier 3  upgraded",
+        "none left its pool above its limit",
+    ];
+    for part in story {
+        assert!(output.stdout.contains(part), "{part}: {}", output.stdout);
+    }
+    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
+}
+
+#[test]
+fn a_bench_prints_its_figures_and_leaves_no_seat_taken() {
+    let harness = Harness::open();
+    for scenario in ["heartbeat", "denied", "cycle"] {
+        let args = [
+            "bench",
+            "--scenario",
+            scenario,
+            "--concurrency",
+            "4",
+            "--seconds",
+            "5",
+            "--requests",
+            "200",
+            "--json",
+        ];
+        let output = harness.command(&args);
+        assert_eq!(output.status.code(), Some(0), "{scenario}: {}{}", output.stdout, output.stderr);
+        let report: Value = serde_json::from_str(&output.stdout).unwrap();
+        assert_eq!(report["violations"]["count"], 0, "{report}");
+        assert!(report["requests"].as_u64().unwrap() >= 200, "{report}");
+    }
+    let live: Value =
+        serde_json::from_str(&harness.command(&["sessions", "list", "--live", "--json"]).stdout).unwrap();
+    assert_eq!(live["items"], json!([]));
+    harness.prove();
+}
