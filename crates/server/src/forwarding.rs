@@ -12,4 +12,4 @@ mod locator;
 mod newer;
 
 pub(crate) use assignments::routes;
-pub(crate) use layer::pass;
+pub(crate) use layer::Layer;

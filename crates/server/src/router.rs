@@ -46,12 +46,8 @@ pub fn openapi() -> OpenApi {
 pub(crate) fn router(app: App) -> Router {
     let (routes, description) = routes().split_for_parts();
     let routes = routes.merge(operations::pages()).merge(docs(description));
-    // A deployment without regions does not pay for the layer.
     let routes = match &app.regions {
-        Some(_) => {
-            let layer = middleware::from_fn_with_state(app.clone(), forwarding::pass);
-            routes.merge(forwarding::routes()).merge(region_heartbeats::routes()).layer(layer)
-        }
+        Some(_) => routes.merge(forwarding::routes()).merge(region_heartbeats::routes()),
         None => routes,
     };
     match app.settings.metrics.listen {
@@ -81,6 +77,7 @@ fn fronted(routes: Router<App>, app: App) -> Router {
         },
         cors: Cors::new(server.cors_origins.clone()),
         request_limit: RequestLimit::for_requests(server.requests_max),
+        forwarding: forwarding::Layer::new(&app),
     };
     routes
         .fallback(async || Error::NoSuchRoute)

@@ -1,11 +1,14 @@
 //! The layer in front of the APIs: a request of a pool at home elsewhere is forwarded to the pool's home.
 
+mod glance;
 mod home;
 mod incoming;
 mod sending;
 mod without_home;
 
-use axum::extract::{MatchedPath, Request, State};
+use std::sync::Arc;
+
+use axum::extract::{MatchedPath, Request};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
 use seatkeeper_core::RequestId;
@@ -25,22 +28,6 @@ use crate::relocation::ADOPTIONS_PATH;
 /// The most regions that are asked for one request: the home as this region knows it, and the newer home.
 const HOPS_MAX: usize = 2;
 
-/// Answers a request here, or forwards the request to its home.
-pub(crate) async fn pass(State(app): State<App>, request: Request, next: Next) -> Response {
-    let Some(regions) = &app.regions else { return next.run(request).await };
-    match (Layer { regions, app: &app }).routed(request).await {
-        Ok(Routed::Here(request)) => {
-            let answer = next.run(request).await;
-            if let Some(LeftHome(tenant, user)) = answer.extensions().get() {
-                regions.forget(tenant, user);
-            }
-            answer
-        }
-        Ok(Routed::Answered(answer)) => answer,
-        Err(error) => error.into_response(),
-    }
-}
-
 /// The outcome of the layer.
 enum Routed {
     /// The request is answered here.
@@ -50,12 +37,41 @@ enum Routed {
 }
 
 /// The layer of a server with regions.
-struct Layer<'a> {
-    regions: &'a Regions,
-    app: &'a App,
+pub(crate) struct Layer {
+    regions: Arc<Regions>,
+    app: App,
 }
 
-impl Layer<'_> {
+impl Layer {
+    /// Returns the layer of a server. `None` for a server without regions.
+    pub(crate) fn new(app: &App) -> Option<Self> {
+        let regions = Arc::clone(app.regions.as_ref()?);
+        Some(Self { regions, app: app.clone() })
+    }
+
+    /// Answers a request here by `next`, or forwards the request to its home.
+    pub(crate) async fn pass(&self, request: Request, next: Next) -> Response {
+        if glance::is_here(&self.regions, &request) {
+            return next.run(request).await;
+        }
+        // On the heap, so that the futures of other requests stay small: they are moved.
+        Box::pin(self.answered(request, next)).await
+    }
+
+    async fn answered(&self, request: Request, next: Next) -> Response {
+        match self.routed(request).await {
+            Ok(Routed::Here(request)) => {
+                let answer = next.run(request).await;
+                if let Some(LeftHome(tenant, user)) = answer.extensions().get() {
+                    self.regions.forget(tenant, user);
+                }
+                answer
+            }
+            Ok(Routed::Answered(answer)) => answer,
+            Err(error) => error.into_response(),
+        }
+    }
+
     async fn routed(&self, mut request: Request) -> Result<Routed, Error> {
         let forwarder = self.accept(&mut request)?;
         let route = request.extensions().get::<MatchedPath>();
@@ -87,7 +103,7 @@ impl Layer<'_> {
                 Some(asked) => match self.renew_or_forward(&mut incoming, asked.region).await {
                     Ok(Forwarded::Answered(answer)) => return Ok(Routed::Answered(answer)),
                     Ok(Forwarded::Misdirected(refusal)) => {
-                        home = Some(newer::home(self.regions, &incoming.subscriber, asked, refusal).await?);
+                        home = Some(newer::home(&self.regions, &incoming.subscriber, asked, refusal).await?);
                     }
                     Err(error) => home = Some(self.without_home(&mut incoming, asked.region, error).await?),
                 },

@@ -1,9 +1,13 @@
 //! The part of a request that names its home.
 
+use std::borrow::Cow;
+use std::fmt::{self, Formatter};
+use std::marker::PhantomData;
+
 use axum::extract::Query;
 use axum::http::{Method, Uri};
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde::Deserializer as _;
+use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor};
 use uuid::Uuid;
 
 /// The part of a request that names its home.
@@ -101,6 +105,12 @@ fn for_capacities(method: &Method, path: &str) -> Locator {
     }
 }
 
+/// Returns the session in a path, by the place of the session in the route. Every part before the session is the same.
+pub(super) fn session_in(path: &str, route: &str) -> Option<Uuid> {
+    let rest = path.get(route.find('{')?..)?;
+    Uuid::try_parse(rest.split_once('/').map_or(rest, |(id, _)| id)).ok()
+}
+
 /// Returns the group that a join code names in its first 32 digits. The code is not checked.
 pub(super) fn group_in(code: &str) -> Option<Uuid> {
     Uuid::try_parse(code.get(..32)?).ok()
@@ -108,8 +118,36 @@ pub(super) fn group_in(code: &str) -> Option<Uuid> {
 
 /// Returns a field of a JSON body, or `None` for a body or field that the API refuses.
 pub(super) fn body_field<T: DeserializeOwned>(body: &[u8], name: &str) -> Option<T> {
-    let mut body: Value = serde_json::from_slice(body).ok()?;
-    serde_json::from_value(body.get_mut(name)?.take()).ok()
+    let mut body = serde_json::Deserializer::from_slice(body);
+    let field = body.deserialize_map(FieldOf { name, field: PhantomData }).ok()?;
+    body.end().ok()?;
+    field
+}
+
+/// Reads a field of an object, and passes over all other fields.
+struct FieldOf<'n, T> {
+    name: &'n str,
+    field: PhantomData<T>,
+}
+
+impl<'de, T: DeserializeOwned> Visitor<'de> for FieldOf<'_, T> {
+    type Value = Option<T>;
+
+    fn expecting(&self, text: &mut Formatter<'_>) -> fmt::Result {
+        write!(text, "an object with the field {}", self.name)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
+        let mut found = None;
+        while let Some(name) = fields.next_key::<Cow<'_, str>>()? {
+            if name == self.name {
+                found = Some(fields.next_value()?);
+            } else {
+                fields.next_value::<IgnoredAny>()?;
+            }
+        }
+        Ok(found)
+    }
 }
 
 /// Returns a parameter of the query.

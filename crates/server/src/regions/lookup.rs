@@ -65,6 +65,18 @@ impl Regions {
         (region == self.own || self.peers.has(region)).then_some(region)
     }
 
+    /// Returns `true` if a session began in this region, and this region is not lost.
+    pub(crate) fn is_origin_of(&self, id: SessionId) -> bool {
+        let region = self.origin_of(id);
+        region == self.own && self.present(region) == region
+    }
+
+    /// Returns `true` if every subscriber at home here is at home in the region of the ids of the subscriber's sessions: no
+    /// home has moved, and this node admits nobody in place of a home. The answer may be a second late.
+    pub(crate) async fn has_only_first_homes(&self) -> bool {
+        !self.admits_without_home() && !self.homes.has_moves().await
+    }
+
     /// Returns the home of a device's session, by the session's id and by the home of the subscriber who asks. A home
     /// that has moved keeps the ids of its sessions, so the subscriber's home counts if it has ever moved.
     pub(crate) async fn home_of_held(

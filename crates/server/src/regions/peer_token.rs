@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
+use axum::http::HeaderName;
 use jsonwebtoken::errors::{Error, ErrorKind};
 use jsonwebtoken::{Algorithm, Header, Validation};
 use seatkeeper_core::Region;
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::keys::RegionKeys;
 
 /// The header with the token.
-pub(crate) const REGION_TOKEN: &str = "seatkeeper-region-token";
+pub(crate) const REGION_TOKEN: HeaderName = HeaderName::from_static("seatkeeper-region-token");
 
 /// Lifetime of a token, in seconds.
 const LIFETIME_SECONDS: i64 = 60;

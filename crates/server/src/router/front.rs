@@ -13,6 +13,7 @@ use super::cors::Cors;
 use super::headers::Protection;
 use super::request_limit::RequestLimit;
 use crate::error::Error;
+use crate::forwarding;
 use crate::metrics::HttpMetrics;
 
 /// The state shared by all requests in the layer.
@@ -21,6 +22,8 @@ pub(super) struct Front {
     pub(super) arrival: Arrival,
     pub(super) request_limit: RequestLimit,
     pub(super) cors: Cors,
+    /// `None` without regions.
+    pub(super) forwarding: Option<forwarding::Layer>,
 }
 
 /// Counts a request, gives it an id, limits its time, and runs the handler if there is room. A panic costs a
@@ -37,7 +40,13 @@ pub(super) async fn pass(State(front): State<Arc<Front>>, request: Request, next
         let Some(_inside) = front.request_limit.enter(&request) else {
             return Error::TooBusy.into_response();
         };
-        let answer = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+        let answer = async {
+            match &front.forwarding {
+                Some(layer) => layer.pass(request, next).await,
+                None => next.run(request).await,
+            }
+        };
+        let answer = AssertUnwindSafe(answer).catch_unwind().await;
         answer.unwrap_or_else(|_| Error::Panicked.into_response())
     });
     let mut answer = answer.await;

@@ -1,6 +1,7 @@
 //! The home of a request, by the part of the request that names the home.
 
 use axum::body::Bytes;
+use axum::extract::MatchedPath;
 use axum::http::request::Parts;
 use seatkeeper_core::{PoolKind, Region, SessionId, TenantId, UserId};
 use seatkeeper_ledger::homes::Home;
@@ -18,20 +19,20 @@ use crate::http::name_field;
 const TENANT_DEFAULT: &str = "default";
 
 /// The beginning of the paths of devices.
-const DEVICES: &str = "/api/v1/devices/";
+pub(super) const DEVICES: &str = "/api/v1/devices/";
 
 /// The paths of groups that watch together. No home moves while its subscriber has a group, and a group is made in the
 /// region in its id.
 const GROUPS: &str = "/api/v1/devices/groups/";
 
-impl Layer<'_> {
+impl Layer {
     /// Returns the home of a request. `None` for a request that names no home: the API refuses such a request itself.
     pub(super) async fn home_for(
         &self,
         locator: Locator,
         incoming: &mut Incoming,
     ) -> Result<Option<Home>, Error> {
-        let body = if locator.reads_body() { incoming.bytes(self.app).await? } else { Bytes::new() };
+        let body = if locator.reads_body() { incoming.bytes(&self.app).await? } else { Bytes::new() };
         let Incoming { parts, subscriber, .. } = incoming;
         // A caller without a valid token causes no request to another region, unless the API needs no token.
         let caller = async || self.app.verifier.caller(bearer_of(&parts.headers)?).await.map_err(Error::from);
@@ -54,7 +55,11 @@ impl Layer<'_> {
                 self.anchor_of_object(&*caller().await?, locator::parameter(&parts.uri, "tenantObjectId"))
                     .await
             }
-            Locator::PathSession => self.home_of_held(session_in(parts.uri.path()), parts, subscriber).await,
+            Locator::PathSession => {
+                let route = parts.extensions.get::<MatchedPath>();
+                let id = route.and_then(|route| locator::session_in(parts.uri.path(), route.as_str()));
+                self.home_of_held(id, parts, subscriber).await
+            }
             Locator::BodySession => {
                 self.home_of_held(locator::body_field(&body, "session_id"), parts, subscriber).await
             }
@@ -86,6 +91,9 @@ impl Layer<'_> {
             return Err(adopting);
         }
         if is_fixed && made_in.is_none_or(|region| region == self.regions.own()) {
+            return Ok(made_in.map(Home::first));
+        }
+        if !is_fixed && self.regions.is_origin_of(id) && self.regions.has_only_first_homes().await {
             return Ok(made_in.map(Home::first));
         }
         let caller = self.app.verifier.caller(bearer_of(&parts.headers)?).await?;
@@ -186,9 +194,4 @@ impl Layer<'_> {
         self.regions.check_session(id)?;
         Ok(self.regions.home_of_session(id))
     }
-}
-
-/// Returns the session id in the path of a route `/api/v1/KIND/sessions/ID/…` or `/api/v1/devices/groups/ID/…`.
-fn session_in(path: &str) -> Option<Uuid> {
-    Uuid::try_parse(path.split('/').nth(5)?).ok()
 }

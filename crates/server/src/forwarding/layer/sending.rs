@@ -49,7 +49,7 @@ pub(super) enum Forwarded {
     Misdirected(Vec<u8>),
 }
 
-impl Layer<'_> {
+impl Layer {
     /// Sends a plain heartbeat with a batch, if the settings say so, and forwards any other request.
     pub(super) async fn renew_or_forward(
         &self,
@@ -60,7 +60,7 @@ impl Layer<'_> {
         let Some(plain) = self.plain_heartbeat(incoming).await? else {
             return self.forward(incoming, home).await;
         };
-        if let Some(answer) = heartbeats::renew(self.app, batches, home, &plain).await? {
+        if let Some(answer) = heartbeats::renew(&self.app, batches, home, &plain).await? {
             return Ok(Forwarded::Answered(answer));
         }
         let forwarded = self.forward(incoming, home).await?;
@@ -76,7 +76,7 @@ impl Layer<'_> {
     /// Returns the heartbeat of a request that a batch can carry.
     async fn plain_heartbeat(&self, incoming: &mut Incoming) -> Result<Option<PlainHeartbeat>, Error> {
         let Some(route) = incoming.parts.extensions.get::<MatchedPath>().cloned() else { return Ok(None) };
-        let body = incoming.bytes(self.app).await?;
+        let body = incoming.bytes(&self.app).await?;
         let parts = &incoming.parts;
         let session = PlainHeartbeat::session_of(&parts.method, route.as_str(), parts.uri.path(), &body);
         let Some(session) = session else { return Ok(None) };
@@ -86,7 +86,7 @@ impl Layer<'_> {
     }
 
     async fn forward(&self, incoming: &mut Incoming, home: Region) -> Result<Forwarded, Error> {
-        let body = incoming.bytes(self.app).await?;
+        let body = incoming.bytes(&self.app).await?;
         let parts = &incoming.parts;
         let meta = parts.extensions.get::<Meta>();
         let client = Client {
@@ -111,7 +111,7 @@ impl Layer<'_> {
         }
         match answer {
             answer if outcome == ForwardOutcome::Answered => {
-                Ok(Forwarded::Answered(returned(self.app, answer)))
+                Ok(Forwarded::Answered(returned(&self.app, answer)))
             }
             answer => Ok(Forwarded::Misdirected(outbound::beginning(answer).await)),
         }

@@ -19,7 +19,7 @@ const SESSIONS: &str = "/api/v1/devices/sessions";
 /// The route of heartbeats.
 const HEARTBEAT: &str = "/api/v1/devices/sessions/heartbeat";
 
-impl Layer<'_> {
+impl Layer {
     /// Returns the home that decides after region `asked` was not reached: a newer home, or this region in place of the
     /// home, with the mark [`WithoutHome`] at the request. Returns `error` unless this node may decide.
     ///

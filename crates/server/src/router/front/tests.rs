@@ -26,6 +26,7 @@ fn router(requests_max: usize) -> Router {
         },
         cors: Cors::new(PAGE.parse().expect("an origin")),
         request_limit: RequestLimit::for_requests(requests_max),
+        forwarding: None,
     };
     Router::new()
         .route("/api/panics", get(async || -> StatusCode { panic!("as it was told to") }))
