@@ -160,7 +160,11 @@ def scripted(script: Script, serve: Serve = hold, certificate: Optional[Path] = 
         def log_message(self, *_: Any) -> None:
             pass
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    class Server(http.server.ThreadingHTTPServer):
+        # A connection that finds the queue full waits for a second.
+        request_queue_size = 128
+
+    with Server(("127.0.0.1", 0), Handler) as server:
         server.daemon_threads = True
         server.block_on_close = False
         server.handle_error = lambda *_: None  # type: ignore[method-assign]

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Optional
 
@@ -283,7 +283,7 @@ class Player:
         if state.kind == "active":
             assert state.until is not None and self.clocks.boot < state.until, "active after the deadline"
 
-    def carry_out(self, actions: list[Action]) -> None:
+    def carry_out(self, actions: Sequence[Action]) -> None:
         for action in actions:
             if isinstance(action, Send):
                 assert self.flight is None, f"a second request in flight: {action}"

@@ -69,3 +69,16 @@ class Dispatcher:
                 callback(state)
             except BaseException:  # a callback that calls `sys.exit` ends neither this thread nor the program
                 _log.exception("a callback of the program failed; the seat is not affected")
+
+
+class Relay:
+    """Queues the changes of a seat for a callback: a closure would be several times as large."""
+
+    __slots__ = ("_callback", "_dispatcher")
+
+    def __init__(self, dispatcher: Dispatcher, callback: Callback) -> None:
+        self._dispatcher = dispatcher
+        self._callback = callback
+
+    def __call__(self, state: State) -> None:
+        self._dispatcher.put(self._callback, state)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import heapq
+import bisect
 import itertools
 import logging
 import random
@@ -56,6 +56,9 @@ STEP_TIMEOUT = 1.0
 #: The states of a seat in which its event stream is open.
 STREAMED = ("active", "offline", "grace")
 
+#: The latest time of a tick, the time at which the tick is due, and the key of the seat.
+Timer = tuple[int, int, int]
+
 _log = logging.getLogger("seatkeeper")
 
 
@@ -71,8 +74,8 @@ class Entry:
         "shared",
         "stream",
         "streamed",
+        "timer",
         "token_owner",
-        "wake_at",
         "wants_token",
     )
 
@@ -81,7 +84,7 @@ class Entry:
         self.door = door
         self.shared = shared
         self.token_owner = token_owner
-        self.wake_at: Optional[int] = None
+        self.timer: Optional[Timer] = None
         self.flight: Optional[tuple[int, asyncio.Task[None]]] = None
         self.sent_with = 0
         self.wants_token = False
@@ -106,10 +109,13 @@ class Driver:
         self._source = source
         self._seats: dict[int, Entry] = {}
         self._keys = itertools.count()
+        #: The lock of every ``Shared``.
+        self.lock = threading.RLock()
         #: The acquires on their way to the thread.
         self._starting: dict[int, Shared] = {}
-        #: The latest time of each tick, the time at which the tick is due, and the seat.
-        self._timers: list[tuple[int, int, int]] = []
+        #: The timer of each seat, sorted. A heap would keep the timers that seats have replaced: a heartbeat replaces
+        #: the timer of a deadline, which is minutes away.
+        self._timers: list[Timer] = []
         #: The timer of the seat that is due first, and its time.
         self._timer: Optional[asyncio.TimerHandle] = None
         self._fires_at = 0
@@ -245,10 +251,10 @@ class Driver:
         due: set[int] = set(self._seats) if now.slept_since(self._slept) else set()
         self._slept = now.slept
         while self._timers and self._timers[0][1] <= now.boot:
-            _, at, key = heapq.heappop(self._timers)
+            key = self._timers.pop(0)[2]
             entry = self._seats.get(key)
-            if entry is not None and entry.wake_at == at:
-                entry.wake_at = None
+            if entry is not None:
+                entry.timer = None
                 due.add(key)
         for key in due:
             self._step(key, Signal.TICK)
@@ -266,7 +272,7 @@ class Driver:
             self._carry_out(key, entry.machine.step(event, _clock.now(), jitter))
             self._set_timer()
 
-    def _carry_out(self, key: int, actions: list[Action]) -> None:
+    def _carry_out(self, key: int, actions: Sequence[Action]) -> None:
         told = False
         entry = self._seats[key]
         for action in actions:
@@ -363,10 +369,21 @@ class Driver:
         entry.shared.publish(state, told)
         self._follow(key, entry, state)
         wake_at = None if entry.finished else machine.wake_at()
-        if wake_at is not None and wake_at != entry.wake_at:
+        if wake_at is None:
+            self._wake_later(entry, None)
+        else:
             slack = 0 if machine.lease is None else min(machine.lease.interval // SLACK_PART, SLACK_MAX)
-            heapq.heappush(self._timers, (wake_at + slack, wake_at, key))
-        entry.wake_at = wake_at
+            self._wake_later(entry, (wake_at + slack, wake_at, key))
+
+    def _wake_later(self, entry: Entry, timer: Optional[Timer]) -> None:
+        """Replaces the timer of a seat."""
+        if timer == entry.timer:
+            return
+        if entry.timer is not None:
+            del self._timers[bisect.bisect_left(self._timers, entry.timer)]
+        if timer is not None:
+            bisect.insort(self._timers, timer)
+        entry.timer = timer
 
     def _follow(self, key: int, entry: Entry, state: State) -> None:
         """Opens the event stream of a held seat, and closes that of every other seat."""

@@ -13,7 +13,11 @@ from ._state_dir import Slot
 
 
 class Shared:
-    """One seat's state, written by the driver alone."""
+    """One seat's state, written by the driver alone.
+
+    The seats of a driver share a lock, because a lock is large, and is held for a moment. The lock is reentrant: a
+    signal handler may call a seat while its thread has the lock.
+    """
 
     __slots__ = (
         "_changed",
@@ -28,7 +32,7 @@ class Shared:
         "valid_until",
     )
 
-    def __init__(self, slot: Optional[Slot] = None) -> None:
+    def __init__(self, lock: threading.RLock, slot: Optional[Slot] = None) -> None:
         #: The instance id of a seat of one process, until the release is over.
         self.slot = slot
         #: The end of validity on the clock that counts sleep, in nanoseconds; 0 is invalid.
@@ -39,8 +43,7 @@ class Shared:
         self.active_at: Optional[int] = None
         self._state = State("acquiring")
         self._finish: Optional[Finish] = None
-        # A signal handler may call the seat while its thread has the lock.
-        self._lock = threading.RLock()
+        self._lock = lock
         #: Exists while somebody waits: a condition is larger than the rest of a seat.
         self._changed: Optional[threading.Condition] = None
         self._waiting = 0

@@ -12,7 +12,7 @@ import ssl
 import threading
 import unicodedata
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Callable, Optional, Union
@@ -95,9 +95,9 @@ class Connection:
         """Starts an acquire, and returns the seat's key, its state and its driver. Raises ``Closed``."""
         if slot is not None and isinstance(plan.door, LicenseDoor):
             plan = dataclasses.replace(plan, door=dataclasses.replace(plan.door, instance_id=slot.instance_id))
-        shared = Shared(slot)
         try:
             driver = self.driver()
+            shared = Shared(driver.lock, slot)
             return driver.start(plan, shared), shared, driver
         except Exception:
             # Not `BaseException`: an interrupt may come after the start, and the acquire then has the slot.
@@ -190,7 +190,9 @@ def door_plan(door: Door, wait: Wait, patience: float) -> Plan:
     return Plan(door, span, _nanoseconds(patience))
 
 
+@lru_cache(maxsize=64)
 def _nanoseconds(seconds: float) -> int:
+    """Returns the nanoseconds; seats with the same wait share the number."""
     return FOREVER if seconds * SECOND >= FOREVER else round(seconds * SECOND)
 
 

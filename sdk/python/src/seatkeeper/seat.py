@@ -9,7 +9,7 @@ from . import _clock, _fork
 from ._core.clocks import SECOND
 from ._core.events import Finish
 from ._core.state import State
-from ._dispatcher import Callback, Dispatcher
+from ._dispatcher import Callback, Dispatcher, Relay
 from ._driver import Driver
 from ._shared import Shared
 from .errors import Closed, NotHeld, SeatLost
@@ -119,7 +119,7 @@ class Seat(SeatView):
         The callback runs on a thread of the client, may be slow, and may call every method of the seat. Its errors go
         to the logger ``seatkeeper``. A deadline that merely moves is no change.
         """
-        return self._shared.listen(lambda state: self._dispatcher.put(callback, state))
+        return self._shared.listen(Relay(self._dispatcher, callback))
 
     def wait_until_over(self, timeout: Optional[float] = None) -> Optional[State]:
         """Waits until the seat is lost or released, and returns that state; ``None`` after ``timeout`` seconds.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import sys
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Optional, Union
 
 from . import problem as problems
@@ -138,12 +139,18 @@ def _is_well_formed(members: dict[str, Any]) -> bool:
 
 def _span(members: dict[str, Any], name: str) -> Optional[int]:
     seconds = problems.whole(members, name)
-    return None if seconds is None else min(seconds, SPAN_SECONDS_MAX) * SECOND
+    return None if seconds is None else _nanoseconds(min(seconds, SPAN_SECONDS_MAX))
 
 
 def _grace(members: dict[str, Any]) -> Optional[int]:
     seconds = problems.whole(members, "grace_seconds")
-    return None if seconds is None else min(seconds, GRACE_SECONDS_MAX) * SECOND
+    return None if seconds is None else _nanoseconds(min(seconds, GRACE_SECONDS_MAX))
+
+
+@lru_cache(maxsize=64)
+def _nanoseconds(seconds: int) -> int:
+    """Returns the nanoseconds; the seats of one license share the number."""
+    return seconds * SECOND
 
 
 def _reacquires(members: dict[str, Any]) -> Optional[bool]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Optional
 
 from .request import Call
+from .slotted import slotted
 
 
 class Door:
     """The calls of an API: to acquire, to keep and to give back."""
+
+    __slots__ = ()
 
     #: The path of the API.
     base: str
@@ -45,7 +48,7 @@ class Door:
         return f"{self.base}/sessions/{session}/events"
 
 
-@dataclass(frozen=True)
+@slotted(frozen=True)
 class LicenseDoor(Door):
     """A seat of a license, for a machine."""
 
@@ -80,7 +83,7 @@ class LicenseDoor(Door):
         return Call("PATCH", f"{self.base}/sessions/{session}/heartbeat", times or None)
 
 
-@dataclass(frozen=True)
+@slotted(frozen=True)
 class DeviceDoor(Door):
     """A screen of a subscriber, for a device."""
 

@@ -144,6 +144,7 @@ class Holding(Phase):
     def _renewed(self, renewal: Renewal, sent: int, context: Context) -> None:
         self.lease.renew(renewal, sent)
         self._retry.succeed()
+        self._retry.forget_before(context.now - self.lease.interval)
         self._tell_at = self._offline_since = self._told_end = None
         self._refused = False
         self._due = self.lease.next_beat(sent, context.jitter)

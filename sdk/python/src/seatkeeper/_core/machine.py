@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Optional
 
 from .acquiring import Acquiring
@@ -38,11 +39,12 @@ class Machine:
         self._latest: Optional[str] = None
         context = Context(plan, now, 0.0, self._next_request)
         self._phase: Phase = Acquiring(None, context)
-        self._first = self._conclude(context)
+        self._first: Sequence[Action] = self._conclude(context)
 
-    def begin(self) -> list[Action]:
+    def begin(self) -> Sequence[Action]:
         """Returns the actions of the start, once."""
-        first, self._first = self._first, []
+        # An empty tuple takes no memory of its own.
+        first, self._first = self._first, ()
         return first
 
     def step(self, event: Event, now: Now, jitter: float) -> list[Action]:

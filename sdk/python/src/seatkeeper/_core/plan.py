@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Optional
 
 from .clocks import NEVER, SECOND
 from .door import Door
+from .slotted import slotted
 
 #: A ``Plan.wait`` without an end.
 FOREVER = NEVER
 
 
-@dataclass(frozen=True)
+@slotted(frozen=True)
 class Plan:
     """The request of a holder: a seat behind a door, and how long to try."""
 

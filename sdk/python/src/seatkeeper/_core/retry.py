@@ -33,6 +33,10 @@ class Retry:
         """Starts the backoff anew; the bound on tries stays in force."""
         self._failures = 0
 
+    def forget_before(self, point: int) -> None:
+        """Forgets the requests before ``point``, an interval ago: such requests bound no later try."""
+        self._sent = tuple(at for at in self._sent if at >= point)
+
     def after_failure(self, now: int, interval: int, retry_after: Optional[int], jitter: float) -> int:
         """Returns the time of the next try: ``retry_after`` or a backoff, whichever is longer, within the bound."""
         doubled = BACKOFF_FIRST << min(self._failures, 16)

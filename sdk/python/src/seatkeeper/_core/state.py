@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Optional
 
 from .problem import Problem
 from .request import Failure
+from .slotted import slotted
 
 
-@dataclass(frozen=True)
+@slotted(frozen=True)
 class State:
     """The state of a seat at one instant. Points are nanoseconds on the clock that counts sleep."""
 
