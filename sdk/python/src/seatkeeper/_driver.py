@@ -15,7 +15,6 @@ from typing import Callable, Optional, Union
 from . import _clock, _fork
 from ._connection import TransportError
 from ._core.clocks import SECOND
-from ._core.door import Door
 from ._core.events import (
     Action,
     Answered,
@@ -66,7 +65,6 @@ class Entry:
     """One seat of the driver."""
 
     __slots__ = (
-        "door",
         "finished",
         "flight",
         "machine",
@@ -79,9 +77,8 @@ class Entry:
         "wants_token",
     )
 
-    def __init__(self, machine: Machine, shared: Shared, token_owner: str, door: Door) -> None:
+    def __init__(self, machine: Machine, shared: Shared, token_owner: str) -> None:
         self.machine = machine
-        self.door = door
         self.shared = shared
         self.token_owner = token_owner
         self.timer: Optional[Timer] = None
@@ -208,7 +205,7 @@ class Driver:
             _end_unsent(shared)
             return
         machine = Machine(plan, _clock.now())
-        self._seats[key] = Entry(machine, shared, self._tokens.owner(plan.door.machine_id), plan.door)
+        self._seats[key] = Entry(machine, shared, self._tokens.owner(plan.door.machine_id))
         self._carry_out(key, machine.begin())
         self._set_timer()
 
@@ -401,7 +398,7 @@ class Driver:
             credentials = Credentials(
                 partial(self._tokens.current, entry.token_owner), partial(self._peek_token, entry.token_owner)
             )
-            entry.stream = EventStream(entry.door.events_path(session), self._servers, credentials, tell)
+            entry.stream = EventStream(entry.machine.door.events_path(session), self._servers, credentials, tell)
         entry.streamed = session
 
     def _told_end(self, key: int, end: SessionEnd) -> None:

@@ -28,17 +28,21 @@ class Lease:
         "license_id",
         "reacquires",
         "release_code",
-        "seats",
         "session",
+        "total",
         "ttl",
         "until",
+        "used",
     )
 
     def __init__(self, grant: Grant, sent: int) -> None:
         """Starts the lease of a grant whose request was sent at ``sent``."""
         self.session = grant.session
         self.license_id = grant.license_id
-        self.seats = grant.seats
+        # Two numbers are smaller than a tuple of them.
+        self.used: Optional[int]
+        self.total: Optional[int]
+        self.used, self.total = grant.seats or (None, None)
         self.until = after(sent, grant.expires_in)
         self.ttl = grant.expires_in
         self.interval = _interval(grant.interval, grant.expires_in)
@@ -66,6 +70,11 @@ class Lease:
     def next_beat(self, sent: int, jitter: float) -> int:
         """Returns 0.9 to 1.0 of the interval after ``sent``."""
         return after(sent, part(self.interval, between(0.9, 1.0, jitter)))
+
+    @property
+    def seats(self) -> Optional[tuple[int, int]]:
+        """The seats in use and in total, as the grant told."""
+        return None if self.used is None or self.total is None else (self.used, self.total)
 
     @property
     def timeout(self) -> int:

@@ -7,6 +7,7 @@ from typing import Optional
 
 from .acquiring import Acquiring
 from .clocks import SECOND, Now, after
+from .door import Door
 from .events import Action, Event, Signal, Tell
 from .exchange import Context
 from .lease import Lease
@@ -75,6 +76,11 @@ class Machine:
         if state.kind == "active" and state.until is not None and now >= state.until:
             return State("offline", since=state.until, until=state.until)
         return state
+
+    @property
+    def door(self) -> Door:
+        """The API behind which the machine holds its seat."""
+        return self._plan.door
 
     @property
     def lease(self) -> Optional[Lease]:
