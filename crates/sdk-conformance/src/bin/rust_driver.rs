@@ -15,7 +15,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader, stdin};
 struct Driver {
     started: Instant,
     client: Mutex<Option<Client>>,
-    seats: Mutex<BTreeMap<String, Option<Seat>>>,
+    seats: Mutex<BTreeMap<Arc<str>, Option<Seat>>>,
 }
 
 #[tokio::main]
@@ -67,18 +67,20 @@ impl Driver {
         }
         let patience = command["patience"].as_f64().unwrap_or(10.0);
         let seat = request.patience(Duration::from_secs_f64(patience)).acquire().await?;
-        let name = text(command, "seat").to_owned();
+        let name: Arc<str> = text(command, "seat").into();
         let (mut states, session) = (seat.watch(), seat.session_id());
         locked(&self.seats).insert(name.clone(), Some(seat));
         let driver = self.clone();
         tokio::spawn(async move {
-            let mut last = None;
+            // The name alone: a state would be a tenth of the memory of a seat.
+            let mut last = "";
             loop {
                 let state = states.borrow_and_update().clone();
-                if last.as_ref().is_none_or(|last| !is_moved_deadline(last, &state)) {
+                if !is_moved_deadline(last, &state) {
                     driver.tell(&name, &state);
                 }
-                last = Some(state);
+                last = state.name();
+                drop(state);
                 if states.changed().await.is_err() {
                     return;
                 }
@@ -94,7 +96,7 @@ impl Driver {
                 Some(seat) => (seat.state().name(), seat.check().is_ok()),
                 None => (State::Released.name(), false),
             };
-            (name.clone(), json!({"kind": kind, "valid": valid}))
+            (name.to_string(), json!({"kind": kind, "valid": valid}))
         });
         json!({"states": states.collect::<Map<_, _>>()})
     }
@@ -177,10 +179,10 @@ async fn cycles(command: &Value) -> Result<Value, Error> {
     Ok(json!({"ok": true}))
 }
 
-/// Returns true if the states differ in their deadlines alone.
-fn is_moved_deadline(one: &State, other: &State) -> bool {
-    let has_deadline = matches!(one, State::Active { .. } | State::Offline { .. } | State::Grace { .. });
-    has_deadline && one.name() == other.name()
+/// Returns true if `state` may differ in its deadline alone from the state named `last`.
+fn is_moved_deadline(last: &str, state: &State) -> bool {
+    let has_deadline = matches!(state, State::Active { .. } | State::Offline { .. } | State::Grace { .. });
+    has_deadline && last == state.name()
 }
 
 fn text<'a>(command: &'a Value, name: &str) -> &'a str {
