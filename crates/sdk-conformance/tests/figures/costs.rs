@@ -12,7 +12,8 @@ use crate::{close, print, stage};
 
 /// The number of seats.
 const SEATS: usize = 1000;
-/// The seats that are held before the price of a seat is measured: the driver's own threads and pools have grown by then.
+/// The seats that are held before the price of a seat is measured. After a heartbeat of each, the driver's own threads and
+/// pools have grown, and the connections of the acquires are closed.
 const FIRST: usize = 500;
 /// A client sends its first heartbeats after three tenths of an interval of 120 s.
 const QUIET: Duration = Duration::from_secs(40);
@@ -41,6 +42,7 @@ async fn measure_seats(language: Language, event_streams: bool) {
     let before = driver.usage();
     let machines: Vec<_> = (0..SEATS).map(|place| format!("m-{place:04}")).collect();
     acquire(&stage, &driver, &machines[..FIRST]).await;
+    sleep(QUIET + WINDOW).await;
     let few = driver.usage();
     acquire(&stage, &driver, &machines[FIRST..]).await;
     sleep(QUIET).await;
