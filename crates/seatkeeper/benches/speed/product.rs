@@ -250,6 +250,14 @@ impl Product {
         })
     }
 
+    /// Takes a screen for a device of the benchmark's own user, and returns the session.
+    pub(crate) async fn screen(&self) -> Result<Uuid, Error> {
+        let url = format!("{}/api/v1/devices/sessions", self.address);
+        let ask = json!({ "device_id": "tv", "device_type": "tv" });
+        let answer = self.client.post(url).bearer_auth(&self.token).json(&ask).send().await?;
+        Ok(answer.error_for_status()?.json::<Seat>().await?.session_id)
+    }
+
     /// Renews a session.
     pub(crate) async fn heartbeat(&self, session: Uuid) -> Result<(), Error> {
         let url = format!("{}/api/v1/licenses/sessions/{session}/heartbeat", self.address);

@@ -8,8 +8,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
-use seatkeeper_load::{Bounds, Operation, Plan, Report, Scenario};
+use http::Method;
+use seatkeeper_load::{Bounds, FixedRequest, Operation, Plan, Report, Scenario};
+use serde_json::json;
 use tempfile::TempDir;
+use uuid::Uuid;
 
 use crate::effort::Effort;
 use crate::error::Error;
@@ -19,6 +22,9 @@ use crate::verdict::{Bound, Line, median};
 
 /// Connections of the loads that are compared by their rate.
 const CONCURRENCY: usize = 64;
+
+/// All connections renew one screen, faster than a client may.
+const UNLIMITED: &str = "[limits]\ndevices_heartbeats_per_minute = 0\nservice_heartbeats_per_minute = 0\n";
 
 /// The lowest ratio at which the traffic of a home counts as no slower than without regions.
 const AS_FAST: Bound = Bound::AtLeast(0.99);
@@ -41,8 +47,9 @@ struct Servers {
 
 /// The figures of one round.
 struct Round {
-    /// Heartbeats, and acquires with releases, per second: without regions, and at home.
+    /// Heartbeats of seats and of screens, and acquires with releases, per second: without regions, and at home.
     heartbeats: [f64; 2],
+    screens: [f64; 2],
     cycles: [f64; 2],
     /// Microseconds of the home's CPU for a heartbeat of a region that forwards, and of a region that batches.
     foreign_heartbeat_cpu: [f64; 2],
@@ -54,11 +61,12 @@ pub(crate) async fn run(effort: Effort) -> Result<Vec<Line>, Error> {
     let servers = Servers::start()?;
     let license = servers.home.license(2 * CONCURRENCY as u32).await?;
     let plain_license = servers.plain.license(2 * CONCURRENCY as u32).await?;
+    let screens = [servers.plain.screen().await?, servers.home.screen().await?];
     let mut rounds = Vec::new();
     // The first round warms up and is not counted.
     for round in 0..=effort.rounds {
         eprintln!("regions: round {round} of {}", effort.rounds);
-        rounds.push(play(effort, &servers, [&plain_license, &license], round % 2 == 1).await?);
+        rounds.push(play(effort, &servers, [&plain_license, &license], screens, round % 2 == 1).await?);
     }
     Ok(lines(&rounds[1..]))
 }
@@ -68,6 +76,7 @@ async fn play(
     effort: Effort,
     servers: &Servers,
     [plain_license, license]: [&str; 2],
+    screens: [Uuid; 2],
     backwards: bool,
 ) -> Result<Round, Error> {
     let Servers { plain, home, forwarding, batching, .. } = servers;
@@ -82,21 +91,35 @@ async fn play(
     let away = [(forwarding, license), (batching, license)];
     let both = [(home, license), (forwarding, license)];
     let home_pid = home.pid();
-    let loads =
-        |sides, scenario, concurrency| Loads { effort, sides, scenario, concurrency, home_pid, backwards };
+    let loads = |sides: [(_, _); 2], scenario: Scenario, concurrency| {
+        let sides = sides.map(|(product, license)| (product, license, scenario.clone()));
+        Loads { effort, sides, concurrency, home_pid, backwards }
+    };
+    let renewals = [(plain, "", renewal(screens[0])), (home, "", renewal(screens[1]))];
+    let renewals = Loads { effort, sides: renewals, concurrency: CONCURRENCY, home_pid, backwards };
     Ok(Round {
         heartbeats: loads(at_home, heartbeats.clone(), CONCURRENCY).play(rate).await?,
+        screens: renewals.play(rate).await?,
         cycles: loads(at_home, cycle.clone(), CONCURRENCY).play(rate).await?,
         foreign_heartbeat_cpu: loads(away, heartbeats, CONCURRENCY).play(cpu_micros).await?,
         admission_ms: loads(both, cycle, 1).play(latency).await?,
     })
 }
 
-/// One load on two servers, each with a license.
+/// Returns the scenario that renews a screen.
+fn renewal(screen: Uuid) -> Scenario {
+    Scenario::Fixed(FixedRequest {
+        method: Method::POST,
+        path: "/api/v1/devices/sessions/heartbeat".to_owned(),
+        body: json!({ "session_id": screen }).to_string(),
+        status_expected: 204,
+    })
+}
+
+/// One load on two servers, each with a license and a scenario.
 struct Loads<'a> {
     effort: Effort,
-    sides: [(&'a Product, &'a str); 2],
-    scenario: Scenario,
+    sides: [(&'a Product, &'a str, Scenario); 2],
     concurrency: usize,
     home_pid: u32,
     backwards: bool,
@@ -108,13 +131,13 @@ impl Loads<'_> {
         let mut figures = [f64::NAN; 2];
         for turn in 0..self.sides.len() {
             let number = if self.backwards { self.sides.len() - 1 - turn } else { turn };
-            let (product, license) = self.sides[number];
+            let (product, license, scenario) = &self.sides[number];
             let plan = Plan {
                 target: product.target()?,
-                license_keys: vec![license.to_owned()],
+                license_keys: vec![(*license).to_owned()],
                 concurrency: self.concurrency,
                 bounds: Bounds { duration: self.effort.measured, turns: None },
-                scenario: self.scenario.clone(),
+                scenario: scenario.clone(),
             };
             let before = cpu_time(self.home_pid)?;
             let report = seatkeeper_load::run(plan, |_| ()).await?;
@@ -147,6 +170,7 @@ fn lines(rounds: &[Round]) -> Vec<Line> {
     let batched_cpu = format!("{:.1} against {:.1} µs a heartbeat", cpu(1), cpu(0));
     vec![
         beside("heartbeats at home / without regions", |round| round.heartbeats),
+        beside("heartbeats of a screen at home / without regions", |round| round.screens),
         beside("acquire + release at home / without regions", |round| round.cycles),
         Line::new("the home's CPU for a batched heartbeat / a forwarded", LESS, &batched, batched_cpu),
         Line::new(
@@ -180,7 +204,8 @@ impl Servers {
                 path("license-tokens.pem")
             );
             let config: PathBuf = path(file);
-            fs::write(&config, auth + &region).map_err(Error::system("write a settings file"))?;
+            fs::write(&config, UNLIMITED.to_owned() + &auth + &region)
+                .map_err(Error::system("write a settings file"))?;
             Product::start_configured(&config)
         };
         let region = |number: u8, name: &str, heartbeats: &str, peer: String| {

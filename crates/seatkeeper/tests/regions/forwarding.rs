@@ -150,11 +150,15 @@ async fn a_forwarded_request_is_answered_at_home_alone_and_never_forwarded_again
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_token_that_no_peer_signed_for_this_region_is_refused() {
     let world = World::start().await;
+    let key = world.license(EU, 1).await;
+    let seat = world.client(EU, "ann").acquire(&key, "desk").await.expect(201);
+    let heartbeat = format!("/api/v1/licenses/sessions/{}/heartbeat", seat["session_id"].as_str().unwrap());
     let for_another = world.region_token(US, AP, "203.0.113.7");
     for token in ["forged", &for_another, &world.region_token(EU, EU, "203.0.113.7")] {
-        let path = "/api/v1/devices/sessions";
-        let answer = world.send_with(EU, "ann", token, Method::GET, path, Value::Null).await.expect(421);
-        assert_eq!(answer["type"], "/problems/region-token-refused");
+        for (method, path) in [(Method::GET, "/api/v1/devices/sessions"), (Method::PATCH, &*heartbeat)] {
+            let answer = world.send_with(EU, "ann", token, method, path, Value::Null).await.expect(421);
+            assert_eq!(answer["type"], "/problems/region-token-refused");
+        }
     }
     let path = "/api/v1/regions/homes";
     let ask = json!({ "tenant": TENANT, "user": "ann" });
