@@ -1,6 +1,8 @@
 //! The contract of every backend. A new call belongs to the trait of its subject, with clauses in
 //! `conformance`.
 
+use std::time::Instant;
+
 use async_trait::async_trait;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use seatkeeper_core::{
@@ -148,6 +150,12 @@ pub trait Journal: Send + Sync + 'static {
     /// Returns the present end of the bucket's journal. Once acknowledged, the ledger has every event of the
     /// bucket before this call.
     async fn journal_end(&self, bucket: Bucket) -> Result<Receipt, Error>;
+
+    /// Returns the entries that this version cannot decode, of the latest reads. Each holds up the journal of its
+    /// bucket.
+    fn unreadable_entries(&self) -> Vec<UnreadableEntry> {
+        Vec::new()
+    }
 }
 
 /// Number of buckets queried concurrently.
@@ -209,6 +217,19 @@ pub struct JournalEntry {
     pub receipt: Receipt,
     /// The event.
     pub event: Event,
+}
+
+/// A journal entry that this version cannot decode. No event of the bucket's journal is read past the entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnreadableEntry {
+    /// The bucket.
+    pub bucket: Bucket,
+    /// The name of the journal in its store.
+    pub stream: String,
+    /// The id of the entry in the journal.
+    pub id: String,
+    /// The time at which this node first met the entry.
+    pub since: Instant,
 }
 
 /// A live session, with its expiry.

@@ -23,6 +23,15 @@ pub enum Error {
         /// The bucket.
         bucket: Bucket,
     },
+    /// A journal entry cannot be decoded: a newer version wrote the entry, or the entry is damaged. The entry may be
+    /// a change that has to be on record, so the bucket's journal is not read past the entry.
+    #[error("entry {entry} in the journal of bucket {} cannot be read", bucket.number())]
+    UnreadableEntry {
+        /// The bucket.
+        bucket: Bucket,
+        /// The id of the entry.
+        entry: String,
+    },
     /// The registry is unreachable. The call did nothing, or can be retried without harm.
     #[error("the registry cannot be reached")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),

@@ -22,6 +22,7 @@ pub use clock_trust::{ClockSteps, Store};
 pub use contract::{
     Admission, Answer, Claimed, Ended, EndedAll, Expiry, Granted, Heartbeat, Journal, JournalEntry,
     JournalRead, Live, Liveness, PoolView, Pools, Receipt, Registry, Request, Sessions, Swept,
+    UnreadableEntry,
 };
 pub use epochs::Epochs;
 pub use error::Error;

@@ -14,6 +14,7 @@ mod backlog;
 mod call;
 mod claim;
 mod codec;
+mod entries;
 mod expire;
 mod find;
 mod head;
@@ -33,6 +34,7 @@ mod settings;
 mod slots;
 mod survey;
 mod sweep;
+mod unreadable;
 
 use std::sync::Arc;
 
@@ -54,6 +56,7 @@ pub use session_location::{NoRecord, SearchResult, SessionLocator};
 pub use settings::Settings;
 use slots::BucketSlots;
 use survey::Surveys;
+use unreadable::UnreadableEntries;
 
 /// A registry of live sessions in Redis.
 pub struct RedisRegistry {
@@ -66,6 +69,7 @@ pub struct RedisRegistry {
     keys: AllKeys,
     slots: BucketSlots,
     backlog: Backlog,
+    unreadable: UnreadableEntries,
     surveys: Surveys,
     /// Time of the latest round of acknowledgements to Redis.
     acknowledged: Mutex<Option<Instant>>,
@@ -91,6 +95,7 @@ impl RedisRegistry {
             keys: AllKeys::new(),
             slots: BucketSlots::new(),
             backlog: Backlog::new(),
+            unreadable: UnreadableEntries::default(),
             surveys: Surveys::default(),
             acknowledged: Mutex::new(None),
             heartbeat_buffer: HeartbeatBuffer::new(),

@@ -29,3 +29,5 @@ mod replicas;
 mod secured;
 #[path = "redis_servers/sentinel.rs"]
 mod sentinel;
+#[path = "redis_servers/unreadable.rs"]
+mod unreadable;

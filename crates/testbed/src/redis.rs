@@ -1,6 +1,7 @@
 //! Redis servers owned by a test, in temporary directories, on ports of 127.0.0.1.
 
 mod cluster;
+mod foreign_entry;
 mod loading;
 mod process;
 mod replay;
@@ -18,6 +19,7 @@ use crate::clock::Clock;
 use crate::disk::Disk;
 use crate::port;
 pub use cluster::RedisCluster;
+pub use foreign_entry::ForeignEntry;
 pub use loading::Loading;
 use process::Process;
 pub use replay::{Call, Replay};

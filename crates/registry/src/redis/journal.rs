@@ -11,11 +11,12 @@ use tokio::time::Instant;
 
 use super::RedisRegistry;
 use super::codec::{Garbled, event_of};
+use super::entries::{Entries, Unread};
 use super::head::Stage;
 use super::reply::Reply;
 use super::scripts::SCRIPTS;
 use super::survey::ServedHeads;
-use crate::contract::{Journal, JournalEntry, JournalRead, Receipt};
+use crate::contract::{Journal, JournalEntry, JournalRead, Receipt, UnreadableEntry};
 use crate::{Epochs, Error};
 
 /// Maximum age of the survey by which a full journal refuses an admission.
@@ -36,7 +37,10 @@ impl Journal for RedisRegistry {
         let survey = self.look_at_journals(self.settings.journal_poll).await;
         let (unreached, is_any_reached) = (&survey.unreached, !survey.heads.is_empty());
         let linger = self.settings.journal_linger;
-        let waiting: Vec<_> = self.served().filter(|&bucket| self.backlog.is_due(bucket, linger)).collect();
+        self.unreadable.clear_recorded(|end| self.backlog.is_acknowledged(end));
+        let is_read =
+            |&bucket: &Bucket| self.backlog.is_due(bucket, linger) && !self.unreadable.is_resting(bucket);
+        let waiting: Vec<_> = self.served().filter(is_read).collect();
         // An equal share of each bucket, so that a bucket with a hundred thousand ends delays no admission of
         // another bucket.
         let each = max.div_ceil(waiting.len().max(1));
@@ -96,6 +100,10 @@ impl Journal for RedisRegistry {
         let reply = self.call(self.on_bucket(&SCRIPTS.journal_end, bucket)).await?;
         Ok(self.expect(reply.receipt))
     }
+
+    fn unreadable_entries(&self) -> Vec<UnreadableEntry> {
+        self.unreadable.current()
+    }
 }
 
 impl RedisRegistry {
@@ -109,24 +117,31 @@ impl RedisRegistry {
     }
 
     /// Returns the oldest unrecorded events of a served bucket: from the replies of this node if they have all
-    /// events, otherwise from Redis. Returns an empty list for a bucket that is not served.
+    /// events, otherwise from Redis. Returns an empty list for a bucket that is not served. The events end before the
+    /// first entry that is missing or cannot be decoded.
     async fn read_journal(&self, bucket: Bucket, max: usize) -> Result<Vec<JournalEntry>, Error> {
         if let Some(kept) = self.backlog.kept(bucket, self.epochs.get(bucket)) {
             let entry = |(receipt, event): (Receipt, Vec<u8>)| {
                 Ok(JournalEntry { receipt, event: event_of(&event, receipt.epoch)? })
             };
-            return kept.into_iter().take(max).map(entry).collect();
+            // A read of the journal finds the id of an entry that cannot be decoded.
+            if let Ok(events) = kept.into_iter().take(max).map(entry).collect::<Result<_, Garbled>>() {
+                self.unreadable.clear(bucket);
+                return Ok(events);
+            }
         }
         let done = self.backlog.done(bucket);
         let done = if done.epoch == self.epochs.get(bucket) { done.position } else { 0 };
         let read = self.on_bucket(&SCRIPTS.journal_read, bucket).arg(done).arg(count(max));
         match self.call(read).await {
             Ok(mut reply) => {
-                let mut events = Vec::new();
-                for entry in reply.values.array()? {
-                    events.extend(events_of(bucket, entry)?);
+                let (from, end) = (done.max(reply.acknowledged), reply.receipt);
+                let Entries { events, stop } =
+                    Entries::decode(bucket, reply.values.array()?, usize::MAX).continue_from(from, end);
+                match stop {
+                    Some(stop) => self.note_unreadable(bucket, &stop, events.is_empty()),
+                    None => self.unreadable.clear(bucket),
                 }
-                events.retain(|event| event.receipt.position > done.max(reply.acknowledged));
                 Ok(events)
             }
             Err(Error::NotServing { .. }) => Ok(Vec::new()),
@@ -135,7 +150,8 @@ impl RedisRegistry {
     }
 
     /// Reads the oldest events of a bucket after `after`, served or not: at most `max`, plus the rest of the
-    /// last stream entry. So the last position returned, and hence `after`, is always the end of an entry.
+    /// last stream entry. So the last position returned, and hence `after`, is always the end of an entry. Returns
+    /// [`Error::UnreadableEntry`] if the first of these entries cannot be decoded.
     pub(super) async fn read_journal_after(
         &self,
         bucket: Bucket,
@@ -147,14 +163,17 @@ impl RedisRegistry {
         let mut range = redis::cmd("XRANGE");
         range.arg(&self.keys.bucket(bucket).journal).arg(from).arg("+").arg("COUNT").arg(count(max));
         let entries: Vec<Value> = self.query(bucket, &range).await?;
-        let mut events = Vec::new();
-        for entry in entries {
-            if events.len() >= max {
-                break;
+        match Entries::decode(bucket, entries, max) {
+            Entries { events, stop: Some(stop) } if events.is_empty() => {
+                self.note_unreadable(bucket, &stop, true);
+                Err(Error::UnreadableEntry { bucket, entry: stop.id })
             }
-            events.extend(events_of(bucket, entry)?);
+            Entries { events, stop: _ } => Ok(events),
         }
-        Ok(events)
+    }
+
+    fn note_unreadable(&self, bucket: Bucket, unread: &Unread, is_first: bool) {
+        self.unreadable.note(bucket, &self.keys.bucket(bucket).journal, unread, is_first);
     }
 
     /// Acknowledges recorded events to Redis, at most once per [`ACKNOWLEDGED_KNOWN`]: one call per bucket
@@ -229,22 +248,4 @@ fn is_time_again(then: &Mutex<Option<Instant>>, interval: Duration) -> bool {
 /// Bounds a count by Redis's largest integer.
 fn count(max: usize) -> usize {
     max.min(i64::MAX as usize)
-}
-
-/// Decodes a stream entry: the id is the position of the last event, and each field is an event.
-fn events_of(bucket: Bucket, entry: Value) -> Result<Vec<JournalEntry>, Garbled> {
-    let garbled = || Garbled("an entry of a journal");
-    let Value::Array(entry) = entry else { return Err(garbled()) };
-    let [Value::BulkString(id), Value::Array(fields)] = &entry[..] else { return Err(garbled()) };
-    let id = std::str::from_utf8(id).map_err(|_| garbled())?;
-    let (epoch, last) = id.split_once('-').ok_or_else(garbled)?;
-    let epoch = epoch.parse().map_err(|_| garbled())?;
-    let last: u64 = last.parse().map_err(|_| garbled())?;
-    let (events, _) = fields.as_chunks();
-    let before = last.checked_sub(events.len() as u64).ok_or_else(garbled)?;
-    let event = |(position, [_, event]): (u64, &[Value; 2])| {
-        let Value::BulkString(event) = event else { return Err(garbled()) };
-        Ok(JournalEntry { receipt: Receipt { bucket, epoch, position }, event: event_of(event, epoch)? })
-    };
-    (before + 1..).zip(events).map(event).collect()
 }

@@ -80,6 +80,7 @@ impl Rebuild for RedisRegistry {
                 return self.check_stage(bucket, Stage::Filling, epoch).await;
             }
             if cleared?.values.number()? == 0 {
+                self.unreadable.clear(bucket);
                 return Ok(());
             }
         }

@@ -1,0 +1,93 @@
+//! Journal entries that this version cannot decode: a newer version wrote the entry, or the entry is damaged or missing.
+//! An entry may be a change that has to be on record, so no entry is skipped. Each holds up the journal of its bucket
+//! alone.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use seatkeeper_core::Bucket;
+
+use super::entries::Unread;
+use crate::contract::{Receipt, UnreadableEntry};
+
+/// Pause of the drain before the next read of a journal that begins with an unreadable entry: the read returns all
+/// events behind the entry as well.
+const READ_AGAIN_AFTER: Duration = Duration::from_secs(5);
+
+/// An entry that this node has not met for so long is gone: another node has recorded or cleared the entry.
+const GONE_AFTER: Duration = Duration::from_secs(60);
+
+/// The entries in the way of this node, at most one for each bucket.
+#[derive(Debug, Default)]
+pub(super) struct UnreadableEntries(Mutex<BTreeMap<Bucket, Sighting>>);
+
+#[derive(Debug)]
+struct Sighting {
+    entry: UnreadableEntry,
+    /// Position of the entry's last event, if the entry's id has the usual form.
+    end: Option<Receipt>,
+    latest: Instant,
+    /// No readable event comes before the entry.
+    is_first: bool,
+}
+
+impl UnreadableEntries {
+    /// Notes an entry of a stream, and logs an entry that this node meets for the first time. `is_first` tells
+    /// whether no readable event comes before the entry.
+    pub(super) fn note(&self, bucket: Bucket, stream: &str, unread: &Unread, is_first: bool) {
+        let (mut sightings, now) = (self.0.lock(), Instant::now());
+        sightings.retain(|_, sighting| sighting.latest.elapsed() < GONE_AFTER);
+        let Unread { id, why } = unread;
+        if let Some(known) = sightings.get_mut(&bucket).filter(|known| known.entry.id == *id) {
+            (known.latest, known.is_first) = (now, is_first);
+            return;
+        }
+        tracing::error!(
+            bucket = bucket.number(),
+            entry = id,
+            stream,
+            why,
+            "a journal entry cannot be read: the changes of its bucket wait for the ledger, and answers that rest on \
+             them are 503; if a newer version wrote the entry, upgrade this node; otherwise follow `An unreadable \
+             entry of a journal` in docs/operations.md"
+        );
+        let entry = UnreadableEntry { bucket, stream: stream.to_owned(), id: id.clone(), since: now };
+        sightings.insert(bucket, Sighting { entry, end: end_of(bucket, id), latest: now, is_first });
+    }
+
+    /// Forgets the entry of a bucket whose journal was read or cleared.
+    pub(super) fn clear(&self, bucket: Bucket) {
+        if let Some(Sighting { entry, .. }) = self.0.lock().remove(&bucket) {
+            tracing::info!(
+                bucket = bucket.number(),
+                entry = entry.id,
+                "an unreadable journal entry is out of the way: the changes of its bucket are committed again"
+            );
+        }
+    }
+
+    /// Forgets the entries up to which `is_recorded` says that the ledger has the journal.
+    pub(super) fn clear_recorded(&self, is_recorded: impl Fn(Receipt) -> bool) {
+        self.0.lock().retain(|_, sighting| !sighting.end.is_some_and(&is_recorded));
+    }
+
+    /// Returns whether the drain leaves a bucket's journal alone for a moment.
+    pub(super) fn is_resting(&self, bucket: Bucket) -> bool {
+        let sightings = self.0.lock();
+        let sighting = sightings.get(&bucket).filter(|sighting| sighting.is_first);
+        sighting.is_some_and(|sighting| sighting.latest.elapsed() < READ_AGAIN_AFTER)
+    }
+
+    pub(super) fn current(&self) -> Vec<UnreadableEntry> {
+        let sightings = self.0.lock();
+        let current = sightings.values().filter(|sighting| sighting.latest.elapsed() < GONE_AFTER);
+        current.map(|sighting| sighting.entry.clone()).collect()
+    }
+}
+
+/// Reads the position of an entry's last event from the entry's id.
+fn end_of(bucket: Bucket, id: &str) -> Option<Receipt> {
+    let (epoch, position) = id.split_once('-')?;
+    Some(Receipt { bucket, epoch: epoch.parse().ok()?, position: position.parse().ok()? })
+}
