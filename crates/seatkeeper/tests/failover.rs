@@ -57,6 +57,7 @@ mod failover {
     mod rolling_upgrade;
     mod several_nodes;
     mod standby;
+    mod unreadable_entry;
     mod unseen_sessions;
     mod unserved;
     mod without_ledger;

@@ -9,6 +9,7 @@ use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, HeaderMap};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use seatkeeper_registry::UnreadableEntry;
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -110,6 +111,11 @@ async fn health_redis(State(app): State<App>) -> PartHealth {
     } else if silent > 0 {
         problems.push(format!("{silent} of {} servers do not answer", servers.len()));
     }
+    let unreadable = app.engine.registries().all().flat_map(|backend| backend.registry.unreadable_entries());
+    problems.extend(unreadable.map(|UnreadableEntry { bucket, stream, id, .. }| {
+        let bucket = bucket.number();
+        format!("bucket {bucket} is held up: entry {id} of its journal {stream} cannot be read")
+    }));
     let is_up = told.as_ref().is_some_and(|told| told.is_up());
     PartHealth::new(is_up, latency, problems)
 }

@@ -78,9 +78,14 @@ impl Source for Node {
     }
 }
 
+/// Returns the wait of the oldest event. An event in an unreadable entry has waited at least since this node met the
+/// entry.
 async fn lag(backend: &Backend) -> Result<Span, seatkeeper_registry::Error> {
     let now = backend.registry.now().await?;
-    Ok(backend.commits.waiting_since().map_or(Span::default(), |since| now.since(since)))
+    let oldest = backend.commits.waiting_since().map_or(Span::default(), |since| now.since(since));
+    let unreadable = backend.registry.unreadable_entries().into_iter();
+    let held_up = unreadable.map(|entry| Span::from_millis(entry.since.elapsed().as_millis() as u64)).max();
+    Ok(oldest.max(held_up.unwrap_or_default()))
 }
 
 impl Node {
