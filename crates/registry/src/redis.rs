@@ -13,6 +13,7 @@ mod admissions;
 mod backlog;
 mod call;
 mod claim;
+mod clock;
 mod codec;
 mod entries;
 mod expire;

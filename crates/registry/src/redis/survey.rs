@@ -66,9 +66,17 @@ impl Survey {
         Bucket::all().zip(&self.buckets)
     }
 
-    /// Returns the first bucket that was reached.
-    pub(super) fn first_reached(&self) -> Option<Bucket> {
-        self.buckets().find(|(_, standing)| standing.is_ok()).map(|(bucket, _)| bucket)
+    /// Returns the first bucket of each reached server, in order.
+    pub(super) fn one_bucket_of_each_server(&self) -> Vec<Bucket> {
+        let mut found: Vec<(Bucket, &Identity)> = Vec::new();
+        for (bucket, standing) in self.buckets() {
+            if let Ok(BucketSurvey { server, .. }) = standing
+                && found.iter().all(|(_, other)| *other != server)
+            {
+                found.push((bucket, server));
+            }
+        }
+        found.into_iter().map(|(bucket, _)| bucket).collect()
     }
 
     /// Returns whether none of `buckets` was reached.
@@ -101,8 +109,17 @@ impl ServedHeads {
 pub(super) struct Surveys {
     // Locked during a survey, so that concurrent callers share the result (single flight).
     latest: tokio::sync::Mutex<Option<Arc<Survey>>>,
+    /// The survey that ended last, for callers that wait for no survey in flight.
+    newest: parking_lot::Mutex<Option<Arc<Survey>>>,
     clocks: parking_lot::Mutex<HashMap<usize, ClockTrust>>,
     pub(super) clock_steps: Arc<ClockSteps>,
+}
+
+impl Surveys {
+    /// Returns the survey that ended last, if it began at most `age_max` ago.
+    pub(super) fn newest(&self, age_max: Duration) -> Option<Arc<Survey>> {
+        self.newest.lock().clone().filter(|survey| survey.began.elapsed() < age_max)
+    }
 }
 
 impl RedisRegistry {
@@ -115,14 +132,14 @@ impl RedisRegistry {
         if let Some(survey) = latest.as_ref().filter(|survey| survey.began + age_max > asked) {
             return Arc::clone(survey);
         }
-        let survey = Arc::new(self.make_survey(latest.as_deref()).await);
+        let survey = self.make_survey(latest.as_deref()).await;
         *latest = Some(Arc::clone(&survey));
         survey
     }
 
     /// Makes a survey of its own, in parallel with a survey in flight: failover must not wait for a silent server twice.
     pub(super) async fn own_survey(&self) -> Arc<Survey> {
-        let survey = Arc::new(self.make_survey(None).await);
+        let survey = self.make_survey(None).await;
         if let Ok(mut latest) = self.surveys.latest.try_lock() {
             *latest = Some(Arc::clone(&survey));
         }
@@ -178,7 +195,7 @@ impl RedisRegistry {
     }
 
     /// Surveys all servers. A master that failed the survey `before` gets less time.
-    async fn make_survey(&self, before: Option<&Survey>) -> Survey {
+    async fn make_survey(&self, before: Option<&Survey>) -> Arc<Survey> {
         let (began, is_one) = (Instant::now(), self.requests.servers.is_one());
         let mut servers: HashMap<usize, (Arc<Link>, Vec<Bucket>)> = HashMap::new();
         let mut buckets: Vec<_> =
@@ -206,7 +223,9 @@ impl RedisRegistry {
                 }),
             }
         }
-        Survey { began, buckets }
+        let survey = Arc::new(Survey { began, buckets });
+        *self.surveys.newest.lock() = Some(Arc::clone(&survey));
+        survey
     }
 
     /// Surveys the buckets of one server. An error is the reason why the whole server is useless.

@@ -1,16 +1,13 @@
-//! The registry's clock, and the sweep of due pools.
-
-use std::time::{Duration, Instant};
+//! The sweep of due pools, by the registry's clock.
 
 use async_trait::async_trait;
 use futures_util::stream::{self, StreamExt as _, TryStreamExt as _};
-use seatkeeper_core::{Bucket, RegistryTime, Span};
+use seatkeeper_core::{Bucket, RegistryTime};
 
 use super::RedisRegistry;
 use super::codec::Garbled;
 use super::expire::ExpiryScan;
 use super::keys::{Key, PoolKeys};
-use super::reply::warn_of_step;
 use super::scripts::SCRIPTS;
 use super::survey::BucketSurvey;
 use crate::Error;
@@ -26,26 +23,14 @@ const BUCKETS_AT_ONCE: usize = 16;
 /// Pools expired or swept per command. Redis serves no other caller for a millisecond or two.
 const SWEPT_TOGETHER: usize = 32;
 
-/// Maximum age of the survey that tells which master of a cluster is asked for the time.
-const CLOCK_SURVEY_AGE_MAX: Duration = Duration::from_secs(2);
-
 #[async_trait]
 impl Expiry for RedisRegistry {
-    /// Returns the registry's time, even if no bucket is served. In a cluster, the master of the first bucket decides, or
-    /// the next master if the first fails.
+    /// Returns the registry's time, even if no bucket is served.
     async fn now(&self) -> Result<RegistryTime, Error> {
         if self.requests.servers.is_one() {
             return self.time_of(Bucket::FIRST).await;
         }
-        let first = self.survey(CLOCK_SURVEY_AGE_MAX).await.first_reached().unwrap_or(Bucket::FIRST);
-        match self.in_time(false, self.time_of(first)).await {
-            Ok(now) => Ok(now),
-            // The master has fallen silent since the survey.
-            Err(error) => match self.survey(Duration::ZERO).await.first_reached() {
-                Some(other) if other != first => self.in_time(false, self.time_of(other)).await,
-                Some(_) | None => Err(error),
-            },
-        }
+        self.time_of_cluster().await
     }
 
     async fn approximate_now(&self) -> Result<RegistryTime, Error> {
@@ -121,19 +106,5 @@ impl Expiry for RedisRegistry {
             head.is_some_and(|head| head.due <= standing.clock)
         };
         Ok(served.heads.iter().filter(|served| is_due(served)).map(|(bucket, _)| *bucket).collect())
-    }
-}
-
-impl RedisRegistry {
-    /// Returns the time of the server of a bucket.
-    async fn time_of(&self, bucket: Bucket) -> Result<RegistryTime, Error> {
-        let asked = Instant::now();
-        let head = &self.keys.bucket(bucket).head;
-        let call = SCRIPTS.now.call([head].into_iter());
-        let (now, behind) = self.requests.servers.run(head, &SCRIPTS.now, &call).await?;
-        warn_of_step(Span::from_millis(behind));
-        let now = RegistryTime::from_millis(now);
-        self.clock_estimate.note(now, asked);
-        Ok(now)
     }
 }

@@ -1,0 +1,62 @@
+//! The registry's clock: the clock of one server, in a cluster of the first master that answers.
+
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use seatkeeper_core::{Bucket, RegistryTime, Span};
+
+use super::RedisRegistry;
+use super::reply::warn_of_step;
+use super::scripts::SCRIPTS;
+use crate::Error;
+
+/// Maximum age of the survey that tells which masters of a cluster are asked for the time. Surveys come several times a
+/// second; a survey is older while a master is silent, and a caller must not wait for that master.
+const SURVEY_AGE_MAX: Duration = Duration::from_secs(5);
+
+/// Time that a master of a cluster has before the next master is asked as well (hedged request).
+const HEDGED_AFTER: Duration = Duration::from_millis(250);
+
+impl RedisRegistry {
+    /// Returns the time of the first master of a cluster, in the order of buckets. A master that fell silent after the
+    /// survey, or that fails, leaves the answer to the next.
+    pub(super) async fn time_of_cluster(&self) -> Result<RegistryTime, Error> {
+        let survey = match self.surveys.newest(SURVEY_AGE_MAX) {
+            Some(survey) => survey,
+            None => self.survey(SURVEY_AGE_MAX).await,
+        };
+        let mut masters = survey.one_bucket_of_each_server().into_iter();
+        let ask = |bucket| self.in_time(false, self.time_of(bucket));
+        // Without a reached master, the call itself says why.
+        let mut asked = FuturesUnordered::from_iter([ask(masters.next().unwrap_or(Bucket::FIRST))]);
+        loop {
+            let is_last = masters.len() == 0;
+            let failure = tokio::select! {
+                answer = asked.next() => match answer {
+                    Some(Ok(now)) => return Ok(now),
+                    Some(Err(error)) => Some(error),
+                    None => return Err(Error::TimedOut),
+                },
+                () = tokio::time::sleep(HEDGED_AFTER), if !is_last => None,
+            };
+            match (masters.next(), failure) {
+                (Some(next), _) => asked.push(ask(next)),
+                (None, Some(error)) if asked.is_empty() => return Err(error),
+                (None, _) => {}
+            }
+        }
+    }
+
+    /// Returns the time of the server of a bucket.
+    pub(super) async fn time_of(&self, bucket: Bucket) -> Result<RegistryTime, Error> {
+        let asked = Instant::now();
+        let head = &self.keys.bucket(bucket).head;
+        let call = SCRIPTS.now.call([head].into_iter());
+        let (now, behind) = self.requests.servers.run(head, &SCRIPTS.now, &call).await?;
+        warn_of_step(Span::from_millis(behind));
+        let now = RegistryTime::from_millis(now);
+        self.clock_estimate.note(now, asked);
+        Ok(now)
+    }
+}
