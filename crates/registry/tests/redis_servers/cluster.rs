@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use seatkeeper_core::{Bucket, PoolId};
 use seatkeeper_redis::ServerSettings;
 use seatkeeper_registry::redis::Settings;
-use seatkeeper_registry::{Error, Expiry as _, Journal as _, Rebuild as _};
+use seatkeeper_registry::{Condition, Error, Expiry as _, Journal as _, Rebuild as _, State};
 use seatkeeper_testbed::redis::{Redis, RedisCluster, RedisSetup};
 
 use crate::node::{Node, REACHED_MAX};
@@ -120,6 +120,56 @@ async fn a_master_that_falls_silent_leaves_the_clock_to_another() {
         }
         master.resume();
     }
+}
+
+/// A master falls silent between the survey of a renewal and the renewal of its own leases.
+#[tokio::test]
+async fn a_master_that_falls_silent_ends_no_lease_of_another() {
+    const RESPONSE_MAX: Duration = Duration::from_secs(60);
+    let cluster = RedisCluster::start(3, &RedisSetup::default());
+    for master in cluster.nodes() {
+        // The other masters go on without the silent master.
+        let patience = redis::cmd("CONFIG").arg("SET").arg("cluster-node-timeout").arg(600_000).take();
+        assert_eq!(master.ask::<String>(patience), "OK");
+    }
+    let servers: ServerSettings = cluster.url().parse().expect("a URL");
+    let servers = ServerSettings { response_timeout: RESPONSE_MAX, ..servers };
+    let settings = Settings { lease: Some(Duration::from_secs(10)), ..Settings::default() };
+    let node = Node::with(servers, settings).await;
+    let began = Instant::now();
+    loop {
+        assert!(began.elapsed() < REACHED_MAX, "no lease is half over");
+        let surveyed = node.registry.conditions().await;
+        assert!(surveyed.iter().all(is_leased), "{surveyed:?}");
+        cluster.nodes()[0].pause();
+        let a_lease_ends = async {
+            loop {
+                let conditions = node.registry.conditions().await;
+                let mut reached = conditions.iter().filter(|condition| condition.server.is_some());
+                if !reached.all(is_leased) {
+                    return;
+                }
+            }
+        };
+        let renewed = tokio::select! {
+            biased;
+            renewed = node.registry.renew_leases() => renewed,
+            () = a_lease_ends => panic!("the renewal waits for the silent master"),
+        };
+        cluster.nodes()[0].resume();
+        match renewed {
+            // No lease on the silent master was half over.
+            Ok(()) => tokio::time::sleep(Duration::from_millis(100)).await,
+            Err(error) => {
+                assert!(matches!(error, Error::TimedOut), "{error:?}");
+                return;
+            }
+        }
+    }
+}
+
+fn is_leased(condition: &Condition) -> bool {
+    matches!(condition.state, State::Serving { is_leased: true, .. })
 }
 
 /// Returns a bucket on a master.
