@@ -128,3 +128,6 @@ impl Reconcile {
         self.engine.revise(pool, terms, &Origin::SYSTEM).await
     }
 }
+
+#[cfg(test)]
+mod tests;
