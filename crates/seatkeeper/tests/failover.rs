@@ -53,6 +53,7 @@ mod failover {
     mod plan_changes;
     mod postgres_alone;
     mod promotions;
+    mod renewed_by_ledger;
     mod restored_ledger;
     mod rolling_upgrade;
     mod several_nodes;

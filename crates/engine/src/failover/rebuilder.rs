@@ -64,7 +64,7 @@ pub(super) struct Raised {
     pub(super) epoch: u64,
     /// The journal of the epoch that served last. Earlier rebuilds may have broken off since.
     pub(super) unreplayed: Unreplayed,
-    to: BucketMode,
+    pub(super) to: BucketMode,
     identity: Option<Identity>,
 }
 

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use seatkeeper_core::{Event, PoolId, PoolKind};
+use seatkeeper_core::{Change, Event, PoolId, PoolKind};
 use seatkeeper_ledger::Error as LedgerError;
-use seatkeeper_ledger::buckets::Unreplayed;
+use seatkeeper_ledger::buckets::BucketMode;
 use seatkeeper_registry::Rebuild;
 
 use super::rebuilder::{Raised, Rebuilder};
@@ -19,19 +19,28 @@ impl Rebuilder {
     /// Applies the events of the epoch that served last in a bucket's journal. Each pool is replayed as far as its
     /// events continue the ledger's record.
     pub(super) async fn replay_old_epoch(&self, source: &dyn Rebuild, raised: &Raised) -> Result<(), Error> {
-        let &Raised { bucket, epoch, unreplayed, .. } = raised;
+        let &Raised { bucket, epoch, unreplayed, to, .. } = raised;
         let (mut after, mut dropped, mut void) = (None, BTreeSet::new(), 0);
+        let mut cut_off = BTreeSet::new();
         loop {
             let entries = source.rebuild_journal(bucket, epoch, after, BATCH_EVENTS_MAX).await?;
             let Some(last) = entries.last() else { break };
             after = Some(last.receipt);
             let of_last_epoch =
                 entries.into_iter().map(|entry| entry.event).filter(|event| event.epoch == unreplayed.epoch);
-            let (valid, others): (Vec<_>, Vec<_>) =
-                of_last_epoch.partition(|event| is_valid(unreplayed, event.pool.kind));
-            void += others.len();
-            let events = valid.into_iter().map(|event| Event { epoch, ..event }).collect();
-            self.apply(events, &mut dropped).await?;
+            let mut valid = Vec::new();
+            for event in of_last_epoch {
+                let is_renewed = is_renewed_by_ledger(to, unreplayed.lower_mode, event.pool.kind);
+                if is_renewed && self.may_be_false_end(&event).await? {
+                    cut_off.insert(event.pool.clone());
+                }
+                if cut_off.contains(&event.pool) {
+                    void += 1;
+                } else {
+                    valid.push(Event { epoch, ..event });
+                }
+            }
+            self.apply(valid, &mut dropped).await?;
         }
         if !dropped.is_empty() {
             tracing::warn!(
@@ -44,11 +53,19 @@ impl Rebuilder {
             tracing::warn!(
                 bucket = bucket.number(),
                 events = void,
-                "unrecorded events are dropped: a fallback broke off before their replay, and nodes have renewed \
-                 sessions by the ledger alone since; only answers with `durability = journal` rested on the events"
+                "unrecorded ends are dropped, with the later events of their pools: nodes renew sessions by the ledger \
+                 alone since a fallback began; only answers with `durability = journal` rested on the events"
             );
         }
         Ok(())
+    }
+
+    /// Returns whether an event is an end that is not on record. No other node commits events of the old epoch.
+    async fn may_be_false_end(&self, event: &Event) -> Result<bool, Error> {
+        match event.change {
+            Change::Ended { .. } => Ok(self.ledger.pool_head(&event.pool).await?.seq < event.seq),
+            Change::Admitted { .. } | Change::Denied(_) => Ok(false),
+        }
     }
 
     /// Applies the events of pools outside `dropped`, and adds every pool that contradicts the ledger to
@@ -67,11 +84,15 @@ impl Rebuilder {
     }
 }
 
-/// Returns whether events of pools of this kind still hold. In a fallback mode nodes renew some sessions by the ledger
-/// alone as soon as they know the mode, even if the rebuild into the mode broke off: an older end would be a false end.
-fn is_valid(unreplayed: Unreplayed, kind: PoolKind) -> bool {
+/// Returns whether nodes may have renewed pools of this kind by the ledger alone since the raise of the epoch.
+///
+/// In a fallback mode, nodes do so as soon as they know the mode: while the rebuild into the mode `to` waits for its
+/// replay, and in `lower_mode`, the mode of a fallback that broke off. An end that a registry decided before, and that
+/// is not on record, would be a false end: its client was told of a full TTL since. So a pool is replayed up to such an
+/// end. Nothing is replayed twice: the ledger knows an event on record by its number.
+fn is_renewed_by_ledger(to: BucketMode, lower_mode: Option<BucketMode>, kind: PoolKind) -> bool {
     let is_by_ledger_alone = |mode| matches!(route_for(kind, mode), Route::NodeLocal | Route::Nowhere);
-    !unreplayed.lower_mode.is_some_and(is_by_ledger_alone)
+    [Some(to), lower_mode].into_iter().flatten().any(is_by_ledger_alone)
 }
 
 #[cfg(test)]
