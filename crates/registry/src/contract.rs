@@ -151,8 +151,7 @@ pub trait Journal: Send + Sync + 'static {
     /// bucket before this call.
     async fn journal_end(&self, bucket: Bucket) -> Result<Receipt, Error>;
 
-    /// Returns the entries that this version cannot decode, of the latest reads. Each holds up the journal of its
-    /// bucket.
+    /// Returns the undecodable entries of the latest reads. Each entry holds up the journal of one bucket.
     fn unreadable_entries(&self) -> Vec<UnreadableEntry> {
         Vec::new()
     }
@@ -219,16 +218,16 @@ pub struct JournalEntry {
     pub event: Event,
 }
 
-/// A journal entry that this version cannot decode. No event of the bucket's journal is read past the entry.
+/// An undecodable or missing journal entry. No event of the bucket's journal is read past the entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadableEntry {
     /// The bucket.
     pub bucket: Bucket,
-    /// The name of the journal in its store.
+    /// The name of the journal in the store.
     pub stream: String,
     /// The id of the entry in the journal.
     pub id: String,
-    /// The time at which this node first met the entry.
+    /// The time of the node's first read of the entry.
     pub since: Instant,
 }
 

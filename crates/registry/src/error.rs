@@ -24,7 +24,7 @@ pub enum Error {
         bucket: Bucket,
     },
     /// A journal entry cannot be decoded: a newer version wrote the entry, or the entry is damaged. The entry may be
-    /// a change that has to be on record, so the bucket's journal is not read past the entry.
+    /// a change without a record, so the bucket's journal is not read past the entry.
     #[error("entry {entry} in the journal of bucket {} cannot be read", bucket.number())]
     UnreadableEntry {
         /// The bucket.

@@ -60,7 +60,7 @@ impl Rebuilder {
         Ok(())
     }
 
-    /// Returns whether an event is an end that is not on record. No other node commits events of the old epoch.
+    /// Returns whether an event is an end without a record. No other node commits events of the old epoch.
     async fn may_be_false_end(&self, event: &Event) -> Result<bool, Error> {
         match event.change {
             Change::Ended { .. } => Ok(self.ledger.pool_head(&event.pool).await?.seq < event.seq),
@@ -87,9 +87,9 @@ impl Rebuilder {
 /// Returns whether nodes may have renewed pools of this kind by the ledger alone since the raise of the epoch.
 ///
 /// In a fallback mode, nodes do so as soon as they know the mode: while the rebuild into the mode `to` waits for its
-/// replay, and in `lower_mode`, the mode of a fallback that broke off. An end that a registry decided before, and that
-/// is not on record, would be a false end: its client was told of a full TTL since. So a pool is replayed up to such an
-/// end. Nothing is replayed twice: the ledger knows an event on record by its number.
+/// replay, and in `lower_mode`, the mode of a fallback that broke off. An older end
+/// without a record would be a false end: the client was told of a full TTL since. So a pool is replayed up to the first
+/// such end. Nothing is replayed twice: the ledger knows an event on record by its number.
 fn is_renewed_by_ledger(to: BucketMode, lower_mode: Option<BucketMode>, kind: PoolKind) -> bool {
     let is_by_ledger_alone = |mode| matches!(route_for(kind, mode), Route::NodeLocal | Route::Nowhere);
     [Some(to), lower_mode].into_iter().flatten().any(is_by_ledger_alone)

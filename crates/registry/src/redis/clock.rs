@@ -1,4 +1,4 @@
-//! The registry's clock: the clock of one server, in a cluster of the first master that answers.
+//! The registry's clock: the clock of one server, in a cluster of the first master to answer.
 
 use std::time::{Duration, Instant};
 
@@ -11,16 +11,16 @@ use super::reply::warn_of_step;
 use super::scripts::SCRIPTS;
 use crate::Error;
 
-/// Maximum age of the survey that tells which masters of a cluster are asked for the time. Surveys come several times a
-/// second; a survey is older while a master is silent, and a caller must not wait for that master.
+/// Maximum age of the survey with the masters to ask for the time. Surveys come several times a second. While a master
+/// is silent, the newest survey is older, and no caller must wait for the silent master.
 const SURVEY_AGE_MAX: Duration = Duration::from_secs(5);
 
-/// Time that a master of a cluster has before the next master is asked as well (hedged request).
+/// Time for a master of a cluster before the next master is asked as well (hedged request).
 const HEDGED_AFTER: Duration = Duration::from_millis(250);
 
 impl RedisRegistry {
-    /// Returns the time of the first master of a cluster, in the order of buckets. A master that fell silent after the
-    /// survey, or that fails, leaves the answer to the next.
+    /// Returns the time of the first master of a cluster, in the order of buckets. A master fallen silent since
+    /// the survey, or a failing master, leaves the answer to the next.
     pub(super) async fn time_of_cluster(&self) -> Result<RegistryTime, Error> {
         let survey = match self.surveys.newest(SURVEY_AGE_MAX) {
             Some(survey) => survey,

@@ -1,4 +1,4 @@
-//! Decodes the entries of a journal, up to an entry that is missing or cannot be decoded.
+//! Decodes the entries of a journal, up to a missing or undecodable entry.
 
 use redis::Value;
 use seatkeeper_core::Bucket;
@@ -10,14 +10,14 @@ use crate::contract::{JournalEntry, Receipt};
 #[derive(Debug)]
 pub(super) struct Entries {
     pub(super) events: Vec<JournalEntry>,
-    /// The entry behind the events that cannot be read.
+    /// The unreadable entry behind the events.
     pub(super) stop: Option<Unread>,
 }
 
-/// An entry that cannot be read.
+/// An unreadable entry.
 #[derive(Debug)]
 pub(super) struct Unread {
-    /// The id of the entry in its stream.
+    /// The id of the entry in the stream.
     pub(super) id: String,
     pub(super) why: &'static str,
 }
@@ -42,8 +42,8 @@ impl Entries {
 
     /// Leaves out events up to the position `from`, and events behind a gap. `end` is the end of the journal.
     ///
-    /// An event behind a gap must not be acknowledged: whoever waits for the record of the missing entry would be
-    /// answered.
+    /// An event behind a gap must not be acknowledged: a request waiting for the record of the missing entry
+    /// would be answered.
     pub(super) fn continue_from(self, from: u64, end: Receipt) -> Self {
         let Self { mut events, mut stop } = self;
         events.retain(|event| event.receipt.position > from);

@@ -118,13 +118,13 @@ impl RedisRegistry {
 
     /// Returns the oldest unrecorded events of a served bucket: from the replies of this node if they have all
     /// events, otherwise from Redis. Returns an empty list for a bucket that is not served. The events end before the
-    /// first entry that is missing or cannot be decoded.
+    /// first missing or undecodable entry.
     async fn read_journal(&self, bucket: Bucket, max: usize) -> Result<Vec<JournalEntry>, Error> {
         if let Some(kept) = self.backlog.kept(bucket, self.epochs.get(bucket)) {
             let entry = |(receipt, event): (Receipt, Vec<u8>)| {
                 Ok(JournalEntry { receipt, event: event_of(&event, receipt.epoch)? })
             };
-            // A read of the journal finds the id of an entry that cannot be decoded.
+            // A read of the journal finds the id of the undecodable entry.
             if let Ok(events) = kept.into_iter().take(max).map(entry).collect::<Result<_, Garbled>>() {
                 self.unreadable.clear(bucket);
                 return Ok(events);

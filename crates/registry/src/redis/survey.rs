@@ -109,14 +109,14 @@ impl ServedHeads {
 pub(super) struct Surveys {
     // Locked during a survey, so that concurrent callers share the result (single flight).
     latest: tokio::sync::Mutex<Option<Arc<Survey>>>,
-    /// The survey that ended last, for callers that wait for no survey in flight.
+    /// The last survey to end, for callers who must not wait for a survey in flight.
     newest: parking_lot::Mutex<Option<Arc<Survey>>>,
     clocks: parking_lot::Mutex<HashMap<usize, ClockTrust>>,
     pub(super) clock_steps: Arc<ClockSteps>,
 }
 
 impl Surveys {
-    /// Returns the survey that ended last, if it began at most `age_max` ago.
+    /// Returns the last survey to end, if begun at most `age_max` ago.
     pub(super) fn newest(&self, age_max: Duration) -> Option<Arc<Survey>> {
         self.newest.lock().clone().filter(|survey| survey.began.elapsed() < age_max)
     }

@@ -1,5 +1,5 @@
-//! Journal entries that this version cannot decode: a newer version wrote the entry, or the entry is damaged or missing.
-//! An entry may be a change that has to be on record, so no entry is skipped. Each holds up the journal of its bucket
+//! Unreadable journal entries: a newer version wrote the entry, or the entry is damaged or missing.
+//! An entry may be a change without a record, so no entry is skipped. An entry holds up the journal of one bucket
 //! alone.
 
 use std::collections::BTreeMap;
@@ -11,11 +11,11 @@ use seatkeeper_core::Bucket;
 use super::entries::Unread;
 use crate::contract::{Receipt, UnreadableEntry};
 
-/// Pause of the drain before the next read of a journal that begins with an unreadable entry: the read returns all
+/// Pause of the drain before the next read of a journal with an unreadable entry in front: the read returns all
 /// events behind the entry as well.
 const READ_AGAIN_AFTER: Duration = Duration::from_secs(5);
 
-/// An entry that this node has not met for so long is gone: another node has recorded or cleared the entry.
+/// Lifetime of a sighting. An entry without a newer sighting is gone: another node has recorded or cleared the entry.
 const GONE_AFTER: Duration = Duration::from_secs(60);
 
 /// The entries in the way of this node, at most one for each bucket.
@@ -33,7 +33,7 @@ struct Sighting {
 }
 
 impl UnreadableEntries {
-    /// Notes an entry of a stream, and logs an entry that this node meets for the first time. `is_first` tells
+    /// Notes an entry of a stream, and logs the node's first sighting of the entry. `is_first` tells
     /// whether no readable event comes before the entry.
     pub(super) fn note(&self, bucket: Bucket, stream: &str, unread: &Unread, is_first: bool) {
         let (mut sightings, now) = (self.0.lock(), Instant::now());

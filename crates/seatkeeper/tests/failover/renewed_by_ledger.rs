@@ -1,5 +1,5 @@
-//! During a fallback, nodes renew devices by the ledger alone. An end that Redis decided before must not come on record
-//! afterwards: the device was told that it goes on.
+//! During a fallback, nodes renew devices by the ledger alone. An older end, decided by Redis, must not come on record
+//! afterwards: the device was renewed meanwhile.
 
 use std::time::Duration;
 
@@ -22,11 +22,11 @@ const JOURNAL: &[(&str, &str)] = &[("LICENSES_DURABILITY", "journal")];
 
 const WAIT_MAX: Duration = Duration::from_secs(60);
 
-/// The rebuilders that wait for the table of bucket locks.
+/// Counts the rebuilders waiting for the table of bucket locks.
 const WAITING: &str =
     "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'bucket_locks'::regclass";
 
-/// An operator who holds a lock on a table.
+/// An operator with a lock on a table.
 struct Lock(PgConnection);
 
 impl Lock {
@@ -51,7 +51,7 @@ async fn modes(nodes: &Nodes) -> Vec<BucketMode> {
     ledger.buckets().await.expect("its buckets").iter().map(|row| row.mode).collect()
 }
 
-/// Lets a fallback begin that finds Redis back: Redis is silent until a rebuilder waits for the locks of its buckets, and
+/// Begins a fallback and brings Redis back meanwhile: Redis is silent until a rebuilder waits for the locks of its buckets, and
 /// answers once the rebuilder has the locks.
 async fn fall_back_while_redis_returns(nodes: &Nodes, server: &Postgres, to_redis: &Proxy) {
     let mut observer = PgConnection::connect(&server.url("postgres")).await.expect("a connection");
@@ -71,7 +71,7 @@ async fn fall_back_while_redis_returns(nodes: &Nodes, server: &Postgres, to_redi
         })
         .await;
         lock.release().await;
-        // A rebuilder that has waited for too long has given up.
+        // After the lock timeout the rebuilder has given up.
         for _ in 0..40 {
             if modes(nodes).await.contains(&BucketMode::Ledger) {
                 return Ok(());

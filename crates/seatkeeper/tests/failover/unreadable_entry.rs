@@ -1,4 +1,4 @@
-//! A journal entry that no node can decode: its bucket waits for an operator, and the other buckets go on.
+//! An undecodable journal entry: the entry's bucket waits for an operator, and the other buckets go on.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::support::{Nodes, answered, epochs_per_bucket, renewed, seat};
 use crate::harness::Scrape;
 use crate::until::{until, within};
 
-/// Time limit for a rebuild that failed to be repeated.
+/// Time limit for the repetition of a failed rebuild.
 const REBUILT_MAX: Duration = Duration::from_secs(90);
 
 /// Returns the buckets with a pool in Redis.

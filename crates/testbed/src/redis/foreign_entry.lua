@@ -1,5 +1,5 @@
--- Appends an entry with one event of an unknown kind to a bucket's journal, as a newer version would. One atomic
--- step, so that no node takes the entry's number.
+-- Appends an entry with one event of an unknown kind to a bucket's journal, as a newer version would. The step is
+-- atomic: no node takes the entry's number meanwhile.
 --
 -- KEYS  1 the head of the bucket, 2 its journal: see bucket.lua of the registry
 -- Reply the id of the entry

@@ -1,4 +1,4 @@
-//! Journal entries that the present version cannot decode.
+//! Undecodable journal entries.
 
 use super::Redis;
 
