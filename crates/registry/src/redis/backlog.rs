@@ -182,6 +182,11 @@ impl Backlog {
         known.epoch == end.epoch && known.done() >= end.position
     }
 
+    /// Returns whether the ledger has all events up to `end`, or the bucket is served in a later epoch.
+    pub(super) fn has_passed(&self, end: Receipt) -> bool {
+        self.is_acknowledged(end) || self.known(end.bucket).epoch > end.epoch
+    }
+
     /// Returns the last position of a bucket known to be on record.
     pub(super) fn done(&self, bucket: Bucket) -> Receipt {
         let known = self.known(bucket);

@@ -37,7 +37,7 @@ impl Journal for RedisRegistry {
         let survey = self.look_at_journals(self.settings.journal_poll).await;
         let (unreached, is_any_reached) = (&survey.unreached, !survey.heads.is_empty());
         let linger = self.settings.journal_linger;
-        self.unreadable.clear_recorded(|end| self.backlog.is_acknowledged(end));
+        self.unreadable.clear_passed(|end| self.backlog.has_passed(end));
         let is_read =
             |&bucket: &Bucket| self.backlog.is_due(bucket, linger) && !self.unreadable.is_resting(bucket);
         let waiting: Vec<_> = self.served().filter(is_read).collect();

@@ -67,9 +67,9 @@ impl UnreadableEntries {
         }
     }
 
-    /// Forgets the entries up to which `is_recorded` says that the ledger has the journal.
-    pub(super) fn clear_recorded(&self, is_recorded: impl Fn(Receipt) -> bool) {
-        self.0.lock().retain(|_, sighting| !sighting.end.is_some_and(&is_recorded));
+    /// Forgets the entries at positions for which `has_passed` returns true.
+    pub(super) fn clear_passed(&self, has_passed: impl Fn(Receipt) -> bool) {
+        self.0.lock().retain(|_, sighting| !sighting.end.is_some_and(&has_passed));
     }
 
     /// Returns whether the drain leaves a bucket's journal alone for a moment.

@@ -115,6 +115,9 @@ async fn a_rebuild_skips_no_unreadable_entry() {
     let ann = node.admit(&pool, "ann").await;
     let foreign = redis.add_foreign_entry(bucket.number());
     node.end(ann).await.expect("it is reached");
+    let other = node.beside(redis.url().parse().expect("a URL"), at_once());
+    read(&other).await;
+    assert_eq!(other.registry.unreadable_entries().len(), 1);
 
     node.registry.rebuild_begin(bucket, 2).await.expect("it is reached");
     let next = async |after| node.registry.rebuild_journal(bucket, 2, after, 100).await;
@@ -131,4 +134,7 @@ async fn a_rebuild_skips_no_unreadable_entry() {
     assert_eq!(behind.iter().map(|entry| entry.event.seq).collect::<Vec<_>>(), [2]);
     node.registry.rebuild_clear(bucket, 2).await.expect("it has begun");
     assert_eq!(node.registry.unreadable_entries(), []);
+    node.serve(3).await;
+    read(&other).await;
+    assert_eq!(other.registry.unreadable_entries(), [], "another node has rebuilt the bucket");
 }
