@@ -1,3 +1,5 @@
+//! The bound of sessions that a node alone admits.
+
 use seatkeeper_core::{PoolKind, Region};
 use seatkeeper_registry::MonotonicClock;
 use seatkeeper_registry::memory::MemoryRegistry;

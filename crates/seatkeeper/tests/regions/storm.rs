@@ -219,14 +219,6 @@ async fn a_storm_with_cuts_never_exceeds_a_limit() {
     world.close().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_storm_over_a_region_with_redis_and_postgresql_never_exceeds_a_limit() {
-    let world = World::start_with([true, false, false], |_| {}).await;
-    let observed = storm(&world, rand::random(), async |_| tokio::time::sleep(STORM).await).await;
-    check(&observed);
-    world.close().await;
-}
-
 /// Requests for one new subscriber in all regions at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn first_requests_in_all_regions_at_once_find_one_home() {
