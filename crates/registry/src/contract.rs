@@ -218,7 +218,7 @@ pub struct JournalEntry {
     pub event: Event,
 }
 
-/// An undecodable or missing journal entry. No event of the bucket's journal is read past the entry.
+/// An undecodable or missing journal entry. The drain reads no event of the bucket past the entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadableEntry {
     /// The bucket.

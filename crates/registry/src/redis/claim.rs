@@ -52,7 +52,7 @@ impl Admission for RedisRegistry {
         let replace = request.claim.replace.map(|named| named.session);
         let known = |id: Option<SessionId>| id.map_or(LocationHint::Unknown, |id| self.hint_remembered(id));
         loop {
-            self.room_in_journals().await?;
+            self.room_in_journal(request.pool.bucket()).await?;
             let hints = LocationHints { session: known(session), replace: known(replace) };
             let reply = match self.call_for_session(self.claim_call(request, &hints)).await? {
                 Some(reply) => reply,

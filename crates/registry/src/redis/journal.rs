@@ -107,8 +107,12 @@ impl Journal for RedisRegistry {
 }
 
 impl RedisRegistry {
-    /// Returns `Err(JournalFull)` if too many events wait, summed over all buckets.
-    pub(super) async fn room_in_journals(&self) -> Result<(), Error> {
+    /// Returns `Err(JournalFull)` if too many events wait, summed over all buckets. Returns `Err(UnreadableEntry)` for a
+    /// bucket that is held up: its admissions would wait in vain, and would fill the journals of all buckets.
+    pub(super) async fn room_in_journal(&self, bucket: Bucket) -> Result<(), Error> {
+        if let Some(entry) = self.unreadable.entry_of(bucket) {
+            return Err(Error::UnreadableEntry { bucket, entry });
+        }
         if self.backlog.depth() >= self.settings.journal_events_max {
             self.look_at_journals(FULL_SEEN).await.check()?;
         }
@@ -125,8 +129,8 @@ impl RedisRegistry {
                 Ok(JournalEntry { receipt, event: event_of(&event, receipt.epoch)? })
             };
             // A read of the journal finds the id of the undecodable entry.
-            if let Ok(events) = kept.into_iter().take(max).map(entry).collect::<Result<_, Garbled>>() {
-                self.unreadable.clear(bucket);
+            if let Ok(events) = kept.into_iter().take(max).map(entry).collect::<Result<Vec<_>, Garbled>>() {
+                self.note_read(bucket, &events, max);
                 return Ok(events);
             }
         }
@@ -140,7 +144,7 @@ impl RedisRegistry {
                     Entries::decode(bucket, reply.values.array()?, usize::MAX).continue_from(from, end);
                 match stop {
                     Some(stop) => self.note_unreadable(bucket, &stop, events.is_empty()),
-                    None => self.unreadable.clear(bucket),
+                    None => self.note_read(bucket, &events, max),
                 }
                 Ok(events)
             }
@@ -169,6 +173,14 @@ impl RedisRegistry {
                 Err(Error::UnreadableEntry { bucket, entry: stop.id })
             }
             Entries { events, stop: _ } => Ok(events),
+        }
+    }
+
+    /// Notes a read of a bucket's journal without an unreadable entry. A read of `max` events may have ended before the
+    /// entry.
+    fn note_read(&self, bucket: Bucket, events: &[JournalEntry], max: usize) {
+        if events.len() < max {
+            self.unreadable.clear(bucket);
         }
     }
 

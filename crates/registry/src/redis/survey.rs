@@ -109,14 +109,14 @@ impl ServedHeads {
 pub(super) struct Surveys {
     // Locked during a survey, so that concurrent callers share the result (single flight).
     latest: tokio::sync::Mutex<Option<Arc<Survey>>>,
-    /// The last survey to end, for callers who must not wait for a survey in flight.
+    /// The last survey to begin of those that ended, for callers who must not wait for a survey in flight.
     newest: parking_lot::Mutex<Option<Arc<Survey>>>,
     clocks: parking_lot::Mutex<HashMap<usize, ClockTrust>>,
     pub(super) clock_steps: Arc<ClockSteps>,
 }
 
 impl Surveys {
-    /// Returns the last survey to end, if begun at most `age_max` ago.
+    /// Returns the last survey to begin of those that ended, if begun at most `age_max` ago.
     pub(super) fn newest(&self, age_max: Duration) -> Option<Arc<Survey>> {
         self.newest.lock().clone().filter(|survey| survey.began.elapsed() < age_max)
     }
@@ -224,7 +224,11 @@ impl RedisRegistry {
             }
         }
         let survey = Arc::new(Survey { began, buckets });
-        *self.surveys.newest.lock() = Some(Arc::clone(&survey));
+        let mut newest = self.surveys.newest.lock();
+        if newest.as_ref().is_none_or(|newest| newest.began <= began) {
+            *newest = Some(Arc::clone(&survey));
+        }
+        drop(newest);
         survey
     }
 

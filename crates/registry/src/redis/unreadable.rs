@@ -32,12 +32,26 @@ struct Sighting {
     is_first: bool,
 }
 
+impl Sighting {
+    fn is_fresh(&self) -> bool {
+        self.latest.elapsed() < GONE_AFTER
+    }
+
+    fn log_end(&self) {
+        tracing::info!(
+            bucket = self.entry.bucket.number(),
+            entry = self.entry.id,
+            "an unreadable journal entry is out of the way: the changes of its bucket are committed again"
+        );
+    }
+}
+
 impl UnreadableEntries {
     /// Notes an entry of a stream, and logs the node's first sighting of the entry. `is_first` tells
     /// whether no readable event comes before the entry.
     pub(super) fn note(&self, bucket: Bucket, stream: &str, unread: &Unread, is_first: bool) {
         let (mut sightings, now) = (self.0.lock(), Instant::now());
-        sightings.retain(|_, sighting| sighting.latest.elapsed() < GONE_AFTER);
+        sightings.retain(|_, sighting| sighting.is_fresh());
         let Unread { id, why } = unread;
         if let Some(known) = sightings.get_mut(&bucket).filter(|known| known.entry.id == *id) {
             (known.latest, known.is_first) = (now, is_first);
@@ -58,18 +72,17 @@ impl UnreadableEntries {
 
     /// Forgets the entry of a bucket whose journal was read or cleared.
     pub(super) fn clear(&self, bucket: Bucket) {
-        if let Some(Sighting { entry, .. }) = self.0.lock().remove(&bucket) {
-            tracing::info!(
-                bucket = bucket.number(),
-                entry = entry.id,
-                "an unreadable journal entry is out of the way: the changes of its bucket are committed again"
-            );
+        if let Some(sighting) = self.0.lock().remove(&bucket) {
+            sighting.log_end();
         }
     }
 
     /// Forgets the entries at positions for which `has_passed` returns true.
     pub(super) fn clear_passed(&self, has_passed: impl Fn(Receipt) -> bool) {
-        self.0.lock().retain(|_, sighting| !sighting.end.is_some_and(&has_passed));
+        let mut sightings = self.0.lock();
+        for (_, passed) in sightings.extract_if(.., |_, sighting| sighting.end.is_some_and(&has_passed)) {
+            passed.log_end();
+        }
     }
 
     /// Returns whether the drain leaves a bucket's journal alone for a moment.
@@ -79,9 +92,16 @@ impl UnreadableEntries {
         sighting.is_some_and(|sighting| sighting.latest.elapsed() < READ_AGAIN_AFTER)
     }
 
+    /// Returns the id of the entry that holds up a bucket.
+    pub(super) fn entry_of(&self, bucket: Bucket) -> Option<String> {
+        let sightings = self.0.lock();
+        let sighting = sightings.get(&bucket).filter(|sighting| sighting.is_fresh());
+        sighting.map(|sighting| sighting.entry.id.clone())
+    }
+
     pub(super) fn current(&self) -> Vec<UnreadableEntry> {
         let sightings = self.0.lock();
-        let current = sightings.values().filter(|sighting| sighting.latest.elapsed() < GONE_AFTER);
+        let current = sightings.values().filter(|sighting| sighting.is_fresh());
         current.map(|sighting| sighting.entry.clone()).collect()
     }
 }

@@ -40,6 +40,9 @@ async fn an_unreadable_entry_holds_up_the_events_of_its_bucket_alone() {
 
     assert_eq!(drain(&node).await, [(held_up.clone(), 1)], "events before the entry are read");
     let bob = node.admit(&other, "bob").await;
+    assert_eq!(read(&node).await.entries.len(), 1);
+    let refused = node.claim(&held_up, "carl").await;
+    assert!(matches!(refused, Err(Error::UnreadableEntry { .. })), "it would wait in vain: {refused:?}");
     let read_beside = read(&node).await;
     assert_eq!(read_beside.entries.len(), 1, "{read_beside:?}");
     assert_eq!(read_beside.entries[0].event.pool, other);
@@ -52,6 +55,22 @@ async fn an_unreadable_entry_holds_up_the_events_of_its_bucket_alone() {
 
     let [entry] = &node.registry.unreadable_entries()[..] else { panic!("one entry is in the way") };
     assert_eq!((entry.bucket, &entry.stream, &entry.id), (held_up.bucket(), &foreign.journal, &foreign.id));
+}
+
+#[tokio::test]
+async fn a_read_that_ends_before_an_unreadable_entry_does_not_clear_it() {
+    let redis = Redis::start();
+    let node = Node::with(redis.url().parse().expect("a URL"), at_once()).await;
+    let pool = node.pool_of("video", 300).await;
+    for number in 0..300 {
+        node.admit(&pool, &format!("machine-{number}")).await;
+    }
+    redis.add_foreign_entry(pool.bucket().number());
+    for (max, is_whole) in [(1_000, true), (1, false)] {
+        let read = node.registry.journal_read(max).await.expect("it is reached");
+        assert_eq!(read.entries.len() == 300, is_whole, "{} events", read.entries.len());
+        assert_eq!(node.registry.unreadable_entries().len(), 1);
+    }
 }
 
 /// An answer may wait for the record of the missing entry, and must not be sent when later events are on record.

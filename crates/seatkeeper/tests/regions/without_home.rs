@@ -10,7 +10,7 @@ use seatkeeper_testbed::proxy::Network;
 use serde_json::{Value, json};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _, Executor as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::harness::{Answer, Client, run};
 use crate::moves::{relocate, rewrite_home};
@@ -291,13 +291,16 @@ async fn a_home_that_moved_unnoticed_is_found_at_the_anchor_before_a_node_admits
 /// of the anchor between the attempt and the probe of the home.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_home_that_answers_a_probe_is_not_replaced() {
-    let (ports, gate) = ([port::free(), port::free(), port::free()], port::free());
+    // A bound socket refuses connections until it listens.
+    let gate = TcpSocket::new_v4().unwrap();
+    gate.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let (ports, gate_address) = ([port::free(), port::free(), port::free()], gate.local_addr().unwrap());
     let gated = |settings: &mut Settings| {
         let anchor = settings.region.peers.iter().find(|peer| peer.number == 1).map(|peer| peer.url.clone());
         direct_at(ports)(settings);
         if settings.region.number == 3 {
             settings.region.peers[EU].url = anchor.unwrap();
-            settings.region.peers[US].url = format!("http://127.0.0.1:{gate}");
+            settings.region.peers[US].url = format!("http://{gate_address}");
         }
     };
     let world = World::start_with([false; 3], gated).await;
@@ -309,7 +312,7 @@ async fn a_home_that_answers_a_probe_is_not_replaced() {
     world.redirect(AP, EU, silent.local_addr().unwrap());
     let claim = tokio::spawn(async move { ann.post(DEVICES, screen("phone")).await });
     let _probe = silent.accept().await.unwrap();
-    let open = TcpListener::bind(("127.0.0.1", gate)).await.unwrap();
+    let open = gate.listen(16).unwrap();
     let opened = tokio::spawn(async move {
         loop {
             let (mut caller, _) = open.accept().await.unwrap();

@@ -1,6 +1,6 @@
 //! The layer in front of the APIs: a request of a pool at home elsewhere is forwarded to the pool's home.
 
-mod glance;
+mod fast_path;
 mod home;
 mod incoming;
 mod sending;
@@ -51,7 +51,7 @@ impl Layer {
 
     /// Answers a request here by `next`, or forwards the request to its home.
     pub(crate) async fn pass(&self, request: Request, next: Next) -> Response {
-        if glance::is_here(&self.regions, &request) {
+        if fast_path::is_here(&self.regions, &request) {
             return next.run(request).await;
         }
         // On the heap, so that the futures of other requests stay small: they are moved.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Callable, Optional
 
 from . import _clock
@@ -10,6 +11,11 @@ from ._core.events import Finish
 from ._core.lease import Lease
 from ._core.state import State
 from ._state_dir import Slot
+
+
+#: The longest wait without a look, in seconds. A change may come between the look and the wait: a signal handler that
+#: waits for another seat of the same driver frees the lock.
+LOOK_AGAIN = 5.0
 
 
 class Shared:
@@ -108,8 +114,13 @@ class Shared:
         if self._changed is None:
             self._changed = threading.Condition(self._lock)
         self._waiting += 1
+        end = None if timeout is None else time.monotonic() + timeout
         try:
-            self._changed.wait_for(happened, timeout)
+            while not happened():
+                left = LOOK_AGAIN if end is None else min(LOOK_AGAIN, end - time.monotonic())
+                if left <= 0:
+                    return
+                self._changed.wait(left)
         finally:
             self._waiting -= 1
             if self._waiting == 0:

@@ -118,7 +118,10 @@ class Seat(SeatView):
 
         The callback runs on a thread of the client, may be slow, and may call every method of the seat. Its errors go
         to the logger ``seatkeeper``. A deadline that merely moves is no change.
+
+        Raises ``Closed`` in a forked child.
         """
+        self._require_ours()
         return self._shared.listen(Relay(self._dispatcher, callback))
 
     def wait_until_over(self, timeout: Optional[float] = None) -> Optional[State]:

@@ -4,7 +4,7 @@ use axum::http::Method;
 
 use uuid::Uuid;
 
-use super::{Locator, body_field, group_in, parameter};
+use super::{Locator, body_field, group_in, parameter, session_in};
 
 #[test]
 fn every_route_that_admits_has_a_locator() {
@@ -41,6 +41,25 @@ fn a_field_is_read_whatever_stands_beside_it() {
     assert_eq!(body_field::<String>(br#"{"user": 1}"#, "user"), None);
     assert_eq!(body_field::<String>(b"[]", "user"), None);
     assert_eq!(body_field::<String>(b"{", "user"), None);
+    assert_eq!(
+        body_field::<String>(br#"{"\u0075ser": "ann"}"#, "user"),
+        Some("ann".into()),
+        "an escaped name"
+    );
+    assert_eq!(body_field::<String>(br#"{"user": "ann"} x"#, "user"), None, "text behind the object");
+    let twice = br#"{"user": "ann", "user": "bob"}"#;
+    assert_eq!(body_field::<String>(twice, "user"), Some("bob".into()));
+}
+
+#[test]
+fn the_session_of_a_path_stands_at_the_place_in_the_route() {
+    let (id, route) = (Uuid::from_u128(7), "/api/v1/licenses/sessions/{session_id}/heartbeat");
+    let path = format!("/api/v1/licenses/sessions/{id}/heartbeat");
+    assert_eq!(session_in(&path, route), Some(id));
+    let last = format!("/api/v1/capacities/sessions/{id}");
+    assert_eq!(session_in(&last, "/api/v1/capacities/sessions/{session_id}"), Some(id));
+    assert_eq!(session_in("/api/v1/licenses/sessions/ann/heartbeat", route), None);
+    assert_eq!(session_in("/healthz", "/healthz"), None);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! A glance at a request: requests of the sessions of licenses and capacities are the most, and the id of the session names
-//! the home.
+//! The fast path of requests that name a session of a license or a capacity: the id of the session names the home, and most
+//! requests are heartbeats of such sessions.
 
 use axum::extract::{MatchedPath, Request};
 use seatkeeper_core::SessionId;
@@ -8,8 +8,9 @@ use super::home::DEVICES;
 use crate::forwarding::locator::{self, Locator};
 use crate::regions::{REGION_TOKEN, Regions};
 
-/// Returns `true` if the glance shows that the request is answered here. The session of a device may have moved with its
-/// home, and a session of a lost region may be on its way to here, so such requests need a closer look.
+/// Returns `true` if a request is answered here by the region in the session's id. Returns `false` if the home must be
+/// looked up: the session of a device may have moved with its home, and the sessions of a lost region are adopted one by
+/// one.
 pub(super) fn is_here(regions: &Regions, request: &Request) -> bool {
     let Some(route) = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str) else {
         return false;
