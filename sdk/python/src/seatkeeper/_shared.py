@@ -12,7 +12,6 @@ from ._core.lease import Lease
 from ._core.state import State
 from ._state_dir import Slot
 
-
 #: The longest wait without a look, in seconds. A change may come between the look and the wait: a signal handler that
 #: waits for another seat of the same driver frees the lock.
 LOOK_AGAIN = 5.0
