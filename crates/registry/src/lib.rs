@@ -9,6 +9,7 @@ mod clock_trust;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod contract;
+mod entries;
 mod epochs;
 mod error;
 pub mod memory;
@@ -16,6 +17,7 @@ mod open_pool;
 pub mod postgres;
 mod rebuild;
 pub mod redis;
+mod unreadable;
 
 pub use clock::{ManualClock, MonotonicClock, TimeSource};
 pub use clock_trust::{ClockSteps, Store};

@@ -35,7 +35,6 @@ mod settings;
 mod slots;
 mod survey;
 mod sweep;
-mod unreadable;
 
 use std::sync::Arc;
 
@@ -44,6 +43,7 @@ use seatkeeper_redis::Servers;
 use tokio::time::Instant;
 
 use crate::clock_estimate::ClockEstimate;
+use crate::unreadable::UnreadableEntries;
 use crate::{ClockSteps, Epochs};
 use admissions::AdmissionsRead;
 use backlog::Backlog;
@@ -57,7 +57,6 @@ pub use session_location::{NoRecord, SearchResult, SessionLocator};
 pub use settings::Settings;
 use slots::BucketSlots;
 use survey::Surveys;
-use unreadable::UnreadableEntries;
 
 /// A registry of live sessions in Redis.
 pub struct RedisRegistry {

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::RedisRegistry;
 use super::codec::{Garbled, event_of};
-use super::entries::{Entries, Unread};
+use super::entries::decode;
 use super::head::Stage;
 use super::reply::Reply;
 use super::scripts::SCRIPTS;
@@ -108,11 +108,9 @@ impl Journal for RedisRegistry {
 
 impl RedisRegistry {
     /// Returns `Err(JournalFull)` if too many events wait, summed over all buckets. Returns `Err(UnreadableEntry)` for a
-    /// bucket that is held up: its admissions would wait in vain, and would fill the journals of all buckets.
+    /// bucket that is held up.
     pub(super) async fn room_in_journal(&self, bucket: Bucket) -> Result<(), Error> {
-        if let Some(entry) = self.unreadable.entry_of(bucket) {
-            return Err(Error::UnreadableEntry { bucket, entry });
-        }
+        self.unreadable.check(bucket)?;
         if self.backlog.depth() >= self.settings.journal_events_max {
             self.look_at_journals(FULL_SEEN).await.check()?;
         }
@@ -130,7 +128,9 @@ impl RedisRegistry {
             };
             // A read of the journal finds the id of the undecodable entry.
             if let Ok(events) = kept.into_iter().take(max).map(entry).collect::<Result<Vec<_>, Garbled>>() {
-                self.note_read(bucket, &events, max);
+                if events.len() < max {
+                    self.unreadable.clear(bucket);
+                }
                 return Ok(events);
             }
         }
@@ -140,13 +140,9 @@ impl RedisRegistry {
         match self.call(read).await {
             Ok(mut reply) => {
                 let (from, end) = (done.max(reply.acknowledged), reply.receipt);
-                let Entries { events, stop } =
-                    Entries::decode(bucket, reply.values.array()?, usize::MAX).continue_from(from, end);
-                match stop {
-                    Some(stop) => self.note_unreadable(bucket, &stop, events.is_empty()),
-                    None => self.note_read(bucket, &events, max),
-                }
-                Ok(events)
+                let read = decode(bucket, &reply.values.array()?, usize::MAX).continue_from(from, end);
+                let is_whole = read.events.len() < max;
+                Ok(self.unreadable.after_read(bucket, &self.keys.bucket(bucket).journal, read, is_whole))
             }
             Err(Error::NotServing { .. }) => Ok(Vec::new()),
             Err(error) => Err(error),
@@ -167,25 +163,8 @@ impl RedisRegistry {
         let mut range = redis::cmd("XRANGE");
         range.arg(&self.keys.bucket(bucket).journal).arg(from).arg("+").arg("COUNT").arg(count(max));
         let entries: Vec<Value> = self.query(bucket, &range).await?;
-        match Entries::decode(bucket, entries, max) {
-            Entries { events, stop: Some(stop) } if events.is_empty() => {
-                self.note_unreadable(bucket, &stop, true);
-                Err(Error::UnreadableEntry { bucket, entry: stop.id })
-            }
-            Entries { events, stop: _ } => Ok(events),
-        }
-    }
-
-    /// Notes a read of a bucket's journal without an unreadable entry. A read of `max` events may have ended before the
-    /// entry.
-    fn note_read(&self, bucket: Bucket, events: &[JournalEntry], max: usize) {
-        if events.len() < max {
-            self.unreadable.clear(bucket);
-        }
-    }
-
-    fn note_unreadable(&self, bucket: Bucket, unread: &Unread, is_first: bool) {
-        self.unreadable.note(bucket, &self.keys.bucket(bucket).journal, unread, is_first);
+        let read = decode(bucket, &entries, max);
+        self.unreadable.after_rebuild_read(bucket, &self.keys.bucket(bucket).journal, read)
     }
 
     /// Acknowledges recorded events to Redis, at most once per [`ACKNOWLEDGED_KNOWN`]: one call per bucket

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use seatkeeper_core::Bucket;
 
-use super::entries::Unread;
-use crate::contract::{Receipt, UnreadableEntry};
+use crate::Error;
+use crate::contract::{JournalEntry, Receipt, UnreadableEntry};
+use crate::entries::{Entries, Unread};
 
 /// Pause of the drain before the next read of a journal with an unreadable entry in front: the read returns all
 /// events behind the entry as well.
@@ -20,7 +21,7 @@ const GONE_AFTER: Duration = Duration::from_secs(60);
 
 /// The entries in the way of this node, at most one for each bucket.
 #[derive(Debug, Default)]
-pub(super) struct UnreadableEntries(Mutex<BTreeMap<Bucket, Sighting>>);
+pub(crate) struct UnreadableEntries(Mutex<BTreeMap<Bucket, Sighting>>);
 
 #[derive(Debug)]
 struct Sighting {
@@ -47,9 +48,43 @@ impl Sighting {
 }
 
 impl UnreadableEntries {
-    /// Notes an entry of a stream, and logs the node's first sighting of the entry. `is_first` tells
+    /// Returns the events of a read of a bucket's journal, and notes or forgets the entry in the way. `is_whole` tells
+    /// whether a read without a stop reached the journal's end: any other read may have ended before the entry.
+    pub(crate) fn after_read(
+        &self,
+        bucket: Bucket,
+        stream: &str,
+        read: Entries,
+        is_whole: bool,
+    ) -> Vec<JournalEntry> {
+        match read.stop {
+            Some(stop) => self.note(bucket, stream, &stop, read.events.is_empty()),
+            None if is_whole => self.clear(bucket),
+            None => {}
+        }
+        read.events
+    }
+
+    /// Returns the events of a read for a rebuild, or [`Error::UnreadableEntry`] if no event comes before the
+    /// entry in the way.
+    pub(crate) fn after_rebuild_read(
+        &self,
+        bucket: Bucket,
+        stream: &str,
+        read: Entries,
+    ) -> Result<Vec<JournalEntry>, Error> {
+        match read {
+            Entries { events, stop: Some(stop) } if events.is_empty() => {
+                self.note(bucket, stream, &stop, true);
+                Err(Error::UnreadableEntry { bucket, entry: stop.id })
+            }
+            Entries { events, stop: _ } => Ok(events),
+        }
+    }
+
+    /// Notes an entry of a journal, and logs the node's first sighting of the entry. `is_first` tells
     /// whether no readable event comes before the entry.
-    pub(super) fn note(&self, bucket: Bucket, stream: &str, unread: &Unread, is_first: bool) {
+    fn note(&self, bucket: Bucket, stream: &str, unread: &Unread, is_first: bool) {
         let (mut sightings, now) = (self.0.lock(), Instant::now());
         sightings.retain(|_, sighting| sighting.is_fresh());
         let Unread { id, why } = unread;
@@ -71,14 +106,14 @@ impl UnreadableEntries {
     }
 
     /// Forgets the entry of a bucket whose journal was read or cleared.
-    pub(super) fn clear(&self, bucket: Bucket) {
+    pub(crate) fn clear(&self, bucket: Bucket) {
         if let Some(sighting) = self.0.lock().remove(&bucket) {
             sighting.log_end();
         }
     }
 
     /// Forgets the entries at positions for which `has_passed` returns true.
-    pub(super) fn clear_passed(&self, has_passed: impl Fn(Receipt) -> bool) {
+    pub(crate) fn clear_passed(&self, has_passed: impl Fn(Receipt) -> bool) {
         let mut sightings = self.0.lock();
         for (_, passed) in sightings.extract_if(.., |_, sighting| sighting.end.is_some_and(&has_passed)) {
             passed.log_end();
@@ -86,20 +121,22 @@ impl UnreadableEntries {
     }
 
     /// Returns whether the drain leaves a bucket's journal alone for a moment.
-    pub(super) fn is_resting(&self, bucket: Bucket) -> bool {
+    pub(crate) fn is_resting(&self, bucket: Bucket) -> bool {
         let sightings = self.0.lock();
         let sighting = sightings.get(&bucket).filter(|sighting| sighting.is_first);
         sighting.is_some_and(|sighting| sighting.latest.elapsed() < READ_AGAIN_AFTER)
     }
 
-    /// Returns the id of the entry that holds up a bucket.
-    pub(super) fn entry_of(&self, bucket: Bucket) -> Option<String> {
-        let sightings = self.0.lock();
-        let sighting = sightings.get(&bucket).filter(|sighting| sighting.is_fresh());
-        sighting.map(|sighting| sighting.entry.id.clone())
+    /// Returns `Err(UnreadableEntry)` for a bucket that is held up: its admissions would wait in vain, and would fill
+    /// the journals of all buckets.
+    pub(crate) fn check(&self, bucket: Bucket) -> Result<(), Error> {
+        match self.0.lock().get(&bucket).filter(|sighting| sighting.is_fresh()) {
+            Some(Sighting { entry, .. }) => Err(Error::UnreadableEntry { bucket, entry: entry.id.clone() }),
+            None => Ok(()),
+        }
     }
 
-    pub(super) fn current(&self) -> Vec<UnreadableEntry> {
+    pub(crate) fn current(&self) -> Vec<UnreadableEntry> {
         let sightings = self.0.lock();
         let current = sightings.values().filter(|sighting| sighting.is_fresh());
         current.map(|sighting| sighting.entry.clone()).collect()
