@@ -155,3 +155,18 @@ async fn what_is_replayed_says_in_which_epoch_it_was_decided() {
     let refused = sections.rebuilt.rebuild_journal(bucket, EPOCH + 1, None, 10).await;
     assert!(matches!(refused, Err(Error::NotServing { .. })));
 }
+
+/// Otherwise answers of the new epoch would count as recorded before their commit.
+#[tokio::test]
+async fn a_rebuild_that_has_begun_gives_no_position_of_its_epoch() {
+    let sections = Sections::start().await;
+    let license = pool(PoolKind::License);
+    let bucket = license.bucket();
+    sections.serve(bucket, EPOCH).await;
+    let (node, another) = (&sections.rebuilt, sections.another_node().await);
+    let (_, claimed) = claim(node, &license).await;
+    another.journal_acknowledge(claimed.receipt).await.expect("an answer");
+    another.rebuild_begin(bucket, EPOCH + 1).await.expect("a rebuild can begin");
+    let read = node.journal_read(100).await.expect("a journal");
+    assert_eq!(read.acknowledged, [claimed.receipt]);
+}
