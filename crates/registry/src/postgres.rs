@@ -9,6 +9,7 @@ mod backlog;
 mod claim;
 mod clock;
 mod connect;
+mod entries;
 mod fault;
 mod from_row;
 mod heartbeat_flow;
@@ -32,6 +33,7 @@ use seatkeeper_postgres::{Connections, PostgresUrl};
 use tokio::sync::Mutex;
 
 use crate::clock_estimate::ClockEstimate;
+use crate::unreadable::UnreadableEntries;
 use crate::{Epochs, Error};
 use backlog::Backlog;
 pub use clock::PostgresClock;
@@ -43,6 +45,7 @@ pub struct PostgresRegistry {
     connections: Connections,
     turns: Box<[Mutex<()>]>,
     backlog: Backlog,
+    unreadable: UnreadableEntries,
     region: Region,
     section: Section,
     journal_events_max: usize,
@@ -93,6 +96,7 @@ impl PostgresRegistry {
             connections,
             turns,
             backlog: Backlog::new(),
+            unreadable: UnreadableEntries::default(),
             region,
             section,
             journal_events_max,

@@ -47,7 +47,7 @@ impl Admission for PostgresRegistry {
         let asked = [claim.session, claim.replace.map(|named| named.session)];
         let target = Target::Pool { id: pool, holder: Some(&claim.holder), asked };
         loop {
-            self.room_in_journal().await?;
+            self.room_in_journal(pool.bucket()).await?;
             let made = self.step(
                 target,
                 |seen| LoadBound::to_admit(seen.terms, policy, seen.live, seen.now),

@@ -4,29 +4,19 @@
 use std::collections::HashSet;
 
 use async_trait::async_trait;
-use seatkeeper_core::{Bucket, Event};
+use seatkeeper_core::Bucket;
 
 use super::PostgresRegistry;
+use super::entries::{EntryRow, decode_oldest};
 use super::fault::Fault;
 use super::from_row::from_row;
 use super::row::{signed, unsigned};
 use super::section::Section;
-use super::unreadable::Unreadable;
 use crate::Error;
-use crate::contract::{Journal, JournalEntry, JournalRead, Receipt};
+use crate::contract::{Journal, JournalRead, Receipt, UnreadableEntry};
 
 /// Upper bound of a read's size.
 const READ_MAX: i64 = 1_000_000;
-
-from_row! {
-    pub(super) struct EntryRow {
-        bucket: i16,
-        epoch: i64,
-        position: i64,
-        event: String,
-        depth: i64,
-    }
-}
 
 from_row! {
     struct AcknowledgedRow {
@@ -48,22 +38,33 @@ from_row! {
 impl Journal for PostgresRegistry {
     async fn journal_read(&self, max: usize) -> Result<JournalRead, Error> {
         let max = i64::try_from(max).unwrap_or(READ_MAX).min(READ_MAX);
+        let mut held_up: Vec<Bucket> =
+            self.unreadable.current().into_iter().map(|entry| entry.bucket).collect();
+        let resting = held_up.iter().filter(|bucket| self.unreadable.is_resting(**bucket));
+        let resting: Vec<i16> = resting.map(|bucket| self.section.number_of(*bucket)).collect();
         let rows: Vec<EntryRow> = sqlx::query_as(include_str!("sql/journal_read.sql"))
             .bind(max)
             .bind(self.section.first())
+            .bind(&resting)
             .fetch_all(&mut *self.connection().await?)
             .await?;
         self.backlog.is(rows.first().map_or(0, |row| row.depth));
-        let entries: Vec<JournalEntry> =
-            rows.into_iter().map(|row| row.read(&self.section)).collect::<Result<_, _>>()?;
+        let mut entries = Vec::with_capacity(rows.len());
+        for rows in rows.chunk_by(|row, next| row.bucket == next.bucket) {
+            let number = rows[0].bucket;
+            if !resting.contains(&number) {
+                let bucket = self.section.bucket_of(number)?;
+                let (read, is_whole) = decode_oldest(&self.section, bucket, rows);
+                let journal = self.section.journal_of(bucket);
+                entries.extend(self.unreadable.after_read(bucket, &journal, read, is_whole));
+            }
+        }
         let read: HashSet<Bucket> = entries.iter().map(|entry| entry.receipt.bucket).collect();
-        // An awaited bucket without waiting events was brought to the ledger by another node.
-        let missing = self
-            .backlog
-            .awaited()
-            .filter(|bucket| !read.contains(bucket))
-            .map(|bucket| self.section.number_of(bucket))
-            .collect();
+        // An awaited bucket without waiting events was brought to the ledger by another node. An unreadable entry
+        // may have been recorded or cleared by another node.
+        held_up.extend(self.backlog.awaited());
+        held_up.retain(|bucket| !read.contains(bucket));
+        let missing = held_up.into_iter().map(|bucket| self.section.number_of(bucket)).collect();
         Ok(JournalRead { entries, acknowledged: self.acknowledged(missing).await? })
     }
 
@@ -98,11 +99,17 @@ impl Journal for PostgresRegistry {
         self.backlog.told(receipt, 0);
         Ok(receipt)
     }
+
+    fn unreadable_entries(&self) -> Vec<UnreadableEntry> {
+        self.unreadable.current()
+    }
 }
 
 impl PostgresRegistry {
-    /// Returns `Err(JournalFull)` while too many events wait, so that no session is admitted.
-    pub(super) async fn room_in_journal(&self) -> Result<(), Error> {
+    /// Returns `Err(JournalFull)` while too many events wait, so that no session is admitted. Returns
+    /// `Err(UnreadableEntry)` for a bucket that is held up.
+    pub(super) async fn room_in_journal(&self, bucket: Bucket) -> Result<(), Error> {
+        self.unreadable.check(bucket)?;
         if self.backlog.wants_reading() {
             let depth: Result<i64, sqlx::Error> = sqlx::query_scalar(include_str!("sql/depth.sql"))
                 .bind(self.section.first())
@@ -125,16 +132,11 @@ impl PostgresRegistry {
         let receipts: Vec<Receipt> =
             rows.into_iter().map(|row| row.read(&self.section)).collect::<Result<_, _>>()?;
         receipts.iter().for_each(|&receipt| self.backlog.acknowledged(receipt));
+        let has_passed = |receipt: &Receipt, end: Receipt| {
+            receipt.bucket == end.bucket && (receipt.epoch, receipt.position) >= (end.epoch, end.position)
+        };
+        self.unreadable.clear_passed(|end| receipts.iter().any(|receipt| has_passed(receipt, end)));
         Ok(receipts)
-    }
-}
-
-impl EntryRow {
-    pub(super) fn read(self, section: &Section) -> Result<JournalEntry, Fault> {
-        let (bucket, epoch) = (section.bucket_of(self.bucket)?, unsigned(self.epoch));
-        let receipt = Receipt { bucket, epoch, position: unsigned(self.position) };
-        let event: Event = serde_json::from_str(&self.event).map_err(Unreadable::from)?;
-        Ok(JournalEntry { receipt, event: Event { epoch: section.stamp(bucket, epoch), ..event } })
     }
 }
 

@@ -9,9 +9,9 @@ use sqlx::SqlSafeStr;
 use super::PostgresRegistry;
 use super::claim::open_in;
 use super::connect::begin_long;
+use super::entries::{EntryRow, decode};
 use super::fault::Fault;
 use super::from_row::from_row;
-use super::journal::EntryRow;
 use super::read_pool::{Locking, Target, read_pool};
 use super::row::{signed, unsigned};
 use super::section::Section;
@@ -61,11 +61,14 @@ impl Rebuild for PostgresRegistry {
             .fetch_all(&mut *self.connection().await?)
             .await;
         let rows = rows.map_err(|error| Fault::in_bucket(error, bucket))?;
-        rows.into_iter().map(|row| Ok(row.read(&self.section)?)).collect()
+        let read = decode(&self.section, bucket, &rows);
+        self.unreadable.after_rebuild_read(bucket, &self.section.journal_of(bucket), read)
     }
 
     async fn rebuild_clear(&self, bucket: Bucket, epoch: u64) -> Result<(), Error> {
-        Ok(self.done(include_str!("sql/rebuild_clear.sql"), bucket, epoch).await?)
+        self.done(include_str!("sql/rebuild_clear.sql"), bucket, epoch).await?;
+        self.unreadable.clear(bucket);
+        Ok(())
     }
 
     async fn rebuild_fill(

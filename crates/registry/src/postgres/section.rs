@@ -34,6 +34,11 @@ impl Section {
         self.first() + bucket.number().cast_signed()
     }
 
+    /// Returns the name of a bucket's journal for operators.
+    pub(super) fn journal_of(&self, bucket: Bucket) -> String {
+        format!("registry.journal, bucket {}", self.number_of(bucket))
+    }
+
     /// Returns the bucket of a number in PostgreSQL.
     pub(super) fn bucket_of(&self, number: i16) -> Result<Bucket, Fault> {
         let bucket = number.checked_sub(self.first()).and_then(|number| u16::try_from(number).ok());

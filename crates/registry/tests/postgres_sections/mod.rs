@@ -1,6 +1,7 @@
 //! Independence of the rebuilt and the lasting section in one database.
 
 mod steps;
+mod unreadable;
 
 use std::sync::Arc;
 
