@@ -11,6 +11,7 @@ use seatkeeper_core::{
 };
 
 use crate::Error;
+use crate::clock_trust::Store;
 
 /// A registry of the live sessions of all pools.
 ///
@@ -221,6 +222,8 @@ pub struct JournalEntry {
 /// An undecodable or missing journal entry. The drain reads no event of the bucket past the entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadableEntry {
+    /// The store with the journal.
+    pub store: Store,
     /// The bucket.
     pub bucket: Bucket,
     /// The name of the journal in the store.

@@ -34,7 +34,7 @@ use tokio::sync::Mutex;
 
 use crate::clock_estimate::ClockEstimate;
 use crate::unreadable::UnreadableEntries;
-use crate::{Epochs, Error};
+use crate::{Epochs, Error, Store};
 use backlog::Backlog;
 pub use clock::PostgresClock;
 pub use repair_clock::{RegistryRepair, repair_clock};
@@ -96,7 +96,7 @@ impl PostgresRegistry {
             connections,
             turns,
             backlog: Backlog::new(),
-            unreadable: UnreadableEntries::default(),
+            unreadable: UnreadableEntries::new(Store::PostgreSql),
             region,
             section,
             journal_events_max,

@@ -44,7 +44,7 @@ use tokio::time::Instant;
 
 use crate::clock_estimate::ClockEstimate;
 use crate::unreadable::UnreadableEntries;
-use crate::{ClockSteps, Epochs};
+use crate::{ClockSteps, Epochs, Store};
 use admissions::AdmissionsRead;
 use backlog::Backlog;
 use find::Searches;
@@ -95,7 +95,7 @@ impl RedisRegistry {
             keys: AllKeys::new(),
             slots: BucketSlots::new(),
             backlog: Backlog::new(),
-            unreadable: UnreadableEntries::default(),
+            unreadable: UnreadableEntries::new(Store::Redis),
             surveys: Surveys::default(),
             acknowledged: Mutex::new(None),
             heartbeat_buffer: HeartbeatBuffer::new(),

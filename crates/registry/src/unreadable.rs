@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use seatkeeper_core::Bucket;
 
 use crate::Error;
+use crate::clock_trust::Store;
 use crate::contract::{JournalEntry, Receipt, UnreadableEntry};
 use crate::entries::{Entries, Unread};
 
@@ -19,9 +20,12 @@ const READ_AGAIN_AFTER: Duration = Duration::from_secs(5);
 /// Lifetime of a sighting. An entry without a newer sighting is gone: another node has recorded or cleared the entry.
 const GONE_AFTER: Duration = Duration::from_secs(60);
 
-/// The entries in the way of this node, at most one for each bucket.
-#[derive(Debug, Default)]
-pub(crate) struct UnreadableEntries(Mutex<BTreeMap<Bucket, Sighting>>);
+/// The entries of a store in the way of this node, at most one for each bucket.
+#[derive(Debug)]
+pub(crate) struct UnreadableEntries {
+    store: Store,
+    sightings: Mutex<BTreeMap<Bucket, Sighting>>,
+}
 
 #[derive(Debug)]
 struct Sighting {
@@ -48,6 +52,10 @@ impl Sighting {
 }
 
 impl UnreadableEntries {
+    pub(crate) fn new(store: Store) -> Self {
+        Self { store, sightings: Mutex::default() }
+    }
+
     /// Returns the events of a read of a bucket's journal, and notes or forgets the entry in the way. `is_whole` tells
     /// whether a read without a stop reached the journal's end: any other read may have ended before the entry.
     pub(crate) fn after_read(
@@ -85,7 +93,7 @@ impl UnreadableEntries {
     /// Notes an entry of a journal, and logs the node's first sighting of the entry. `is_first` tells
     /// whether no readable event comes before the entry.
     fn note(&self, bucket: Bucket, stream: &str, unread: &Unread, is_first: bool) {
-        let (mut sightings, now) = (self.0.lock(), Instant::now());
+        let (mut sightings, now) = (self.sightings.lock(), Instant::now());
         sightings.retain(|_, sighting| sighting.is_fresh());
         let Unread { id, why } = unread;
         if let Some(known) = sightings.get_mut(&bucket).filter(|known| known.entry.id == *id) {
@@ -101,20 +109,26 @@ impl UnreadableEntries {
              them are 503; if a newer version wrote the entry, upgrade this node; otherwise follow `An unreadable \
              entry of a journal` in docs/operations.md"
         );
-        let entry = UnreadableEntry { bucket, stream: stream.to_owned(), id: id.clone(), since: now };
+        let entry = UnreadableEntry {
+            store: self.store,
+            bucket,
+            stream: stream.to_owned(),
+            id: id.clone(),
+            since: now,
+        };
         sightings.insert(bucket, Sighting { entry, end: end_of(bucket, id), latest: now, is_first });
     }
 
     /// Forgets the entry of a bucket whose journal was read or cleared.
     pub(crate) fn clear(&self, bucket: Bucket) {
-        if let Some(sighting) = self.0.lock().remove(&bucket) {
+        if let Some(sighting) = self.sightings.lock().remove(&bucket) {
             sighting.log_end();
         }
     }
 
     /// Forgets the entries at positions for which `has_passed` returns true.
     pub(crate) fn clear_passed(&self, has_passed: impl Fn(Receipt) -> bool) {
-        let mut sightings = self.0.lock();
+        let mut sightings = self.sightings.lock();
         for (_, passed) in sightings.extract_if(.., |_, sighting| sighting.end.is_some_and(&has_passed)) {
             passed.log_end();
         }
@@ -122,7 +136,7 @@ impl UnreadableEntries {
 
     /// Returns whether the drain leaves a bucket's journal alone for a moment.
     pub(crate) fn is_resting(&self, bucket: Bucket) -> bool {
-        let sightings = self.0.lock();
+        let sightings = self.sightings.lock();
         let sighting = sightings.get(&bucket).filter(|sighting| sighting.is_first);
         sighting.is_some_and(|sighting| sighting.latest.elapsed() < READ_AGAIN_AFTER)
     }
@@ -130,14 +144,14 @@ impl UnreadableEntries {
     /// Returns `Err(UnreadableEntry)` for a bucket that is held up: its admissions would wait in vain, and would fill
     /// the journals of all buckets.
     pub(crate) fn check(&self, bucket: Bucket) -> Result<(), Error> {
-        match self.0.lock().get(&bucket).filter(|sighting| sighting.is_fresh()) {
+        match self.sightings.lock().get(&bucket).filter(|sighting| sighting.is_fresh()) {
             Some(Sighting { entry, .. }) => Err(Error::UnreadableEntry { bucket, entry: entry.id.clone() }),
             None => Ok(()),
         }
     }
 
     pub(crate) fn current(&self) -> Vec<UnreadableEntry> {
-        let sightings = self.0.lock();
+        let sightings = self.sightings.lock();
         let current = sightings.values().filter(|sighting| sighting.is_fresh());
         current.map(|sighting| sighting.entry.clone()).collect()
     }

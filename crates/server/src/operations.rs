@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, HeaderMap};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use seatkeeper_registry::UnreadableEntry;
+use seatkeeper_registry::{Store, UnreadableEntry};
 use serde::Serialize;
 use utoipa::ToSchema;
 use utoipa_axum::router::OpenApiRouter;
@@ -111,11 +111,7 @@ async fn health_redis(State(app): State<App>) -> PartHealth {
     } else if silent > 0 {
         problems.push(format!("{silent} of {} servers do not answer", servers.len()));
     }
-    let unreadable = app.engine.registries().all().flat_map(|backend| backend.registry.unreadable_entries());
-    problems.extend(unreadable.map(|UnreadableEntry { bucket, stream, id, .. }| {
-        let bucket = bucket.number();
-        format!("bucket {bucket} is held up: entry {id} of its journal {stream} cannot be read")
-    }));
+    problems.extend(held_up_buckets(&app, Store::Redis));
     let is_up = told.as_ref().is_some_and(|told| told.is_up());
     PartHealth::new(is_up, latency, problems)
 }
@@ -137,7 +133,18 @@ async fn health_ledger(State(app): State<App>) -> PartHealth {
     } else if app.engine.are_records_failing() {
         problems.push("the latest records could not be written".to_owned());
     }
+    problems.extend(held_up_buckets(&app, Store::PostgreSql));
     PartHealth::new(is_up, pulse.map(|pulse| pulse.latency), problems)
+}
+
+/// Returns a problem for each journal of a store that an unreadable entry holds up.
+fn held_up_buckets(app: &App, store: Store) -> impl Iterator<Item = String> {
+    let entries = app.engine.registries().all().flat_map(|backend| backend.registry.unreadable_entries());
+    let of_store = entries.filter(move |entry| entry.store == store);
+    of_store.map(|UnreadableEntry { bucket, stream, id, .. }| {
+        let bucket = bucket.number();
+        format!("bucket {bucket} is held up: entry {id} of its journal {stream} cannot be read")
+    })
 }
 
 impl PartHealth {
