@@ -38,6 +38,6 @@ pub use rule::{Decision, Denial, Ending, Outcome};
 pub use session::{NoUsers, Session, Tier, USERS_PER_SESSION_MAX, Users};
 pub use session_id::{NotASessionId, Region, SessionId};
 pub use terms::{Policy, Seats, Standing, Terms, WhenFull, WhenHeld, WhenNamed};
-pub use text::{Holder, RequestId, TenantId, UserId};
+pub use text::{Holder, NAME_BYTES_MAX, NAME_CHARS_MAX, RequestId, TenantId, UserId, is_name};
 pub use time::{ESTIMATE_AHEAD_MAX, RegistryTime, Span};
 pub use usage::{Metered, Usage, Window};

@@ -60,6 +60,22 @@ name! {
     RequestId
 }
 
+/// The longest name that a client may choose, in characters: of a tenant, a user, a machine or a device.
+pub const NAME_CHARS_MAX: usize = 255;
+
+/// The longest name that a client may choose, in bytes. A row of a B-tree index in PostgreSQL has at most 2,704 bytes, and
+/// the widest index has a tenant, a pool and a holder, of up to two names each.
+pub const NAME_BYTES_MAX: usize = 512;
+
+/// Returns whether a client may choose `text` as a name: 1 to 255 characters in at most 512 bytes, and no control
+/// characters.
+pub fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && text.len() <= NAME_BYTES_MAX
+        && text.chars().count() <= NAME_CHARS_MAX
+        && !text.chars().any(char::is_control)
+}
+
 #[cfg(test)]
 mod tests;
 

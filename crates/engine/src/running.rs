@@ -24,7 +24,7 @@ use crate::registries::Registries;
 use crate::settings::{Settings, Topology};
 use crate::terms::TermsSource;
 use crate::worker::WorkerSet;
-use crate::workers::{Drain, Flush, NodeLocalDrain, OnRecorded, Reconcile, Sweep};
+use crate::workers::{Drain, Flush, NodeLocalDrain, OnRecorded, Reconcile, Refusals, Sweep};
 use node_local::node_local;
 use shared::Shared;
 
@@ -198,6 +198,7 @@ impl Starting<'_> {
                 lease: Arc::clone(&self.built.lease),
                 metrics: self.inputs.metrics.changes.clone(),
                 gives_way: Default::default(),
+                refusals: Refusals::default(),
             });
         }
         let membership = self.built.membership.as_ref();

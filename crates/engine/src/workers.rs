@@ -8,8 +8,8 @@ mod node_local_drain;
 mod reconcile;
 mod sweep;
 
-pub(crate) use drain::Drain;
 pub use drain::OnRecorded;
+pub(crate) use drain::{Drain, Refusals};
 pub(crate) use flush::Flush;
 pub(crate) use keep_clock::KeepClock;
 pub(crate) use node_local_drain::NodeLocalDrain;

@@ -37,6 +37,12 @@ pub enum Error {
          ledger.url"
     )]
     BehindPooler,
+    /// The database stores texts in an encoding that lacks the characters of many names.
+    #[error("the database has the encoding {found}: create a database with ENCODING 'UTF8'")]
+    Encoding {
+        /// The encoding.
+        found: String,
+    },
     /// The tables cannot be migrated to the program's version.
     #[error("the ledger's tables cannot be migrated")]
     Migrate(#[source] sqlx::migrate::MigrateError),

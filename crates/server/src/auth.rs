@@ -24,5 +24,4 @@ pub(crate) use key::{
 pub(crate) use license_tokens::{LICENSE_TOKEN_LIFETIME, machine_user};
 pub use mint::{MintError, TokenRequest, mint};
 pub(crate) use refusal::{Error, Refusal};
-pub use verifier::is_name;
 pub(crate) use verifier::{Verifier, tenant_from_text};

@@ -61,8 +61,19 @@ struct Account {
 
 /// Creates an empty database on the server shared by the tests of the process.
 pub fn database() -> Database {
+    shared().database()
+}
+
+/// Returns an empty database with an encoding of its own, such as `LATIN1`, on the shared server.
+pub fn database_in(encoding: &str) -> Database {
+    let (server, name) = (shared(), new_name());
+    server.on_server("createdb", &["--template=template0", "--locale=C", "--encoding", encoding, &name]);
+    Database { server, name }
+}
+
+fn shared() -> &'static Postgres {
     static SHARED: OnceLock<Postgres> = OnceLock::new();
-    SHARED.get_or_init(Postgres::start).database()
+    SHARED.get_or_init(Postgres::start)
 }
 
 impl Postgres {

@@ -3,6 +3,7 @@
 //! harmless.
 
 mod pace;
+mod refused;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use crate::metrics::ChangeMetrics;
 use crate::worker::{Progress, Worker};
 use pace::Pace;
 pub(crate) use pace::Rest;
+pub(crate) use refused::Refusals;
 
 /// The most events in one commit. Only a ledger that is behind has so many at once. Larger batches catch up
 /// faster, since a page touched by many events is written once. A batch takes a fraction of a second, which
@@ -54,6 +56,8 @@ pub(crate) struct Drain {
     pub(crate) metrics: ChangeMetrics,
     /// The pause before this batch; `None` if the drain was not throttled.
     pub(crate) gives_way: Mutex<Option<Rest>>,
+    /// The buckets with an event that the database refuses.
+    pub(crate) refusals: Refusals,
 }
 
 #[async_trait]
@@ -88,7 +92,10 @@ impl Worker for Drain {
             return Ok(Progress::Idle);
         }
         commits.note_waiting_since(read.entries.iter().map(|entry| entry.event.at).min());
-        let (mut receipts, mut events) = split(read.entries);
+        let (mut receipts, mut events) = split(self.refusals.without_resting(read.entries));
+        if events.is_empty() {
+            return Ok(Progress::Idle);
+        }
         loop {
             let refused = self.apply(&events).await?;
             if refused.is_empty() {
@@ -146,6 +153,7 @@ impl Drain {
                 self.contradicted(pool, of_pool.map_or(0, |event| event.epoch));
                 [pool.bucket()].into_iter().collect()
             }
+            Err(LedgerError::Database(_)) => self.refused_by_database(events).await?,
             Ok(_) | Err(_) => BucketSet::default(),
         };
         self.backend.commits.tried(applied.is_err() && refused.is_empty());

@@ -59,15 +59,29 @@ const WRITING: [(&str, &str); 7] = [
     ("enable_mergejoin", "off"),
     ("jit", "off"),
 ];
-const READING: [(&str, &str); 1] = [("default_transaction_read_only", "on")];
+const READING: [(&str, &str); 2] = [("default_transaction_read_only", "on"), ("statement_timeout", "0")];
+
+/// Settings of a migration. A role's own time limits would cut a long migration off, at every attempt. After a wait for a
+/// lock, a statement must see the changes made by the lock's previous holder.
+const MIGRATING: [(&str, &str); 4] = [
+    ("default_transaction_isolation", "read committed"),
+    ("statement_timeout", "0"),
+    ("lock_timeout", "0"),
+    ("idle_in_transaction_session_timeout", "0"),
+];
 
 /// Turns `synchronous_commit` on where the server has turned it off: a committed transaction is on disk when
 /// the answer comes.
 const DURABLE: &str = "SELECT set_config('synchronous_commit', 'on', false) \
     WHERE current_setting('synchronous_commit') = 'off'";
 
-/// Tells whether the settings of a connection have reached the server, by a setting in [`SESSION`].
-const HAS_SETTINGS: &str = "SELECT current_setting('idle_in_transaction_session_timeout') = '3s'";
+/// Tells whether the settings of a connection have reached the server, by a setting in [`SESSION`], and tells the encoding
+/// of the database.
+const HAS_SETTINGS: &str = "SELECT current_setting('idle_in_transaction_session_timeout') = '3s', \
+    current_setting('server_encoding')";
+
+/// The encoding of a database that can store every name.
+const ENCODING: &str = "UTF8";
 
 /// The error code of a pooler that refuses the settings of a connection.
 const PROTOCOL_VIOLATION: &str = "08P01";
@@ -89,7 +103,7 @@ pub(crate) async fn open(url: &PostgresUrl, connections_max: u32, access: Access
     Ok(Pool::Postgres(connections))
 }
 
-/// Checks that the settings of a connection reach PostgreSQL. The check prepares no statement, which a pooler could
+/// Checks that the settings of a connection reach PostgreSQL, and that the database stores every text. The check prepares no statement, which a pooler could
 /// mistake for a statement of another client.
 async fn check_settings(url: &PostgresUrl) -> Result<(), Error> {
     let alone = Connections::lazy(url, PgPoolOptions::new().max_connections(1), NAME, &SESSION)?;
@@ -100,16 +114,18 @@ async fn check_settings(url: &PostgresUrl) -> Result<(), Error> {
     let row = sqlx::raw_sql(HAS_SETTINGS).fetch_one(&mut *connection).await?;
     drop(connection);
     alone.close().await;
-    if row.try_get(0)? { Ok(()) } else { Err(Error::BehindPooler) }
+    if !row.try_get::<bool, _>(0)? {
+        return Err(Error::BehindPooler);
+    }
+    let found: String = row.try_get(1)?;
+    if found == ENCODING { Ok(()) } else { Err(Error::Encoding { found }) }
 }
 
 /// Migrates the tables and replaces `apply_events`, without a time limit. Of several processes migrating at
 /// once, one does the work and the rest wait.
 pub(crate) async fn migrate(url: &PostgresUrl) -> Result<(), Error> {
     check_settings(url).await?;
-    // After a wait for a lock, a statement must see the changes made by the lock's previous holder.
-    let settings = [("default_transaction_isolation", "read committed")];
-    let alone = Connections::lazy(url, PgPoolOptions::new().max_connections(1), NAME, &settings)?;
+    let alone = Connections::lazy(url, PgPoolOptions::new().max_connections(1), NAME, &MIGRATING)?;
     let pool = alone.pool().await?;
     MIGRATIONS.run(pool).await.map_err(Error::Migrate)?;
     sqlx::raw_sql(DEFINE_APPLY_EVENTS).execute(pool).await?;

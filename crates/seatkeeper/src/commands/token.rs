@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use seatkeeper_server::auth::{SCOPE_WORDS, TokenRequest, is_name, mint};
+use seatkeeper_core::is_name;
+use seatkeeper_server::auth::{SCOPE_WORDS, TokenRequest, mint};
 
 use super::Error;
 use crate::args::DataDirArgs;
@@ -37,7 +38,7 @@ fn name(text: &str) -> Result<String, &'static str> {
     if is_name(text) {
         Ok(text.to_owned())
     } else {
-        Err("must have 1 to 255 characters, and no control characters")
+        Err("must have 1 to 255 characters in at most 512 bytes, and no control characters")
     }
 }
 

@@ -1,15 +1,13 @@
 //! Reasons for refusing a token.
 
 use jsonwebtoken::errors::ErrorKind;
+use seatkeeper_core::{NAME_BYTES_MAX, NAME_CHARS_MAX};
 use tokio::task::JoinError;
 
 use super::key::KEYS_MAX;
 
 /// Longest accepted token, in bytes.
 pub(super) const TOKEN_BYTES_MAX: usize = 8 * 1024;
-
-/// Longest name of a tenant or user, in characters.
-pub(super) const NAME_CHARS_MAX: usize = 255;
 
 /// A reason for refusing a token, in words for the log. The response never reveals the reason.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +38,9 @@ pub(crate) enum Refusal {
     LicenseTokenElsewhere,
     #[error("the token has expired")]
     Expired,
-    #[error("the token names no tenant or user of 1 to {NAME_CHARS_MAX} printable characters")]
+    #[error(
+        "the token names no tenant or user of 1 to {NAME_CHARS_MAX} printable characters, at most {NAME_BYTES_MAX} bytes"
+    )]
     Nameless,
 }
 

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use jsonwebtoken::{DecodingKey, Validation};
 use quick_cache::sync::Cache;
-use seatkeeper_core::{TenantId, UserId};
+use seatkeeper_core::{TenantId, UserId, is_name};
 use uuid::Uuid;
 
 use super::claims::signed_by_any;
 use super::key_match::KeyMatch;
 use super::keys::Keys;
 use super::license_tokens::{LicenseTokens, is_license_type};
-use super::refusal::{Error, NAME_CHARS_MAX, Refusal, TOKEN_BYTES_MAX};
+use super::refusal::{Error, Refusal, TOKEN_BYTES_MAX};
 use super::{Caller, KeyError, Scopes};
 use crate::settings::{Algorithm, AuthSettings, Settings};
 use seatkeeper_engine::WorkerSet;
@@ -182,9 +182,4 @@ impl Verifier {
 /// tenant.
 pub(crate) fn tenant_from_text(text: &str) -> TenantId {
     Uuid::try_parse(text).map_or_else(|_| TenantId::new(text), |uuid| TenantId::new(uuid.to_string()))
-}
-
-/// Returns whether a token may name a tenant or a user by `text`: 1 to 255 characters, no control characters.
-pub fn is_name(text: &str) -> bool {
-    !text.is_empty() && text.chars().count() <= NAME_CHARS_MAX && !text.chars().any(char::is_control)
 }

@@ -1,9 +1,7 @@
 //! Validators of fields, shared by several APIs.
 
+use seatkeeper_core::{NAME_BYTES_MAX, NAME_CHARS_MAX};
 use serde_json::{Map, Value};
-
-/// Longest name of a machine, an instance or a license key, in characters.
-pub(crate) const NAME_CHARS_MAX: usize = 255;
 
 /// Longest user agent, in characters.
 pub(crate) const USER_AGENT_CHARS_MAX: usize = 500;
@@ -11,11 +9,14 @@ pub(crate) const USER_AGENT_CHARS_MAX: usize = 500;
 /// Longest JSON object of a client's own content, in bytes of text.
 const OBJECT_BYTES_MAX: usize = 4 * 1024;
 
-/// Checks a name: 1 to 255 characters, without control characters.
+/// Checks a name: 1 to 255 characters in at most 512 bytes, without control characters.
 pub(crate) fn name_field(name: &str, _: &()) -> garde::Result {
     let length = name.chars().count();
     if length == 0 || length > NAME_CHARS_MAX {
         return Err(garde::Error::new(format!("must have 1 to {NAME_CHARS_MAX} characters")));
+    }
+    if name.len() > NAME_BYTES_MAX {
+        return Err(garde::Error::new(format!("must have at most {NAME_BYTES_MAX} bytes in UTF-8")));
     }
     no_control_characters(name)
 }

@@ -12,6 +12,8 @@ mod license_tokens;
 /// Addresses and tokens of one process.
 mod metrics_access;
 mod published_keys;
+/// A ledger that refuses a record, by a trigger in its file.
+mod refused_records;
 /// Logs and traces of one process, independent of shared stores.
 mod request_ids;
 /// Files with secrets, which every process reads on its own.

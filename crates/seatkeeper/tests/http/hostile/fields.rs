@@ -6,6 +6,7 @@ use super::Siege;
 use super::endpoint::Endpoint;
 use super::values::wrong;
 use crate::http::exchange::{assert_field, assert_problem};
+use crate::http::tenant_client::LICENSES;
 
 #[tokio::test]
 async fn a_field_of_a_wrong_type_or_length_or_range_is_named() {
@@ -72,6 +73,26 @@ async fn the_longest_names_and_any_printable_character_are_taken() {
         // As a license key, the text names no license.
         assert_problem(&endpoint.send(endpoint.with("license_key", json!(name))).await, 404, &name);
     }
+}
+
+/// An index of PostgreSQL refuses a row that is too wide, and a record that is refused holds up others.
+#[tokio::test]
+async fn names_with_the_most_bytes_are_recorded_and_longer_names_are_refused() {
+    let siege = Siege::begin().await;
+    let (widest, wider) = ("𝄞".repeat(128), "𝄞".repeat(129));
+    let client = |scopes| siege.api.client(siege.api.harness.token_of(&widest, &widest, scopes));
+    let (admin, user) = (client("admin"), client(""));
+    let license = admin.post(LICENSES, json!({ "max_seats": 1, "count_per": "process" })).await.expect(201);
+    let process = |machine: &str| json!({ "license_key": license["license_key"], "machine_id": machine, "instance_id": widest });
+    let seat = user.post("/api/v1/licenses/acquire", process(&widest)).await.expect(201);
+    user.release(&seat["session_id"]).await.expect(204);
+    let screen = json!({ "device_id": widest, "device_type": "tv", "device_name": widest });
+    let screen = user.post("/api/v1/devices/sessions", screen).await.expect(201);
+    let path = format!("/api/v1/devices/sessions/{}", screen["session_id"].as_str().unwrap());
+    user.delete(&path).await.expect(204);
+    let answer = user.post("/api/v1/licenses/acquire", process(&wider)).await;
+    assert_field(&answer, "machine_id", "more than 512 bytes");
+    siege.withstood().await;
 }
 
 fn short(value: &Value) -> String {
