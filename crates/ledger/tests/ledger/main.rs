@@ -8,7 +8,6 @@ mod applying;
 mod buckets;
 mod copies;
 mod directory;
-mod encoding;
 mod fields;
 mod figures;
 mod group_contents;

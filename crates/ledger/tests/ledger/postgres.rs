@@ -8,6 +8,8 @@ mod place;
 mod applying;
 mod buckets;
 mod copies;
+mod encoding;
+mod encoding;
 mod fields;
 mod figures;
 mod homes;
