@@ -2,9 +2,10 @@
 
 use stateright::{Model, Property};
 
-use crate::failover::Failover;
-use crate::ledger::{Change, Mode};
+use crate::failover::{Failover, Fallback};
+use crate::ledger::{Change, Event, Mode};
 use crate::memory::Key;
+use crate::place::Backend;
 use crate::step::Step;
 use crate::world::{FIRST_EPOCH, Server, World};
 use crate::{Clients, only};
@@ -29,6 +30,8 @@ pub mod promise {
     pub const SURVIVES: &str = "a seat outlives an epoch";
     /// Every seat can be taken.
     pub const FULL: &str = "all seats can be held";
+    /// A session that the ledger alone has renewed outlives an end without a record.
+    pub const GOES_ON_BY_LEDGER: &str = "a session goes on that only Redis has ended";
     /// Seats can be had from PostgreSQL, and later from Redis again.
     pub const RETURNS: &str = "there is a way back";
 }
@@ -78,10 +81,17 @@ impl Model for Failover {
                 world.is_served_anew() && world.holders() != 0
             }),
         ];
-        if self.falls_back && self.epochs > FIRST_EPOCH + 1 {
+        if self.fallback.is_some() && self.epochs > FIRST_EPOCH + 1 {
             properties.push(Property::sometimes(promise::RETURNS, |model: &Self, world: &World| {
                 let both = world.ledger.epoch == model.epochs && world.ledger.mode == Mode::Redis;
                 both && world.is_served_anew() && world.ledger.record.len() > 1
+            }));
+        }
+        if self.fallback == Some(Fallback::LedgerAlone) {
+            properties.push(Property::sometimes(promise::GOES_ON_BY_LEDGER, |_, world: &World| {
+                world.is_served_anew()
+                    && world.ledger.mode == Mode::LedgerAlone
+                    && world.holders() & ended(&world.memory(Backend::Primary).journal) != 0
             }));
         }
         properties
@@ -112,6 +122,14 @@ fn began(record: &[Change]) -> Clients {
     record.iter().fold(0, |all, change| match *change {
         Change::Admitted(client) => all | only(client),
         Change::Ended(_) => all,
+    })
+}
+
+/// Returns the clients with the end of their session in a journal.
+fn ended(journal: &[Event]) -> Clients {
+    journal.iter().fold(0, |all, event| match event.change {
+        Change::Ended(client) => all | only(client),
+        Change::Admitted(_) => all,
     })
 }
 

@@ -9,6 +9,8 @@ pub(crate) enum Mode {
     Redis,
     /// In the PostgreSQL registry.
     Postgres,
+    /// No registry. Nodes renew sessions by the ledger alone, and nobody admits or ends a session.
+    LedgerAlone,
 }
 
 /// A change of a session.
@@ -48,13 +50,19 @@ pub(crate) struct Ledger {
 pub(crate) struct Unreplayed {
     pub(crate) epoch: u8,
     pub(crate) mode: Mode,
+    /// The latest fallback mode since. The rebuild into this mode broke off.
+    pub(crate) lower_mode: Option<Mode>,
 }
 
 impl Ledger {
     /// Returns the epoch whose journal the next rebuild replays: the epoch that served last.
     pub(crate) fn to_replay(&self, by: Safeguards) -> Unreplayed {
-        let last = Unreplayed { epoch: self.epoch, mode: self.mode };
-        self.unreplayed.filter(|_| by.ledger_keeps_unreplayed_epoch).unwrap_or(last)
+        let Some(unreplayed) = self.unreplayed.filter(|_| by.ledger_keeps_unreplayed_epoch) else {
+            return Unreplayed { epoch: self.epoch, mode: self.mode, lower_mode: None };
+        };
+        let broken_off = Some(self.mode).filter(|mode| *mode != Mode::Redis);
+        let lower_mode = broken_off.or(unreplayed.lower_mode).filter(|_| by.ledger_keeps_lower_mode);
+        Unreplayed { lower_mode, ..unreplayed }
     }
 
     /// Notes that the journal before `epoch` is replayed, unless the epoch has changed.
@@ -80,6 +88,11 @@ impl Ledger {
         }
         self.record = record;
         Ok(())
+    }
+
+    /// Returns `true` if the event is an end without a record.
+    pub(crate) fn lacks_end(&self, event: &Event) -> bool {
+        matches!(event.change, Change::Ended(_)) && event.seq > self.seq()
     }
 
     /// The number of the last event.

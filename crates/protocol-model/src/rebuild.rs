@@ -14,6 +14,8 @@ pub(crate) struct Rebuild {
     pub(crate) source: Option<Backend>,
     /// The epoch of the events to replay.
     pub(crate) unreplayed_epoch: u8,
+    /// `true` if nodes may have renewed sessions by the ledger alone since that epoch.
+    pub(crate) is_renewed_by_ledger: bool,
     /// The latest step.
     pub(crate) stage: Stage,
 }

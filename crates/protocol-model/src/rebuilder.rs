@@ -8,15 +8,20 @@ use crate::world::World;
 use crate::{Clients, Safeguards};
 
 impl World {
-    /// 2: raises the epoch for `target`.
-    pub(crate) fn raise(&mut self, target: Backend, source: Option<Backend>, by: Safeguards) {
+    /// 2: raises the epoch for `target`, in `mode`.
+    pub(crate) fn raise(&mut self, target: Backend, source: Option<Backend>, mode: Mode, by: Safeguards) {
         let unreplayed = self.ledger.to_replay(by);
         self.ledger.unreplayed = Some(unreplayed);
         self.ledger.epoch += 1;
-        self.ledger.mode = if target == Backend::Postgres { Mode::Postgres } else { Mode::Redis };
-        let epoch = self.ledger.epoch;
-        let (unreplayed_epoch, stage) = (unreplayed.epoch, Stage::Raised);
-        self.rebuilds.push(Rebuild { epoch, target, source, unreplayed_epoch, stage });
+        self.ledger.mode = mode;
+        self.rebuilds.push(Rebuild {
+            epoch: self.ledger.epoch,
+            target,
+            source,
+            unreplayed_epoch: unreplayed.epoch,
+            is_renewed_by_ledger: [Some(mode), unreplayed.lower_mode].contains(&Some(Mode::LedgerAlone)),
+            stage: Stage::Raised,
+        });
     }
 
     /// Takes the next step of a rebuild.
@@ -71,6 +76,10 @@ impl World {
             let served_last =
                 |event: &Event| event.epoch == rebuild.unreplayed_epoch || !by.replay_takes_last_epoch_only;
             for event in survived.into_iter().filter(served_last) {
+                let may_be_false_end = rebuild.is_renewed_by_ledger && self.ledger.lacks_end(&event);
+                if by.replay_stops_at_false_end && may_be_false_end {
+                    break;
+                }
                 match self.ledger.apply(&[Event { epoch, ..event }], by) {
                     Ok(()) => {}
                     Err(Refused::Contradiction) => break,

@@ -18,6 +18,11 @@ pub struct Safeguards {
     pub ledger_keeps_unreplayed_epoch: bool,
     /// A rebuild notes its replay before a registry serves the bucket.
     pub replay_is_noted_before_serving: bool,
+    /// A replay stops at the first end without a record if nodes may have renewed the session by the ledger alone.
+    pub replay_stops_at_false_end: bool,
+    /// The ledger keeps the mode of a fallback that broke off until the journal is replayed. Otherwise the next rebuild
+    /// does not know of renewals by the ledger alone.
+    pub ledger_keeps_lower_mode: bool,
     /// A bucket is filled from the ledger before serving.
     pub rebuild_fills: bool,
     /// The ledger accepts a single event for each number of a pool.
@@ -34,6 +39,8 @@ impl Safeguards {
         replay_takes_last_epoch_only: true,
         ledger_keeps_unreplayed_epoch: true,
         replay_is_noted_before_serving: true,
+        replay_stops_at_false_end: true,
+        ledger_keeps_lower_mode: true,
         rebuild_fills: true,
         ledger_keeps_chain: true,
     };

@@ -1,9 +1,9 @@
 //! The steps of the failover model.
 
-use crate::failover::Failover;
-use crate::ledger::{Change, Event};
+use crate::failover::{Failover, Fallback};
+use crate::ledger::{Change, Event, Mode};
 use crate::memory::Memory;
-use crate::node::Batch;
+use crate::node::{Batch, Node};
 use crate::place::Backend;
 use crate::world::World;
 use crate::{Client, NODES, only};
@@ -17,6 +17,9 @@ pub enum Step {
     Resume(Call),
     /// A holder of a seat heartbeats.
     Heartbeat(Call),
+    /// A client heartbeats, perhaps late, at a node that knows of no registry. The node renews the session by the
+    /// ledger alone.
+    RenewByLedger(usize, Client),
     /// A node expires a session, by the time of the called registry.
     Expire(Call),
     /// A client gives up a pending request.
@@ -56,12 +59,13 @@ impl Failover {
     pub(crate) fn take(&self, step: Step, world: &World) -> Option<World> {
         let mut next = world.clone();
         self.carry_out(step, &mut next)?;
-        Some(next.normalized(self.safeguards))
+        Some(next.normalized(self))
     }
 
     /// Lists every candidate step.
     pub(crate) fn steps(&self, world: &World, steps: &mut Vec<Step>) {
-        let places = Backend::ALL.into_iter().filter(|&place| place != Backend::Postgres || self.falls_back);
+        let places =
+            Backend::ALL.into_iter().filter(|&place| place != Backend::Postgres || self.fallback.is_some());
         for place in places.clone() {
             // Nodes with equal knowledge have equal steps.
             let differ = |&node: &usize| node == 0 || world.nodes[node] != world.nodes[node - 1];
@@ -77,6 +81,13 @@ impl Failover {
         }
         steps.extend((0..NODES).flat_map(|node| [Step::Confirm(node), Step::LeaseEnds(node)]));
         steps.extend((0..self.clients as Client).map(Step::GiveUp));
+        if self.fallback == Some(Fallback::LedgerAlone) {
+            let clients = 0..self.clients as Client;
+            steps.extend(
+                (0..NODES)
+                    .flat_map(|node| clients.clone().map(move |client| Step::RenewByLedger(node, client))),
+            );
+        }
         steps.push(Step::Commit);
         for target in places.clone() {
             let sources =
@@ -96,6 +107,7 @@ impl Failover {
             Step::Claim(call) => self.claim(world, call),
             Step::Resume(call) => self.resume(world, call),
             Step::Heartbeat(call) => self.heartbeat(world, call),
+            Step::RenewByLedger(node, client) => renew_by_ledger(world, node, client),
             Step::Expire(call) => self.expire(world, call),
             Step::GiveUp(client) => world.clients[usize::from(client)].waits_for.take().map(|_| ()),
             Step::Read(place) => read(world, place),
@@ -134,8 +146,11 @@ impl Failover {
         let waits_for = Some((epoch, memory.seq)).filter(|_| !self.answers_by_journal);
         let is_answered = self.answers_by_journal && world.nodes[node].has_lease;
         let asker = &mut world.clients[usize::from(client)];
-        (asker.has_asked, asker.waits_for, asker.holds) = (true, waits_for, is_answered);
-        world.renewed(client, place);
+        (asker.has_asked, asker.waits_for) = (true, waits_for);
+        if is_answered {
+            asker.answer();
+        }
+        world.renewed(client, Some(place));
         Some(())
     }
 
@@ -147,8 +162,8 @@ impl Failover {
         let memory = world.memory(call.place);
         let on_record = memory.has(call.client) && memory.journal.is_empty();
         (on_record && world.nodes[call.node].has_lease).then_some(())?;
-        world.clients[usize::from(call.client)].holds = true;
-        world.renewed(call.client, call.place);
+        world.clients[usize::from(call.client)].answer();
+        world.renewed(call.client, Some(call.place));
         Some(())
     }
 
@@ -156,7 +171,7 @@ impl Failover {
         world.clients[usize::from(call.client)].holds.then_some(())?;
         self.script(world, call)?;
         (world.memory(call.place).has(call.client) && world.nodes[call.node].has_lease).then_some(())?;
-        world.renewed(call.client, call.place);
+        world.renewed(call.client, Some(call.place));
         Some(())
     }
 
@@ -183,7 +198,7 @@ impl Failover {
                 if let Change::Admitted(client) = change {
                     let asker = &mut world.clients[usize::from(client)];
                     if asker.waits_for.take_if(|awaited| *awaited == (epoch, seq)).is_some() {
-                        asker.holds = true;
+                        asker.answer();
                     }
                 }
             }
@@ -201,9 +216,31 @@ impl Failover {
         let has_journal = |place| world.is_used(place, mode);
         let is_reached = has_journal(target) || source.is_some_and(has_journal);
         (is_reached || !self.answers_by_journal).then_some(())?;
-        world.raise(target, source, self.safeguards);
+        let mode = self.mode_for(target);
+        world.raise(target, source, mode, self.safeguards);
         Some(())
     }
+
+    /// Returns the mode of a bucket with the registry `target`.
+    fn mode_for(&self, target: Backend) -> Mode {
+        match (target, self.fallback) {
+            (Backend::Primary | Backend::Replica, _) => Mode::Redis,
+            (Backend::Postgres, Some(Fallback::LedgerAlone)) => Mode::LedgerAlone,
+            (Backend::Postgres, Some(Fallback::Postgres) | None) => Mode::Postgres,
+        }
+    }
+}
+
+/// Renews a session that is live on record, at a node with a lease. Neither the node nor the client knows of an end
+/// without a record.
+fn renew_by_ledger(world: &mut World, node: usize, client: Client) -> Option<()> {
+    let Node { mode, has_lease, .. } = world.nodes[node];
+    (mode == Mode::LedgerAlone && has_lease).then_some(())?;
+    let asker = &mut world.clients[usize::from(client)];
+    (asker.was_answered && world.ledger.live() & only(client) != 0).then_some(())?;
+    asker.answer();
+    world.renewed(client, None);
+    Some(())
 }
 
 fn read(world: &mut World, from: Backend) -> Option<()> {

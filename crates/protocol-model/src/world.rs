@@ -1,5 +1,6 @@
 //! The state of the failover model.
 
+use crate::failover::{Failover, Fallback};
 use crate::ledger::{Ledger, Mode};
 use crate::memory::{Key, Memory};
 use crate::node::{Batch, Node};
@@ -28,6 +29,15 @@ pub(crate) struct Asker {
     pub(crate) waits_for: Option<(u8, u8)>,
     /// `true` while the client has an answer that its session is live, within the TTL of the answer.
     pub(crate) holds: bool,
+    /// `true` after an answer that the session is live: the client knows the id of its session.
+    pub(crate) was_answered: bool,
+}
+
+impl Asker {
+    /// Records an answer that the session is live.
+    pub(crate) fn answer(&mut self) {
+        (self.holds, self.was_answered) = (true, true);
+    }
 }
 
 /// The state of the model.
@@ -115,11 +125,11 @@ impl World {
     }
 
     /// Records a renewal: the client learns, now or soon, that its session is live for one TTL from a step at
-    /// `place`.
-    pub(crate) fn renewed(&mut self, client: Client, place: Backend) {
+    /// `place`; `None` for a step at the ledger.
+    pub(crate) fn renewed(&mut self, client: Client, place: Option<Backend>) {
         for other in Backend::ALL {
             let memory = self.memory_mut(other);
-            if other == place {
+            if Some(other) == place {
                 memory.told_elsewhere &= !only(client);
             } else if memory.open {
                 memory.told_elsewhere |= only(client);
@@ -133,15 +143,18 @@ impl World {
         holders.fold(0, |all, (client, _)| all | only(client))
     }
 
-    /// Returns the world in a normal form, to merge equivalent states. Nodes are interchangeable, and two
-    /// contents are irrelevant: a memory beyond the reach of every node, and events certain to be refused by
-    /// the ledger.
-    pub(crate) fn normalized(mut self, by: Safeguards) -> Self {
+    /// Returns the world in a normal form, to merge equivalent states. Nodes are interchangeable, and three
+    /// contents are irrelevant: a memory beyond the reach of every node, events certain to be refused by the
+    /// ledger, and the ids that clients know while a registry serves the pool in every mode.
+    pub(crate) fn normalized(mut self, model: &Failover) -> Self {
         self.nodes.sort_unstable();
         if self.faults_left == 0 && !self.promoted {
             *self.memory_mut(Backend::Replica) = Memory::LOST;
         }
-        if by.ledger_demands_epoch {
+        if model.fallback != Some(Fallback::LedgerAlone) {
+            self.clients.iter_mut().for_each(|asker| asker.was_answered = false);
+        }
+        if model.safeguards.ledger_demands_epoch {
             let epoch = self.ledger.epoch;
             self.batch.take_if(|batch| batch.events.iter().any(|event| event.epoch != epoch));
             for asker in &mut self.clients {

@@ -3,7 +3,7 @@
 
 mod support;
 
-use seatkeeper_protocol_model::{Failover, Safeguards, promise};
+use seatkeeper_protocol_model::{Failover, Fallback, Safeguards, promise};
 use stateright::Checker;
 
 use support::{assert_broken, assert_kept, states_min, walk};
@@ -14,22 +14,27 @@ const FAILURE: Failover = Failover {
     clients: 2,
     faults: 1,
     epochs: 2,
-    falls_back: false,
+    fallback: None,
     answers_by_journal: false,
     safeguards: Safeguards::ALL,
 };
 
 /// Redis fails once, and the mode may change.
-const FAILURE_OR_FALLBACK: Failover = Failover { falls_back: true, ..FAILURE };
+const FAILURE_OR_FALLBACK: Failover = Failover { fallback: Some(Fallback::Postgres), ..FAILURE };
 
 /// The mode changes, and changes back.
-const FALLBACK_AND_RETURN: Failover = Failover { faults: 0, epochs: 3, falls_back: true, ..FAILURE };
+const FALLBACK_AND_RETURN: Failover =
+    Failover { faults: 0, epochs: 3, fallback: Some(Fallback::Postgres), ..FAILURE };
 
 /// Answers rest on the journal. Rebuilds break off, and no memory is lost.
 const JOURNAL: Failover = Failover { faults: 0, epochs: 4, answers_by_journal: true, ..FAILURE };
 
 /// The same, and the mode changes.
-const JOURNAL_AND_FALLBACK: Failover = Failover { epochs: 3, falls_back: true, ..JOURNAL };
+const JOURNAL_AND_FALLBACK: Failover = Failover { epochs: 3, fallback: Some(Fallback::Postgres), ..JOURNAL };
+
+/// The mode changes and changes back, with no registry meanwhile. Rebuilds break off.
+const LEDGER_ALONE: Failover =
+    Failover { faults: 0, epochs: 3, fallback: Some(Fallback::LedgerAlone), ..FAILURE };
 
 #[test]
 fn a_failure_of_redis_breaks_no_promise() {
@@ -64,6 +69,22 @@ fn rebuilds_that_break_off_break_no_promise_of_the_journal() {
 #[test]
 fn a_fallback_that_breaks_off_breaks_no_promise_of_the_journal() {
     assert_kept(JOURNAL_AND_FALLBACK, states_min::JOURNAL_AND_FALLBACK);
+}
+
+#[test]
+fn renewals_by_the_ledger_alone_break_no_promise() {
+    assert_kept(LEDGER_ALONE, states_min::LEDGER_ALONE);
+}
+
+#[test]
+fn renewals_by_the_ledger_alone_break_no_promise_if_redis_fails_as_well() {
+    assert_kept(Failover { epochs: 2, faults: 1, ..LEDGER_ALONE }, states_min::LEDGER_ALONE_OR_FAILURE);
+}
+
+#[test]
+fn renewals_by_the_ledger_alone_of_two_seats_break_no_promise() {
+    let model = Failover { limit: 2, clients: 3, epochs: 2, ..LEDGER_ALONE };
+    assert_kept(model, states_min::LEDGER_ALONE_TWO_SEATS);
 }
 
 #[test]
@@ -116,6 +137,20 @@ fn a_replay_noted_after_the_bucket_is_served_loses_answered_admissions() {
     let safeguards = Safeguards { replay_is_noted_before_serving: false, ..Safeguards::ALL };
     assert_broken(&Failover { safeguards, ..JOURNAL }, promise::KNOWN);
     assert_broken(&Failover { safeguards, ..JOURNAL }, promise::LIMIT);
+}
+
+#[test]
+fn a_replay_of_ends_without_a_record_ends_renewed_sessions() {
+    let safeguards = Safeguards { replay_stops_at_false_end: false, ..Safeguards::ALL };
+    assert_broken(&Failover { safeguards, ..LEDGER_ALONE }, promise::NO_FALSE_END);
+    assert_broken(&Failover { safeguards, ..LEDGER_ALONE }, promise::LIMIT);
+}
+
+#[test]
+fn a_ledger_that_forgets_a_fallback_that_broke_off_ends_renewed_sessions() {
+    let safeguards = Safeguards { ledger_keeps_lower_mode: false, ..Safeguards::ALL };
+    assert_broken(&Failover { safeguards, ..LEDGER_ALONE }, promise::NO_FALSE_END);
+    assert_broken(&Failover { safeguards, ..LEDGER_ALONE }, promise::LIMIT);
 }
 
 /// Nodes go on with a server whose memory was replaced: the chain is the last line of defence.

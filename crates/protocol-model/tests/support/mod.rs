@@ -30,6 +30,9 @@ pub(crate) mod states_min {
     pub(crate) const TWO_REBUILDS: usize = 770_000;
     pub(crate) const JOURNAL: usize = 115_000;
     pub(crate) const JOURNAL_AND_FALLBACK: usize = 125_000;
+    pub(crate) const LEDGER_ALONE: usize = 330_000;
+    pub(crate) const LEDGER_ALONE_OR_FAILURE: usize = 215_000;
+    pub(crate) const LEDGER_ALONE_TWO_SEATS: usize = 130_000;
     pub(crate) const PARTITION: usize = 2_800_000;
     pub(crate) const NEWCOMER: usize = 850_000;
     pub(crate) const NEWCOMER_WITH_REDIS: usize = 5_500_000;
