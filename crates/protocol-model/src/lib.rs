@@ -5,9 +5,10 @@
 //!
 //! - [`Failover`]: a bucket with a pool, three nodes, a Redis with a lagging replica, the PostgreSQL
 //!   registry, and the ledger. Nodes freeze at any point. Copies of Redis are lost, rolled back, promoted or
-//!   live on beside each other, and the mode changes. Time is not counted: a lease holds or is over, and a
-//!   copy ends a session one TTL after the copy's last renewal of the session. Earlier answers have expired
-//!   by then; an answer by a different copy may still be valid.
+//!   live on beside each other, and the mode changes. In a fallback, the PostgreSQL registry serves the pool,
+//!   or nodes renew sessions by the ledger alone. Time is not counted: a lease holds or is over, and a copy
+//!   ends a session one TTL after the copy's last renewal of the session. Earlier answers have expired by
+//!   then; an answer by a different copy may still be valid.
 //! - [`Partition`]: the epoch lease of three nodes, in time.
 //! - [`BucketService`]: the bucket lease, the breaker and the identity of Redis under lasting faults, in
 //!   time.
