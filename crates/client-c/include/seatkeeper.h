@@ -190,8 +190,9 @@ int32_t sk_seat_state(const sk_seat *seat, sk_state *state);
 
 /*
  * Waits for a change of the state since the acquire or the last wait, for at most timeout_ms, and writes the state. `state`
- * may be NULL. A deadline that moves is no change. One thread at a time may wait for a seat.
- * SK_OK, SK_TIMEOUT, SK_MISUSE, SK_NOT_OWNER.
+ * may be NULL. A deadline that moves is no change. One thread at a time may wait for a seat. SK_RELEASED: the last wait has
+ * told SK_STATE_RELEASED, and no change follows.
+ * SK_OK, SK_TIMEOUT, SK_RELEASED, SK_MISUSE, SK_NOT_OWNER.
  */
 int32_t sk_seat_wait(sk_seat *seat, uint32_t timeout_ms, sk_state *state);
 

@@ -116,9 +116,11 @@ public:
         return state;
     }
 
-    // Waits for the next change. Returns false if nothing has changed within the time.
+    // Waits for the next change. Returns false if nothing has changed within the time, and at once after the change to
+    // SK_STATE_RELEASED, the last one.
     bool wait(Milliseconds timeout) {
         std::int32_t result = sk_seat_wait(handle_, detail::milliseconds(timeout), nullptr);
+        if (result == SK_RELEASED) return false;
         detail::require(result, "the seat cannot be waited for");
         return result != SK_TIMEOUT;
     }

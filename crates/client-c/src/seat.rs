@@ -10,7 +10,8 @@ use serde_json::json;
 
 use crate::callback::{Callback, SkOnChange};
 use crate::codes::{
-    SK_FOREVER, SK_INTERNAL, SK_MISUSE, SK_OK, SK_TIMEOUT, check_result, error_result, finish_result,
+    SK_FOREVER, SK_INTERNAL, SK_MISUSE, SK_OK, SK_RELEASED, SK_TIMEOUT, check_result, error_result,
+    finish_result,
 };
 use crate::guard::guard;
 use crate::memory;
@@ -64,7 +65,8 @@ impl Seat {
         })
     }
 
-    /// Waits for the next change since the last call; a change in between is told at once.
+    /// Waits for the next change since the last call; a change in between is told at once. After the change to
+    /// [`State::Released`], each call returns `SK_RELEASED`.
     fn wait(&self, timeout_ms: u32) -> i32 {
         let place = || self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(mut changes) = place().take() else { return SK_MISUSE };
@@ -73,7 +75,11 @@ impl Seat {
             timeout => changes.next_within(Duration::from_millis(timeout.into())),
         };
         *place() = Some(changes);
-        if matches!(change, Err(NoChange::TimedOut)) { SK_TIMEOUT } else { SK_OK }
+        match change {
+            Ok(_) => SK_OK,
+            Err(NoChange::TimedOut) => SK_TIMEOUT,
+            Err(NoChange::Over) => SK_RELEASED,
+        }
     }
 
     /// Calls `callback` with each change. The client library hears of no release, which the program itself asks for.

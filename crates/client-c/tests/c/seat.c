@@ -102,6 +102,9 @@ static void a_seat_is_taken_looked_at_and_given_back(void) {
     CHECK_RESULT(sk_seat_check(seat), SK_RELEASED);
     CHECK_RESULT(sk_seat_wait(seat, 1000, &state), SK_OK);
     CHECK(state.kind == SK_STATE_RELEASED && state.remaining_ms == 0);
+    CHECK_RESULT(sk_seat_wait(seat, 1000, &state), SK_RELEASED);
+    CHECK_RESULT(sk_seat_wait(seat, SK_FOREVER, &state), SK_RELEASED);
+    CHECK(state.kind == SK_STATE_RELEASED);
     CHECK_RESULT(sk_seat_on_change(seat, NULL, NULL), SK_OK);
     sk_seat_free(seat);
     CHECK_RESULT(sk_client_close(c, 2000), SK_OK);

@@ -92,6 +92,14 @@ static void a_loss_is_told_to_a_function_and_exceptions_stay() {
     CHECK(again.get_future().get() == SK_STATE_LOST);
 }
 
+static void a_released_seat_has_no_change_to_wait_for() {
+    Client client((options()));
+    Seat seat = client.acquire(request("ONE", "m"));
+    CHECK(seat.release());
+    CHECK(seat.wait(Milliseconds(1000)) && seat.state().kind == SK_STATE_RELEASED);
+    CHECK(!seat.wait(Milliseconds(1000)));
+}
+
 static void a_process_is_named_by_a_slot() {
     char folder[] = "/tmp/seatkeeper-wrapper-XXXXXX";
     CHECK(mkdtemp(folder) != nullptr);
@@ -148,6 +156,7 @@ int main() {
     seats_move_and_are_given_back_by_scopes();
     a_refusal_is_an_exception();
     a_loss_is_told_to_a_function_and_exceptions_stay();
+    a_released_seat_has_no_change_to_wait_for();
     a_process_is_named_by_a_slot();
     a_wait_is_cancelled();
     std::puts("ok");
