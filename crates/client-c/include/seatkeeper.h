@@ -212,8 +212,9 @@ int32_t sk_seat_activity(sk_seat *seat);
 
 /*
  * Gives the seat back, and waits for the server for at most timeout_ms (2000 is enough). Without an answer in time the
- * release goes on. A second release returns the result of the first. The handle lives until sk_seat_free.
- * SK_OK, SK_UNCONFIRMED, SK_CLOSED, SK_MISUSE, SK_NOT_OWNER.
+ * release goes on. A second release returns the result of the first. The handle lives until sk_seat_free. SK_RELEASED: the
+ * close of the client has given the seat back, and the result of the close tells if the server has confirmed.
+ * SK_OK, SK_UNCONFIRMED, SK_RELEASED, SK_CLOSED, SK_MISUSE, SK_NOT_OWNER.
  */
 int32_t sk_seat_release(sk_seat *seat, uint32_t timeout_ms);
 

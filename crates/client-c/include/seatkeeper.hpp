@@ -135,7 +135,7 @@ public:
     // Notes that the user did something.
     void activity() noexcept { sk_seat_activity(handle_); }
 
-    // Gives the seat back. Returns true if the server has confirmed.
+    // Gives the seat back. Returns true if the server has confirmed; false if Client::close has given the seat back.
     bool release(Milliseconds timeout = Milliseconds(release_ms)) noexcept {
         return sk_seat_release(handle_, detail::milliseconds(timeout)) == SK_OK;
     }

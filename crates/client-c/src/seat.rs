@@ -53,8 +53,8 @@ impl Seat {
     fn release(&self, timeout: Duration) -> i32 {
         let mut released = self.released.lock().unwrap_or_else(PoisonError::into_inner);
         *released.get_or_insert_with(|| match self.seat.state() {
-            // The client was closed, and its close has told if the server confirmed.
-            State::Released => SK_OK,
+            // The client was closed, and only the result of the close tells if the server has confirmed.
+            State::Released => SK_RELEASED,
             State::Acquiring
             | State::Active { .. }
             | State::Offline { .. }

@@ -7,6 +7,7 @@ mod scripted;
 use std::ffi::{CStr, CString, c_void};
 use std::mem::size_of;
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -24,6 +25,8 @@ struct Held {
     _runtime: Runtime,
     client: *mut SkClient,
     seat: *mut SkSeat,
+    /// True once the server answers 503 to a release.
+    is_away: Arc<AtomicBool>,
 }
 
 impl Held {
@@ -37,6 +40,8 @@ impl Held {
         .to_string();
         let beats = Mutex::new(0);
         let runtime = Runtime::new().unwrap();
+        let is_away = Arc::new(AtomicBool::new(false));
+        let away = is_away.clone();
         let reply = move |request: &Arrived, earlier: usize| match request.target.split(' ').next() {
             // A server that is away acquires no seat again.
             Some("POST") if earlier > 0 && grace > 0 => Reply::new(503, ""),
@@ -46,6 +51,7 @@ impl Held {
                 *beats += 1;
                 beat(*beats)
             }
+            _ if away.load(Ordering::Relaxed) => Reply::new(503, ""),
             _ => Reply::new(204, ""),
         };
         let server = runtime.block_on(Scripted::start(reply));
@@ -63,7 +69,7 @@ impl Held {
         let request = request(c"K", c"m");
         // SAFETY: all pointers are those of values of this function, of the right types.
         assert_eq!(unsafe { sk_acquire(client, &request, &mut seat, ptr::null_mut()) }, SK_OK);
-        Self { server, _runtime: runtime, client, seat }
+        Self { server, _runtime: runtime, client, seat, is_away }
     }
 
     /// Waits until the check has this result.
@@ -194,6 +200,18 @@ fn a_released_seat_is_released_and_a_second_release_has_the_same_result() {
     assert_eq!(sk_seat_release(held.seat, 2_000), SK_OK);
     assert_eq!(sk_seat_release(held.seat, 2_000), SK_OK, "the result of the first release");
     assert_eq!(sk_seat_check(held.seat), SK_RELEASED);
+}
+
+#[test]
+fn a_release_after_an_unconfirmed_close_promises_nothing() {
+    let mut held = Held::new(360, 0, |_| Reply::new(204, ""));
+    held.is_away.store(true, Ordering::Relaxed);
+    assert_eq!(sk_client_close(held.client, 200), SK_UNCONFIRMED);
+    held.client = ptr::null_mut();
+    held.await_check(SK_RELEASED);
+    for _ in 0..2 {
+        assert_eq!(sk_seat_release(held.seat, 200), SK_RELEASED);
+    }
 }
 
 /// Acquires with little patience from a server with this answer, and returns the result with the error's code and message.
