@@ -1,7 +1,7 @@
 //! Seats: `sk_seat_…`.
 
 use std::ffi::{c_char, c_void};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use seatkeeper_client::blocking::{Changes, NoChange, Seat as BlockingSeat, Subscription};
@@ -35,8 +35,15 @@ pub(crate) struct Seat {
     changes: Mutex<Option<Changes>>,
     /// The result of the first release.
     released: Mutex<Option<i32>>,
-    /// The function of `sk_seat_on_change`.
-    listener: Mutex<Option<Subscription>>,
+    listener: Mutex<Listener>,
+}
+
+/// The function of `sk_seat_on_change`.
+#[derive(Default)]
+struct Listener {
+    subscription: Option<Subscription>,
+    /// The number of removals and replacements.
+    removals: u64,
 }
 
 impl Seat {
@@ -84,7 +91,7 @@ impl Seat {
 
     /// Calls `callback` with each change. The client library hears of no release, which the program itself asks for.
     fn listen(self: &Arc<Self>, callback: Callback) -> Result<(), Error> {
-        self.set_listener(None);
+        let removals = self.remove_listener();
         let seat = Arc::downgrade(self);
         let listener = move |state| {
             if state != State::Released {
@@ -94,18 +101,32 @@ impl Seat {
         };
         // The first listener of a client starts a thread.
         let subscription = signals::blocked(|| self.seat.on_change(listener))?;
-        self.set_listener(Some(subscription));
+        let mut current = self.listener();
+        if current.removals == removals {
+            current.subscription = Some(subscription);
+        } else {
+            // The function was called at once, and has replaced or removed itself.
+            drop(current);
+            subscription.stop();
+        }
         Ok(())
     }
 
-    /// Replaces the listener, and waits until the old listener has returned. During the wait the lock is free, so a running
-    /// listener may set a new listener.
-    fn set_listener(&self, listener: Option<Subscription>) {
-        let old =
-            std::mem::replace(&mut *self.listener.lock().unwrap_or_else(PoisonError::into_inner), listener);
+    /// Removes the listener, waits until the listener has returned, and returns the number of removals. During the wait the
+    /// lock is free, so a running listener may set a new listener.
+    fn remove_listener(&self) -> u64 {
+        let mut current = self.listener();
+        current.removals += 1;
+        let (old, removals) = (current.subscription.take(), current.removals);
+        drop(current);
         if let Some(old) = old {
             old.stop();
         }
+        removals
+    }
+
+    fn listener(&self) -> MutexGuard<'_, Listener> {
+        self.listener.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn json(&self) -> String {
@@ -191,10 +212,10 @@ pub unsafe extern "C" fn sk_seat_on_change(
     guard(SK_INTERNAL, || match SEATS.get(seat.addr()) {
         Ok(seat) => {
             let Some(function) = on_change else {
-                seat.set_listener(None);
+                seat.remove_listener();
                 return SK_OK;
             };
-            // SAFETY: the contract of this function: `function` may be called with `context` until `set_listener`, which
+            // SAFETY: the contract of this function: `function` may be called with `context` until `remove_listener`, which
             // waits for the end of a call, replaces it or the seat is freed.
             let callback = unsafe { Callback::new(function, context) };
             seat.listen(callback).map_or_else(|error| error_result(&error), |()| SK_OK)
@@ -226,7 +247,7 @@ pub extern "C" fn sk_seat_release(seat: *mut SkSeat, timeout_ms: u32) -> i32 {
 pub extern "C" fn sk_seat_free(seat: *mut SkSeat) {
     guard((), || {
         if let Ok(seat) = SEATS.remove(seat.addr()) {
-            seat.set_listener(None);
+            seat.remove_listener();
             // A thread that waits for a change holds the seat as well, and hears of the release.
             let _ = seat.release(Duration::ZERO);
         }
