@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -91,17 +92,17 @@ public:
     using OnChange = std::function<void(const sk_state &)>;
 
     explicit Seat(sk_seat *handle) noexcept : handle_(handle) {}
-    Seat(Seat &&other) noexcept : handle_(other.handle_), on_change_(std::move(other.on_change_)) {
+    Seat(Seat &&other) noexcept : handle_(other.handle_), listener_(std::move(other.listener_)) {
         other.handle_ = nullptr;
     }
     Seat &operator=(Seat &&other) noexcept {
         std::swap(handle_, other.handle_);
-        std::swap(on_change_, other.on_change_);
+        std::swap(listener_, other.listener_);
         return *this;
     }
     Seat(const Seat &) = delete;
     Seat &operator=(const Seat &) = delete;
-    // The function has returned once the handle is freed, so the function is destroyed after the handle.
+    // The function may itself destroy the seat. On another thread the destructor waits until the function has returned.
     ~Seat() { sk_seat_free(handle_); }
 
     // SK_OK, SK_OFFLINE or SK_GRACE while the program may go on; below 0 otherwise.
@@ -125,11 +126,15 @@ public:
         return result != SK_TIMEOUT;
     }
 
-    // Calls `function` for each change, on a thread of the library. An exception of the function ends there.
+    // Calls `function` for each change, on a thread of the library; an empty function removes the old one. An exception of
+    // the function ends there. The function may destroy the seat, assign to it and call on_change: what the function has
+    // captured lives until the function returns.
     void on_change(OnChange function) {
-        std::unique_ptr<OnChange> next(new OnChange(std::move(function)));
-        detail::require(sk_seat_on_change(handle_, &call, next.get()), "the seat has no changes to tell");
-        on_change_.swap(next);
+        detail::require(sk_seat_on_change(handle_, nullptr, nullptr), "the seat has no changes to tell");
+        if (!function) return;
+        if (!listener_) listener_ = std::make_shared<Listener>();
+        listener_->replace(std::make_shared<OnChange>(std::move(function)));
+        detail::require(sk_seat_on_change(handle_, &call, listener_.get()), "the seat has no changes to tell");
     }
 
     // Notes that the user did something.
@@ -156,16 +161,38 @@ public:
     sk_seat *handle() const noexcept { return handle_; }
 
 private:
+    // The context of `call`: one address for all functions of the seat, because a function that is called at once may
+    // replace itself while another thread is still in on_change.
+    class Listener : public std::enable_shared_from_this<Listener> {
+    public:
+        std::shared_ptr<OnChange> function() {
+            std::lock_guard<std::mutex> lock(mutex_);
+            return function_;
+        }
+        void replace(std::shared_ptr<OnChange> function) {
+            std::lock_guard<std::mutex> lock(mutex_);
+            // The old function is destroyed with the parameter, after the unlock.
+            function_.swap(function);
+        }
+
+    private:
+        std::mutex mutex_;
+        std::shared_ptr<OnChange> function_;
+    };
+
     static void call(const sk_state *state, void *context) noexcept {
+        // The function may destroy the seat, and with the seat the listener. Another thread waits for the end of this call.
+        std::shared_ptr<Listener> listener = static_cast<Listener *>(context)->shared_from_this();
+        std::shared_ptr<OnChange> function = listener->function();
         try {
-            (*static_cast<OnChange *>(context))(*state);
+            (*function)(*state);
         } catch (...) {
             // No exception may reach C.
         }
     }
 
     sk_seat *handle_;
-    std::unique_ptr<OnChange> on_change_;
+    std::shared_ptr<Listener> listener_;
 };
 
 // A client of one server. The destructor gives back every seat.

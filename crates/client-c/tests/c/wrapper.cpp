@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <future>
+#include <memory>
 #include <thread>
 
 using seatkeeper::Client;
@@ -92,6 +93,65 @@ static void a_loss_is_told_to_a_function_and_exceptions_stay() {
     CHECK(again.get_future().get() == SK_STATE_LOST);
 }
 
+// Counts the destroyed copies of a function, and tells if this copy is whole.
+struct Captured {
+    explicit Captured(std::atomic<int> &destroyed) : destroyed_(destroyed), text_(100, 'x') {}
+    Captured(const Captured &) = default;
+    ~Captured() { ++destroyed_; }
+    bool is_whole() const { return text_ == std::string(100, 'x'); }
+
+private:
+    std::atomic<int> &destroyed_;
+    std::string text_;
+};
+
+// Sets a function that ends itself by `end`, and checks that what the function captured lives until the function returns.
+static void end_within_the_function(Client &client, void (*end)(std::unique_ptr<Seat> &)) {
+    std::unique_ptr<Seat> seat(new Seat(client.acquire(request("MANY", "m"))));
+    std::promise<bool> whole;
+    std::atomic<int> destroyed(0);
+    auto captured = std::make_shared<Captured>(destroyed);
+    std::unique_ptr<Seat> *place = &seat;
+    std::promise<bool> *told = &whole;
+    std::atomic<int> *count = &destroyed;
+    seat->on_change([captured, place, told, count, end](const sk_state &) {
+        end(*place);
+        told->set_value(*count == 0 && captured->is_whole());
+    });
+    captured.reset();
+    end_session(*seat);
+    CHECK(whole.get_future().get());
+    seat.reset();
+    for (int tries = 0; destroyed == 0 && tries < 2000; ++tries) std::this_thread::sleep_for(Milliseconds(5));
+    CHECK_RESULT(destroyed, 1);
+}
+
+static void a_function_may_free_or_replace_itself() {
+    Client client((options()));
+    end_within_the_function(client, [](std::unique_ptr<Seat> &seat) { seat.reset(); });
+    end_within_the_function(client, [](std::unique_ptr<Seat> &seat) { seat->on_change([](const sk_state &) {}); });
+    end_within_the_function(client, [](std::unique_ptr<Seat> &seat) { *seat = Seat(nullptr); });
+}
+
+// A function of a lost seat is called at once, while this thread is still in on_change.
+static void a_function_that_is_called_at_once_may_replace_itself() {
+    Client client((options()));
+    Seat seat = client.acquire(request("MANY", "m"));
+    end_session(seat);
+    while (seat.held()) seat.wait(Milliseconds(1000));
+    std::atomic<int> heard(0);
+    for (int round = 1; round <= 500; ++round) {
+        std::string text(100, 'x');
+        seat.on_change([&heard, &seat, text](const sk_state &) {
+            seat.on_change([&heard, text](const sk_state &) { heard += text == std::string(100, 'x'); });
+            CHECK(text == std::string(100, 'x'));
+        });
+        while (heard < round) std::this_thread::yield();
+    }
+    seat.on_change(nullptr);
+    CHECK_RESULT(heard, 500);
+}
+
 static void a_released_seat_has_no_change_to_wait_for() {
     Client client((options()));
     Seat seat = client.acquire(request("ONE", "m"));
@@ -156,6 +216,8 @@ int main() {
     seats_move_and_are_given_back_by_scopes();
     a_refusal_is_an_exception();
     a_loss_is_told_to_a_function_and_exceptions_stay();
+    a_function_may_free_or_replace_itself();
+    a_function_that_is_called_at_once_may_replace_itself();
     a_released_seat_has_no_change_to_wait_for();
     a_process_is_named_by_a_slot();
     a_wait_is_cancelled();
