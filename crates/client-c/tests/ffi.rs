@@ -7,7 +7,7 @@ mod scripted;
 use std::ffi::{CStr, CString, c_void};
 use std::mem::size_of;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -182,6 +182,45 @@ fn a_grace_goes_on_past_the_deadline_and_each_change_is_told() {
     assert_eq!([next(&heard), next(&heard), next(&heard)], wanted);
     drop(held);
     assert!(heard.try_recv().is_err(), "the program itself released the seat");
+}
+
+/// The context of [`replace`].
+struct Replacing {
+    seat: *mut SkSeat,
+    told: Sender<SkState>,
+    calls: AtomicUsize,
+}
+
+/// Sets [`tell`] in its own place.
+unsafe extern "C" fn replace(_state: *const SkState, context: *mut c_void) {
+    // SAFETY: the test passes a `Replacing` that outlives the seat.
+    let replacing = unsafe { &*context.cast::<Replacing>() };
+    replacing.calls.fetch_add(1, Ordering::Relaxed);
+    let told = ptr::from_ref(&replacing.told).cast_mut().cast();
+    // SAFETY: `told` outlives the seat.
+    unsafe { sk_seat_on_change(replacing.seat, Some(tell), told) };
+}
+
+#[test]
+fn a_function_that_replaces_itself_at_once_stays_replaced() {
+    let is_back = Arc::new(AtomicBool::new(false));
+    let back = is_back.clone();
+    let beat = move |_| Reply::new(if back.load(Ordering::Relaxed) { 204 } else { 503 }, "");
+    let held = Held::new(360, 0, beat);
+    held.await_check(SK_OFFLINE);
+    let (told, heard) = channel();
+    let replacing = Box::new(Replacing { seat: held.seat, told, calls: AtomicUsize::new(0) });
+    let context = ptr::from_ref(&*replacing).cast_mut().cast();
+    for round in 1..=100 {
+        // SAFETY: `replacing` outlives the seat: `held` is dropped by hand below.
+        assert_eq!(unsafe { sk_seat_on_change(held.seat, Some(replace), context) }, SK_OK);
+        assert_eq!(next(&heard), (SK_STATE_OFFLINE, 0));
+        assert_eq!(replacing.calls.load(Ordering::Relaxed), round);
+    }
+    is_back.store(true, Ordering::Relaxed);
+    assert_eq!(next(&heard), (SK_STATE_ACTIVE, 0));
+    assert_eq!(replacing.calls.load(Ordering::Relaxed), 100);
+    drop(held);
 }
 
 #[test]
