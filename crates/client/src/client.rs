@@ -81,8 +81,12 @@ impl Client {
     /// Names this process by a free slot of the state directory; by a random id, if there is no slot to take.
     async fn instance(&self, license: &str, machine: &str) -> Instance {
         let (slots, license, machine) = (self.slots.clone(), license.to_owned(), machine.to_owned());
-        let taking = self.runtime.spawn_blocking(move || slots.take(&license, &machine));
-        match taking.await {
+        // The runtime starts a thread for work that may block. From a task of the runtime, the new thread inherits the
+        // signal mask of the runtime's thread, not the mask of the thread that acquires.
+        let taking = self
+            .runtime
+            .spawn(async move { tokio::task::spawn_blocking(move || slots.take(&license, &machine)).await });
+        match taking.await.flatten() {
             Ok(Ok(Some(slot))) => {
                 Instance { id: Some(slot.instance_id.clone()), slot: Some(slot), error: None }
             }
