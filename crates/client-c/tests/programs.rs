@@ -140,6 +140,13 @@ fn a_certificate_of_an_unknown_authority_is_named() {
 }
 
 #[test]
+fn a_plain_connection_needs_no_certificate_authority() {
+    let mut run = build::program(&compile("tests/c/plain.c", &[]));
+    run.env("SSL_CERT_FILE", "/nonexistent").env("SSL_CERT_DIR", "/nonexistent");
+    assert_eq!(output(&mut run, "nothing"), "ok\n");
+}
+
+#[test]
 fn a_cpp_program_owns_seats_by_scopes() {
     let server = start();
     let wrapper = compile("tests/c/wrapper.cpp", &[]);

@@ -31,6 +31,11 @@ impl Servers {
         self.bases.first().map(server_name).unwrap_or_default()
     }
 
+    /// Returns true if no connection is encrypted.
+    pub(crate) fn are_plain(&self) -> bool {
+        self.bases.iter().all(|base| base.scheme() == "http")
+    }
+
     pub(crate) fn count(&self) -> usize {
         self.bases.len()
     }
