@@ -22,17 +22,21 @@
  * Structs begin with `size`, which the caller sets to sizeof the struct. Members are only ever added at the end. Set the
  * members that you do not use to zero, as an initializer does.
  *
- * Threads: each function may be called from any thread. A client has one thread of its own, and one more after the first
- * sk_seat_on_change. Both block all signals but those of a fault (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS and
- * SIGABRT), so no other signal handler runs on them. A callback runs on such a thread, and a process that the callback
- * starts inherits the mask: unblock the signals before exec (posix_spawnattr_setsigmask, or sigprocmask in the child).
+ * Threads: each function may be called from any thread. A client has one thread of its own, one more after the first
+ * sk_seat_on_change, and some that live for seconds, for files and for the names of hosts. All of them block all signals but
+ * those of a fault (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS and SIGABRT), so no other signal handler runs on them. A
+ * callback runs on such a thread, and a process that the callback starts inherits the mask: unblock the signals before exec
+ * (posix_spawnattr_setsigmask, or sigprocmask in the child).
  *
  * Handles: NULL, a freed handle and a handle of another kind are refused (SK_MISUSE), and never read. After a fork, the
  * handles belong to the parent: in the child, each call answers SK_NOT_OWNER and does nothing. The child opens a client of
  * its own. Handles may be freed in any order.
  *
- * The library prints nothing, ends no program, installs no signal handler, and reads no environment variables but those of
- * the default state directory, for SK_PER_PROCESS.
+ * The library prints nothing, ends no program, and installs no signal handler.
+ *
+ * Environment variables: for a server at https:// without a ca_file, the library reads SSL_CERT_FILE and SSL_CERT_DIR, the
+ * system's certificate authorities. For SK_PER_PROCESS without a state_dir, the library reads XDG_STATE_HOME and HOME. Parts
+ * of the library read variables for tuning: RUST_MIN_STACK, OPENSSL_ia32cap, TOKIO_UNSTABLE_SHARDED_BLOCKING_QUEUE.
  */
 #ifndef SEATKEEPER_H
 #define SEATKEEPER_H
@@ -163,6 +167,8 @@ int32_t sk_client_open(const sk_options *options, sk_client **client, sk_error *
 /*
  * Gives back every seat of the client, also the seat of an acquire in flight, waits for the server for at most timeout_ms
  * (2000 is enough), stops the callbacks, and frees the client. Its seats answer SK_RELEASED from now on, until sk_seat_free.
+ * No callback begins after the close. A callback in progress may outlast timeout_ms: only sk_seat_free and sk_seat_on_change
+ * with NULL wait for its return, so the context of a callback lives until one of the two.
  * SK_OK, SK_UNCONFIRMED, SK_MISUSE, SK_NOT_OWNER.
  */
 int32_t sk_client_close(sk_client *client, uint32_t timeout_ms);
