@@ -9,7 +9,6 @@ mod applying;
 mod buckets;
 mod copies;
 mod encoding;
-mod encoding;
 mod fields;
 mod figures;
 mod homes;
