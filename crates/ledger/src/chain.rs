@@ -1,6 +1,7 @@
-//! Checks that events continue their pool's chain: event n + 1 follows event n, without a gap.
+//! Compares events with their pool's chain: event n + 1 follows event n, without a gap, and retention has cut the
+//! chain at a number.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use seatkeeper_core::{Event, PoolId};
 
@@ -13,6 +14,9 @@ const ROWS_MAX: usize = 256;
 
 static MISSING: ChunkedStatement =
     ChunkedStatement::new(|| sized_texts(include_str!("../sql/missing_place.sql"), 4, ROWS_MAX));
+
+static CUTS: ChunkedStatement =
+    ChunkedStatement::new(|| sized_texts(include_str!("../sql/pool_cuts.sql"), 3, ROWS_MAX));
 
 /// Checks that the event before each event is in the batch or on record. A gap gives
 /// [`Error::Contradiction`].
@@ -29,6 +33,20 @@ pub(crate) async fn continues(tx: &mut Tx, events: &[Event]) -> Result<(), Error
         }
     }
     Ok(())
+}
+
+/// Returns the numbers at which retention has cut the pools of `events`. Every event up to the cut was on record once.
+pub(crate) async fn cuts(tx: &mut Tx, events: &[Event]) -> Result<HashMap<PoolId, u64>, Error> {
+    let pools: Vec<_> = events.iter().map(|event| &event.pool).collect::<HashSet<_>>().into_iter().collect();
+    let mut cuts = HashMap::new();
+    for (statement, chunk) in CUTS.cut_filled(tx.dialect(), &pools) {
+        let query = chunk.fold(tx.query(statement), |query, pool| query.bind_pool(pool));
+        for row in query.fetch_all().await? {
+            let fields = Fields(&row);
+            cuts.insert(fields.pool()?, fields.whole("seq")?);
+        }
+    }
+    Ok(cuts)
 }
 
 /// Returns the numbers preceding the events, except for numbers inside the batch.

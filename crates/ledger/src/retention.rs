@@ -1,7 +1,8 @@
 //! Purges old history and keeps the rest verifiable.
 //!
 //! A purge cuts a pool's session stream at a number. Records up to the cut are deleted, except for the
-//! admissions of sessions live at the cut: a replay starts from these admissions. The entitlement stream is
+//! admissions of sessions live at the cut: a replay starts from these admissions. An event up to the cut counts
+//! as recorded when a registry's journal brings the event late ([`Ledger::apply`]). The entitlement stream is
 //! never cut, because without the stream no limit could be proven.
 
 use seatkeeper_core::{PoolId, RegistryTime};

@@ -1,5 +1,7 @@
 //! Appends records to the audit log.
 
+use std::borrow::Borrow;
+
 use super::Entry;
 use crate::Error;
 use crate::chunks::{ChunkedStatement, sized_texts};
@@ -20,10 +22,10 @@ pub(crate) async fn head(tx: &mut Tx) -> Result<i64, Error> {
 }
 
 /// Appends records and returns the number of appended records. A record whose number is taken is skipped.
-pub(crate) async fn append(tx: &mut Tx, entries: &[Entry<'_>]) -> Result<usize, Error> {
+pub(crate) async fn append<'e>(tx: &mut Tx, entries: &[impl Borrow<Entry<'e>>]) -> Result<usize, Error> {
     let mut appended = 0;
     for (statement, chunk) in APPEND.cut_filled(tx.dialect(), entries) {
-        let query = chunk.fold(tx.query(statement), |query, entry| entry.bind(query));
+        let query = chunk.fold(tx.query(statement), |query, entry| entry.borrow().bind(query));
         appended += query.execute().await? as usize;
     }
     Ok(appended)

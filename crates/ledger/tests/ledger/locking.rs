@@ -3,14 +3,16 @@
 use std::time::{Duration, Instant};
 
 use futures_util::poll;
-use seatkeeper_core::Bucket;
+use seatkeeper_core::{Bucket, EndReason};
 use seatkeeper_ledger::Error;
 use seatkeeper_ledger::buckets::{BucketMode, EpochRaise};
 use seatkeeper_ledger::node_local::LoneNode;
+use seatkeeper_ledger::verify::Verdict;
 use sqlx::{Connection as _, Executor as _};
 use tokio::time::timeout;
 use uuid::Uuid;
 
+use crate::place::Connection;
 use crate::story::{EPOCH, Story, ledger, licensed, raiser};
 
 /// Longer than any operation takes without waiting for a lock.
@@ -69,4 +71,44 @@ async fn a_node_that_stands_still_in_a_transaction_loses_its_locks_and_records_n
     assert_eq!(ledger.find_session(id).await.unwrap(), None);
     frozen.record_node_local(NODE, &batch).await.unwrap();
     assert!(ledger.find_session(id).await.unwrap().is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replay_that_waits_for_a_purge_brings_no_purged_event_back() {
+    let (place, ledger) = ledger().await;
+    let mut story = Story::new(&licensed(&ledger, 9).await);
+    let (id, admitted) = story.admit("old");
+    ledger.apply(&[admitted.clone(), story.end(id, EndReason::Released)]).await.unwrap();
+
+    let (mut connection, mut observer) = (place.connect().await, place.connect().await);
+    let mut purge = connection.begin().await.unwrap();
+    for statement in [
+        "INSERT INTO audit_cuts (tenant_id, pool_kind, pool_id, seq, live)
+         SELECT tenant_id, pool_kind, pool_id, seq, live FROM audit_log WHERE action = 'ended'",
+        "DELETE FROM sessions",
+        "DELETE FROM audit_log WHERE stream = 'session'",
+    ] {
+        purge.execute(statement).await.unwrap();
+    }
+    let replay = tokio::spawn({
+        let ledger = ledger.clone();
+        async move { ledger.apply(&[admitted]).await }
+    });
+    waits_for_a_lock(&mut observer).await;
+    purge.commit().await.unwrap();
+    assert_eq!(timeout(PATIENCE, replay).await.expect("nobody holds it up").unwrap().unwrap(), [false]);
+    assert_eq!(ledger.find_session(id).await.unwrap(), None);
+    let verdict = ledger.verify(|_| ()).await.unwrap();
+    assert!(matches!(verdict, Verdict::Proven(_)), "{verdict:?}");
+}
+
+/// Waits until a statement in the database waits for a lock.
+async fn waits_for_a_lock(observer: &mut Connection) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let waiting = "SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    while sqlx::query_scalar::<_, i64>(waiting).fetch_one(&mut *observer).await.unwrap() == 0 {
+        assert!(Instant::now() < deadline, "nothing waits");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }

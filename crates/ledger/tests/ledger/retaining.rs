@@ -57,6 +57,43 @@ async fn what_ended_before_the_cut_goes_and_what_was_live_stays_proven() {
 }
 
 #[tokio::test]
+async fn a_late_replay_of_purged_events_changes_nothing() {
+    let (_place, ledger) = ledger().await;
+    let run = run(&ledger).await;
+    let mut story = Story::new(&licensed(&ledger, 3).await);
+    let mut uncut = Story::new(&licensed(&ledger, 3).await);
+    let (lasting, first) = story.admit("lasting");
+    let (old, admitted) = story.admit("old");
+    let ended = story.end(old, EndReason::Released);
+    let purged = [first.clone(), admitted.clone(), ended.clone()];
+    ledger.apply(&purged).await.unwrap();
+    story.pass(Span::from_secs(1));
+    let removed = ledger.purge(&run, story.now, 1_000).await.unwrap();
+    assert_eq!((removed.records, removed.sessions), (2, 1), "the admission of the live session stays");
+
+    let (new, next) = story.admit("new");
+    let elsewhere = uncut.admit("elsewhere").1;
+    for (batch, are_new) in [
+        (&purged[1..2], &[false][..]),
+        (&purged[2..], &[false]),
+        (&purged, &[false; 3]),
+        (&[admitted, ended, next.clone(), elsewhere.clone()], &[false, false, true, true]),
+        (&[next, elsewhere], &[false; 2]),
+    ] {
+        assert_eq!(ledger.apply(batch).await.unwrap(), are_new);
+        assert_eq!(ledger.session(old).await.unwrap(), None);
+    }
+    for live in [lasting, new] {
+        assert!(ledger.session(live).await.unwrap().is_some());
+    }
+    assert_eq!(proof(&ledger).await.live, 3);
+    // The kept admission is still compared.
+    let other = Event { at: story.now, ..first };
+    let refused = ledger.apply(&[other]).await;
+    assert!(matches!(refused, Err(Error::Contradiction { seq: 1, .. })), "{refused:?}");
+}
+
+#[tokio::test]
 async fn the_newest_event_is_one_of_a_session_and_stays_known_after_a_purge() {
     let (_place, ledger) = ledger().await;
     let run = run(&ledger).await;
