@@ -21,9 +21,9 @@ impl Ledger {
     /// Records a batch of events atomically. The batch is durable when the call returns.
     ///
     /// Events of one pool must come in order. An event may have been applied before, or by a concurrent call:
-    /// the ledger keeps exactly one record per event, until retention deletes the record. An event whose epoch is not its bucket's gives
-    /// [`Error::StaleEpoch`], and an event not continuing the pool's record gives [`Error::Contradiction`].
-    /// After an error nothing of the batch is recorded.
+    /// the ledger keeps exactly one record per event, until retention deletes the record. An event whose epoch is
+    /// not its bucket's gives [`Error::StaleEpoch`], and an event not continuing the pool's record gives
+    /// [`Error::Contradiction`]. After an error nothing of the batch is recorded.
     ///
     /// Returns a flag for each event: `true` if the call recorded the event. At most one of all calls
     /// applying an event returns `true`.

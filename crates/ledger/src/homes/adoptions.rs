@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::moves::{Admissions, admit, departures_to, last_event, note_left};
 use super::{Home, HomeState, region_from, stored};
-use crate::database::Row;
+use crate::database::{Row, Tx};
 use crate::licenses::{License, adopt};
 use crate::row::{Fields, corrupt, stored_json, stored_whole};
 use crate::{Error, KeptAnswer, Ledger, Write, buckets, idempotency, tenants, times};
@@ -78,10 +78,10 @@ fn arriving_session(row: &Row) -> Result<(Session, Particulars), Error> {
     serde_json::from_str(record).map_err(|source| corrupt("record", source))
 }
 
-/// Returns the adoption of region `lost`.
-fn adoption_among(rows: &[Row], lost: Region) -> Result<Option<Adoption>, Error> {
-    let adoptions = rows.iter().map(Adoption::read).collect::<Result<Vec<_>, _>>()?;
-    Ok(adoptions.into_iter().find(|adoption| adoption.lost == lost))
+/// Returns the adoption of region `lost`, and locks the adoption until the transaction ends.
+async fn lock(tx: &mut Tx, lost: Region) -> Result<Option<Adoption>, Error> {
+    let adoption = tx.query(include_str!("../../sql/lock_adoption.sql")).bind(stored(lost));
+    adoption.fetch_optional().await?.as_ref().map(Adoption::read).transpose()
 }
 
 impl Ledger {
@@ -118,11 +118,14 @@ impl Ledger {
     ) -> Result<Option<Adoption>, Error> {
         let mut tx = self.write().await?;
         let now = tx.now().await?;
-        let rows = tx.query(include_str!("../../sql/adoptions.sql")).fetch_all().await?;
-        let earlier = adoption_among(&rows, lost)?;
         let noted = tx.query(include_str!("../../sql/note_adoption.sql"));
         let noted = noted.bind(stored(lost)).bind(stored(successor)).bind(times::stored(admits_from));
-        let has_begun = noted.bind(now).execute().await? > 0;
+        let is_first = noted.bind(now).execute().await? > 0;
+        // Another begin may have been first after a wait, so the row is read after the insertion.
+        let earlier = lock(&mut tx, lost).await?.filter(|_| !is_first);
+        let prolonged = tx.query(include_str!("../../sql/prolong_adoption.sql"));
+        let prolonged = prolonged.bind(stored(lost)).bind(stored(successor));
+        let has_begun = prolonged.bind(times::stored(admits_from)).execute().await? > 0 || is_first;
         if has_begun && successor != own {
             let retargeted = tx.query(include_str!("../../sql/retarget_homes_moving.sql"));
             retargeted.bind(stored(lost)).bind(stored(successor)).execute().await?;
@@ -132,9 +135,9 @@ impl Ledger {
             let prolonged = prolonged.bind(times::stored(earlier.admits_from));
             prolonged.bind(times::stored(admits_from)).execute().await?;
         }
-        let rows = tx.query(include_str!("../../sql/adoptions.sql")).fetch_all().await?;
+        let adoption = lock(&mut tx, lost).await?;
         tx.commit().await?;
-        adoption_among(&rows, lost)
+        Ok(adoption)
     }
 
     /// Ends an adoption by `own`, the region of this ledger. Homes in the regions `earlier`, which the lost region had adopted,
@@ -148,6 +151,8 @@ impl Ledger {
         own: Region,
     ) -> Result<(), Error> {
         let mut tx = self.write().await?;
+        // A begin may have moved the time since the caller read the adoption.
+        let Some(adoption) = lock(&mut tx, adoption.lost).await? else { return Ok(()) };
         let now = tx.now().await?;
         for lost in earlier.iter().copied().chain([adoption.lost]) {
             for departure in departures_to(&mut tx, lost).await? {

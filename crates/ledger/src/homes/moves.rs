@@ -48,7 +48,8 @@ pub struct Arrival {
     pub answers: Vec<KeptAnswer>,
     /// The way by which the home comes.
     pub kind: ArrivalKind,
-    /// The time before which the home admits nobody.
+    /// The time before which a home that moves admits nobody. For an adopted home, the time of the adoption on record
+    /// counts instead.
     pub admits_from: Option<RegistryTime>,
 }
 
@@ -174,6 +175,7 @@ impl Ledger {
         let mut tx = self.write().await?;
         let epochs = buckets::hold(&mut tx, std::iter::once(pool.bucket())).await?;
         let clock = tx.now().await?;
+        let admits_from = arrival.silence(&mut tx).await?;
         if let Some(lost) = arrival.lost() {
             let open = departure(&mut tx, &arrival.tenant, &arrival.user).await?;
             let open = open.filter(|open| open.home.region == lost && open.home.version < arrival.version);
@@ -183,7 +185,7 @@ impl Ledger {
         }
         let placed = tx.query(include_str!("../../sql/place_home.sql")).bind(tenant).bind(user);
         let placed = placed.bind(stored(own)).bind(version).bind(clock);
-        let placed = placed.bind(arrival.admits_from.map(times::stored)).bind(arrival.lost().map(stored));
+        let placed = placed.bind(admits_from).bind(arrival.lost().map(stored));
         if placed.execute().await? > 0 {
             let seq = last_event(&mut tx, &pool).await?;
             let noted = tx.query(include_str!("../../sql/note_home_move.sql")).bind(tenant).bind(user);
@@ -212,6 +214,13 @@ impl Arrival {
     /// Returns the lost region of an adopted home.
     fn lost(&self) -> Option<Region> {
         (self.kind == ArrivalKind::Adopted).then_some(self.from)
+    }
+
+    /// Returns the time before which the home admits nobody. The adoption stays as it is until the transaction ends.
+    async fn silence(&self, tx: &mut Tx) -> Result<Option<DateTime<Utc>>, Error> {
+        let Some(lost) = self.lost() else { return Ok(self.admits_from.map(times::stored)) };
+        let silence = tx.query(include_str!("../../sql/share_adoption.sql")).bind(stored(lost));
+        Ok(silence.scalar_optional().await?)
     }
 
     /// Returns the sessions that go on here.

@@ -14,9 +14,9 @@ use seatkeeper_ledger::{Effect, Idempotency, Ledger, Write};
 
 use crate::story::{Story, admin, by, ledger, licensed, new_license, new_subscription, subscribed, tenant};
 
-const OWN: Region = Region::new(1);
+pub(crate) const OWN: Region = Region::new(1);
 
-const NOW: RegistryTime = RegistryTime::from_millis(1_800_000_000_000);
+pub(crate) const NOW: RegistryTime = RegistryTime::from_millis(1_800_000_000_000);
 
 fn subscriber() -> (TenantId, UserId) {
     (tenant(), UserId::new("ann"))
@@ -79,13 +79,13 @@ async fn an_anchor_is_fixed_once() {
 const TARGET: Region = Region::new(2);
 
 /// Returns the terms of a subscriber without a subscription.
-async fn terms(ledger: &Ledger) -> Terms {
+pub(crate) async fn terms(ledger: &Ledger) -> Terms {
     let (tenant, user) = subscriber();
     let subscriber = ledger.subscriber(&tenant, &user).await.unwrap();
     subscriber.entitled(NOW, Span::from_secs(60)).terms
 }
 
-fn arrival(version: u64, sessions: Vec<(Session, Particulars)>) -> Arrival {
+pub(crate) fn arrival(version: u64, sessions: Vec<(Session, Particulars)>) -> Arrival {
     let (tenant, user) = subscriber();
     Arrival {
         tenant,
@@ -147,16 +147,16 @@ async fn a_home_arrives_once_with_its_sessions() {
     assert!(matches!(verdict, Verdict::Proven(_)), "{verdict:?}");
 }
 
-const LOST: Region = Region::new(3);
+pub(crate) const LOST: Region = Region::new(3);
 
-const SECOND: Span = Span::from_secs(1);
+pub(crate) const SECOND: Span = Span::from_secs(1);
 
 fn known(user: &str, region: Region, version: u64, state: HomeState) -> KnownHome {
     let home = Home { version, state, ..Home::first(region) };
     KnownHome { tenant: tenant(), user: UserId::new(user), home }
 }
 
-async fn home_of(ledger: &Ledger, user: &str) -> Home {
+pub(crate) async fn home_of(ledger: &Ledger, user: &str) -> Home {
     ledger.home(&tenant(), &UserId::new(user)).await.unwrap().expect("a home")
 }
 
@@ -186,6 +186,25 @@ async fn the_latest_begin_before_the_end_counts_for_the_silence() {
     ledger.end_adoption(&adoption, &[], OWN).await.unwrap();
     let late = ledger.note_adoption((LOST, OWN), last + SECOND, OWN).await.unwrap().unwrap();
     assert_eq!((late.admits_from, late.is_done), (last, true), "a begin after the end changes nothing");
+}
+
+#[tokio::test]
+async fn a_home_takes_the_silence_of_the_adoption_on_record() {
+    let (_place, ledger) = ledger().await;
+    let later = NOW + SECOND;
+    let stale = ledger.note_adoption((LOST, OWN), NOW, OWN).await.unwrap().unwrap();
+    ledger.learn_homes(&[known("left", LOST, 4, HomeState::Here)], (LOST, TARGET), OWN).await.unwrap();
+    ledger.note_adoption((LOST, OWN), later, OWN).await.unwrap();
+    let adopted = Arrival {
+        from: LOST,
+        kind: ArrivalKind::Adopted,
+        admits_from: Some(stale.admits_from),
+        ..arrival(2, Vec::new())
+    };
+    let taken = ledger.take_home(&adopted, OWN, terms(&ledger).await, NOW).await.unwrap().unwrap();
+    assert_eq!(taken.admits_from, Some(later));
+    ledger.end_adoption(&stale, &[], OWN).await.unwrap();
+    assert_eq!(home_of(&ledger, "left").await.admits_from, Some(later));
 }
 
 #[tokio::test]

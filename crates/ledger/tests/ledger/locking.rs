@@ -103,7 +103,7 @@ async fn a_replay_that_waits_for_a_purge_brings_no_purged_event_back() {
 }
 
 /// Waits until a statement in the database waits for a lock.
-async fn waits_for_a_lock(observer: &mut Connection) {
+pub(crate) async fn waits_for_a_lock(observer: &mut Connection) {
     let deadline = Instant::now() + Duration::from_secs(30);
     let waiting = "SELECT count(*) FROM pg_stat_activity
         WHERE datname = current_database() AND wait_event_type = 'Lock'";

@@ -5,6 +5,7 @@
 #[path = "place/postgres.rs"]
 mod place;
 
+mod adopting;
 mod applying;
 mod buckets;
 mod copies;

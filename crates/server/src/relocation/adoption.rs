@@ -85,7 +85,7 @@ impl Mover {
 
     /// Takes over a subscriber, unless the home is here already, or has moved to another region since the backup.
     pub(crate) async fn adopt_home(&self, lost: Region, handover: Handover) -> Result<(), Error> {
-        let adoption = self.adopting(lost).await?;
+        self.adopting(lost).await?;
         let (tenant, user) = handover.subscriber();
         let known = self.ledger.home(&tenant, &user).await.map_err(Error::Ledger)?;
         let pool = pool_of(&tenant, &user);
@@ -114,7 +114,7 @@ impl Mover {
             sessions,
             answers,
             kind: ArrivalKind::Adopted,
-            admits_from: Some(adoption.admits_from),
+            admits_from: None,
         };
         self.ledger.take_home(&arrival, self.regions.own(), terms, now).await.map_err(Error::Ledger)?;
         self.regions.forget(&tenant, &user);
@@ -127,7 +127,7 @@ impl Mover {
 
     /// Takes over homes that are in the lost region by this region's record, without sessions. Other homes stay unchanged.
     pub(crate) async fn adopt_remaining(&self, lost: Region, homes: Vec<RemainingHome>) -> Result<(), Error> {
-        let adoption = self.adopting(lost).await?;
+        self.adopting(lost).await?;
         for RemainingHome { tenant, user, seq } in homes {
             let (tenant, user) = (TenantId::new(tenant), UserId::new(user));
             let known = self.ledger.home(&tenant, &user).await.map_err(Error::Ledger)?;
@@ -143,7 +143,7 @@ impl Mover {
                 sessions: Vec::new(),
                 answers: Vec::new(),
                 kind: ArrivalKind::Adopted,
-                admits_from: Some(adoption.admits_from),
+                admits_from: None,
             };
             self.ledger.take_home(&arrival, self.regions.own(), terms, now).await.map_err(Error::Ledger)?;
             self.regions.forget(&tenant, &user);
