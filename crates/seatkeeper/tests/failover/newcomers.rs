@@ -90,7 +90,8 @@ async fn a_newcomer_without_redis_takes_no_seat_from_nodes_that_vouch_for_each_o
     }
     let newcomer = scene.adds_newcomer();
     let (started, mut renewals) = (Instant::now(), 0);
-    while started.elapsed() < WATCHED {
+    // On a busy machine the old nodes may be late to vouch for each other.
+    while started.elapsed() < WATCHED || (renewals == 0 && started.elapsed() < TAKEN_OVER_MAX) {
         let beat = old[0].heartbeat(&scene.ann).await;
         assert!([200, 503].contains(&beat.status), "{beat:?}");
         renewals += u32::from(beat.status == 200);
