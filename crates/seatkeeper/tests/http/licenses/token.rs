@@ -238,11 +238,12 @@ async fn names_in_any_script_are_taken_and_over_long_ones_are_named() {
     let api = TenantClient::open();
     let key = "\u{9375}\u{1f511}".repeat(10);
     let license = api.license(json!({ "clients": "key", "license_key": key, "max_seats": 1 })).await;
-    let machine = "\u{6a5f}\u{301}".repeat(127);
+    let machine = "\u{6a5f}\u{301}".repeat(102);
     let laptop = client(&api, &license, &machine).await;
     laptop.acquire(&license["license_key"], &machine).await.expect(201);
     for (field, value) in [
         ("machine_id", json!("x".repeat(256))),
+        ("machine_id", json!("\u{6a5f}\u{301}".repeat(103))),
         ("machine_id", json!("")),
         ("machine_id", json!("a\u{0}b")),
         ("license_key", json!("\u{1f511}".repeat(256))),
