@@ -1,4 +1,4 @@
-//! An event that the ledger's database refuses holds up its own bucket, and nobody else.
+//! An event that the database of the ledger refuses holds up its own bucket, and no other bucket.
 
 use std::sync::Arc;
 
