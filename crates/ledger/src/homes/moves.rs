@@ -48,8 +48,7 @@ pub struct Arrival {
     pub answers: Vec<KeptAnswer>,
     /// The way by which the home comes.
     pub kind: ArrivalKind,
-    /// The time before which a home that moves admits nobody. For an adopted home, the time of the adoption on record
-    /// counts instead.
+    /// The end of the silence of a moved home. The silence of an adopted home ends at the time of the adoption on record.
     pub admits_from: Option<RegistryTime>,
 }
 
@@ -216,7 +215,7 @@ impl Arrival {
         (self.kind == ArrivalKind::Adopted).then_some(self.from)
     }
 
-    /// Returns the time before which the home admits nobody. The adoption stays as it is until the transaction ends.
+    /// Returns the end of the home's silence, and locks the adoption until the transaction ends.
     async fn silence(&self, tx: &mut Tx) -> Result<Option<DateTime<Utc>>, Error> {
         let Some(lost) = self.lost() else { return Ok(self.admits_from.map(times::stored)) };
         let silence = tx.query(include_str!("../../sql/share_adoption.sql")).bind(stored(lost));

@@ -135,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the outcome of readings that find these breaches in turn, and then none.
+    /// Returns the outcome of one reading for each breach, and of further readings without a breach.
     async fn outcome(breaches: &[u32]) -> Result<(), u32> {
         let readings = RefCell::new(breaches.iter());
         let join = async || Ok(readings.borrow_mut().next().map_or(Ok(()), |breach| Err(*breach)));
