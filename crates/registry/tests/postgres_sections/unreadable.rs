@@ -73,6 +73,15 @@ fn in_the_way(registry: &PostgresRegistry) -> Vec<(String, String)> {
     registry.unreadable_entries().into_iter().map(|entry| (entry.stream, entry.id)).collect()
 }
 
+/// Returns a server with the bucket of a license served, the license and the bucket.
+async fn served_license() -> (Sections, PoolId, Bucket) {
+    let sections = Sections::start().await;
+    let license = pool(PoolKind::License);
+    let bucket = license.bucket();
+    sections.serve(bucket, EPOCH).await;
+    (sections, license, bucket)
+}
+
 #[tokio::test]
 async fn an_unreadable_row_holds_up_the_events_of_its_bucket_alone() {
     let sections = Sections::start().await;
@@ -140,10 +149,7 @@ async fn an_unreadable_row_of_the_lasting_section_has_the_number_of_its_bucket_i
 /// An answer may wait for the record of the missing row, and must not be sent when later events are on record.
 #[tokio::test]
 async fn a_missing_row_holds_up_the_events_behind_it() {
-    let sections = Sections::start().await;
-    let license = pool(PoolKind::License);
-    let bucket = license.bucket();
-    sections.serve(bucket, EPOCH).await;
+    let (sections, license, bucket) = served_license().await;
     let node = &sections.rebuilt;
     let (ann, _) = claim(node, &license).await;
     let first = sections.add_foreign_row(number(bucket)).await;
@@ -167,10 +173,7 @@ async fn a_missing_row_holds_up_the_events_behind_it() {
 /// Nodes of a newer version record the row.
 #[tokio::test]
 async fn an_unreadable_row_that_another_node_records_is_out_of_the_way() {
-    let sections = Sections::start().await;
-    let license = pool(PoolKind::License);
-    let bucket = license.bucket();
-    sections.serve(bucket, EPOCH).await;
+    let (sections, license, bucket) = served_license().await;
     let (old, newer) = (&sections.rebuilt, sections.another_node().await);
     let (ann, _) = claim(old, &license).await;
     let position = sections.add_foreign_row(number(bucket)).await;
@@ -187,10 +190,7 @@ async fn an_unreadable_row_that_another_node_records_is_out_of_the_way() {
 
 #[tokio::test]
 async fn a_rebuild_skips_no_unreadable_row() {
-    let sections = Sections::start().await;
-    let license = pool(PoolKind::License);
-    let bucket = license.bucket();
-    sections.serve(bucket, EPOCH).await;
+    let (sections, license, bucket) = served_license().await;
     let (node, other) = (&sections.rebuilt, sections.another_node().await);
     let (ann, _) = claim(node, &license).await;
     assert_eq!(sections.add_foreign_row(number(bucket)).await, 2);
@@ -232,10 +232,7 @@ fn sql_of_the_page(text: &str) -> String {
 
 #[tokio::test]
 async fn the_remedy_of_the_page_has_the_bucket_rebuilt_without_the_row() {
-    let sections = Sections::start().await;
-    let license = pool(PoolKind::License);
-    let bucket = license.bucket();
-    sections.serve(bucket, EPOCH).await;
+    let (sections, license, bucket) = served_license().await;
     let node = &sections.rebuilt;
     let (ann, _) = claim(node, &license).await;
     sections.add_foreign_row(number(bucket)).await;
