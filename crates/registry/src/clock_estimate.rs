@@ -1,9 +1,10 @@
 //! An estimate of the registry's time between two readings, for registries with a server's clock.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use seatkeeper_core::{ESTIMATE_AHEAD_MAX, RegistryTime, Span};
+use seatkeeper_host_clock::HostInstant;
 use tokio::sync::{Mutex as Turn, MutexGuard};
 
 /// Lifetime of a reading. Short, because the clock may be set meanwhile. Long compared with the cost of a
@@ -30,7 +31,7 @@ pub(crate) struct ClockEstimate {
 struct TimeSample {
     time: RegistryTime,
     /// A moment before the reading.
-    asked: Instant,
+    asked: HostInstant,
 }
 
 /// The estimated time, or the need for a reading.
@@ -43,7 +44,7 @@ pub(crate) enum Estimate<'r> {
 
 impl ClockEstimate {
     /// Notes a reading requested at `asked`.
-    pub(crate) fn note(&self, time: RegistryTime, asked: Instant) {
+    pub(crate) fn note(&self, time: RegistryTime, asked: HostInstant) {
         if asked.elapsed() <= TELLING_MAX {
             *self.told.lock() = Some(TimeSample { time, asked });
         }
@@ -52,7 +53,7 @@ impl ClockEstimate {
     /// Returns the present time, if the latest reading is young enough.
     pub(crate) fn known(&self) -> Estimate<'_> {
         let told = *self.told.lock();
-        let now = Instant::now();
+        let now = HostInstant::now();
         if let Some(time) = told.and_then(|told| told.after(now, GOOD_FOR)) {
             return Estimate::Time(time);
         }
@@ -65,7 +66,7 @@ impl ClockEstimate {
 
 impl TimeSample {
     /// Returns the time at `now`, if the reading is at most `age_max` old.
-    fn after(self, now: Instant, age_max: Duration) -> Option<RegistryTime> {
+    fn after(self, now: HostInstant, age_max: Duration) -> Option<RegistryTime> {
         let age = now.saturating_duration_since(self.asked);
         (age <= age_max).then(|| self.time + Span::from_millis(age.as_millis() as u64) + GRAIN)
     }

@@ -7,9 +7,10 @@
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use seatkeeper_core::{CLOCK_SETTLING, CLOCK_TOLERANCE, ClockReading, RegistryTime, Span};
+use seatkeeper_host_clock::HostInstant;
 
 /// A forward jump beyond this span is doubted at first.
 const STEP_DOUBTFUL: Span = Span::from_secs(10);
@@ -85,7 +86,7 @@ pub(crate) struct ClockTrust {
     store: Store,
     steps: Arc<ClockSteps>,
     /// Origin of the monotonic clock.
-    started: Instant,
+    started: HostInstant,
     /// A believed reading, up to [`CLOCK_SETTLING`] old: a clock that runs too fast or too slowly drifts away
     /// from it.
     believed: Option<ClockReading>,
@@ -96,12 +97,12 @@ pub(crate) struct ClockTrust {
 impl ClockTrust {
     /// Creates a judge of a clock of `store` without readings.
     pub(crate) fn new(store: Store, steps: Arc<ClockSteps>) -> Self {
-        Self { store, steps, started: Instant::now(), believed: None, doubted: None }
+        Self { store, steps, started: HostInstant::now(), believed: None, doubted: None }
     }
 
     /// Judges a time read from a server by a request sent at `asked`. An error is the reason why the clock is
     /// not believed.
-    pub(crate) fn check(&mut self, time: RegistryTime, asked: Instant) -> Result<(), Arc<str>> {
+    pub(crate) fn check(&mut self, time: RegistryTime, asked: HostInstant) -> Result<(), Arc<str>> {
         let now = self.reading(time, asked);
         self.check_at(now, wall_clock())
     }
@@ -111,7 +112,7 @@ impl ClockTrust {
     pub(crate) fn check_unleased(
         &mut self,
         time: RegistryTime,
-        asked: Instant,
+        asked: HostInstant,
         last: RegistryTime,
     ) -> Result<(), Arc<str>> {
         let now = self.reading(time, asked);
@@ -119,17 +120,17 @@ impl ClockTrust {
     }
 
     /// Returns the clock's expected time at `now`, counted from the last believed reading.
-    pub(crate) fn expected(&self, now: Instant) -> Option<RegistryTime> {
+    pub(crate) fn expected(&self, now: HostInstant) -> Option<RegistryTime> {
         let believed = self.believed?;
         let passed = self.monotonic(now).as_millis().saturating_sub(believed.asked.as_millis());
         Some(believed.time + Span::from_millis(passed))
     }
 
-    fn reading(&self, time: RegistryTime, asked: Instant) -> ClockReading {
-        ClockReading { time, asked: self.monotonic(asked), answered: self.monotonic(Instant::now()) }
+    fn reading(&self, time: RegistryTime, asked: HostInstant) -> ClockReading {
+        ClockReading { time, asked: self.monotonic(asked), answered: self.monotonic(HostInstant::now()) }
     }
 
-    fn monotonic(&self, at: Instant) -> Span {
+    fn monotonic(&self, at: HostInstant) -> Span {
         Span::from_millis(at.saturating_duration_since(self.started).as_millis() as u64)
     }
 

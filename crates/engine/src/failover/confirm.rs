@@ -2,10 +2,11 @@
 //! row, as a sign of life for the cluster.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use seatkeeper_core::Bucket;
+use seatkeeper_host_clock::HostInstant;
 use seatkeeper_ledger::buckets::BucketRow;
 use seatkeeper_ledger::nodes::KnownNode;
 use seatkeeper_registry::Receipt;
@@ -24,7 +25,7 @@ const READING_MAX: Duration = Duration::from_secs(1);
 const READING_LATE: Duration = Duration::from_millis(400);
 
 /// The instant before the buckets were read, the nodes, and the rows of the buckets.
-type Reading = (Instant, Vec<KnownNode>, Vec<BucketRow>);
+type Reading = (HostInstant, Vec<KnownNode>, Vec<BucketRow>);
 
 /// The worker that reads the ledger.
 pub(crate) struct Confirm {
@@ -100,7 +101,7 @@ impl Confirm {
         }
     }
 
-    fn note(&self, began: Instant, nodes: Vec<KnownNode>, rows: Vec<BucketRow>) {
+    fn note(&self, began: HostInstant, nodes: Vec<KnownNode>, rows: Vec<BucketRow>) {
         if !self.lease.reaches_ledger() {
             tracing::info!("the ledger is back");
         }

@@ -9,10 +9,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use seatkeeper_core::Bucket;
+use seatkeeper_host_clock::HostInstant;
 use seatkeeper_ledger::buckets::{BucketMode, BucketRow};
 use seatkeeper_ledger::nodes::KnownNode;
 use seatkeeper_registry::{Epochs, Error as RegistryError};
@@ -61,9 +62,9 @@ struct Shared {
 #[derive(Clone, Copy, Debug, Default)]
 struct Term {
     /// The latest instant at which the ledger, or all other nodes, proved the epochs.
-    vouched: Option<Instant>,
+    vouched: Option<HostInstant>,
     /// The latest reading with success.
-    read: Option<Instant>,
+    read: Option<HostInstant>,
     /// The latest reading of the ledger failed.
     is_without_ledger: bool,
     /// The ledger has not answered the present reading for a while.
@@ -73,13 +74,13 @@ struct Term {
 }
 
 impl Term {
-    fn holds(self, now: Instant) -> bool {
-        !self.has_lapsed && self.vouched.is_some_and(|vouched| now.duration_since(vouched) < LEASE)
+    fn holds(self, now: HostInstant) -> bool {
+        !self.has_lapsed && self.vouched.is_some_and(|vouched| now.saturating_duration_since(vouched) < LEASE)
     }
 
     /// Returns whether other nodes may extend the lease.
-    fn may_be_vouched_for(self, now: Instant) -> bool {
-        self.holds(now) && self.read.is_some_and(|read| now.duration_since(read) < VOUCHED_MAX)
+    fn may_be_vouched_for(self, now: HostInstant) -> bool {
+        self.holds(now) && self.read.is_some_and(|read| now.saturating_duration_since(read) < VOUCHED_MAX)
     }
 }
 
@@ -115,7 +116,7 @@ impl EpochLease {
     /// if the lease is over, up to [`RENEWAL_WAIT_MAX`].
     pub(crate) async fn check(&self, bucket: Bucket, epoch: u64) -> Result<(), RegistryError> {
         let Some(shared) = &self.shared else { return Ok(()) };
-        if !shared.term.borrow().holds(Instant::now()) {
+        if !shared.term.borrow().holds(HostInstant::now()) {
             shared.renewed().await.map_err(|_| RegistryError::NotServing { bucket })?;
         }
         if shared.known.served(bucket) == epoch { Ok(()) } else { Err(RegistryError::NotServing { bucket }) }
@@ -163,7 +164,7 @@ impl EpochLease {
 
     /// Returns whether the lease holds now.
     pub(crate) fn holds(&self) -> bool {
-        self.shared.as_ref().is_none_or(|shared| shared.term.borrow().holds(Instant::now()))
+        self.shared.as_ref().is_none_or(|shared| shared.term.borrow().holds(HostInstant::now()))
     }
 
     /// Returns whether the latest reading of the rows succeeded.
@@ -212,7 +213,7 @@ impl EpochLease {
     }
 
     /// Stores a reading of the ledger that began at `began`, and renews the lease.
-    pub(super) fn confirm(&self, began: Instant, nodes: Vec<KnownNode>, rows: Vec<BucketRow>) {
+    pub(super) fn confirm(&self, began: HostInstant, nodes: Vec<KnownNode>, rows: Vec<BucketRow>) {
         let Some(shared) = &self.shared else { return };
         for row in &rows {
             shared.known.note(row);
@@ -236,11 +237,11 @@ impl EpochLease {
 
     /// Extends a lease that is not over, up to [`VOUCHED_MAX`] after the latest reading. By the roll call, no node
     /// reached the ledger at `at`.
-    pub(super) fn vouch(&self, at: Instant) {
+    pub(super) fn vouch(&self, at: HostInstant) {
         let Some(shared) = &self.shared else { return };
         shared.term.send_if_modified(|term| {
-            let renews =
-                term.may_be_vouched_for(Instant::now()) && term.vouched.is_none_or(|vouched| vouched < at);
+            let renews = term.may_be_vouched_for(HostInstant::now())
+                && term.vouched.is_none_or(|vouched| vouched < at);
             if renews {
                 term.vouched = Some(at);
             }
@@ -253,7 +254,7 @@ impl EpochLease {
     pub(super) fn lapse_if_over(&self) -> bool {
         let Some(shared) = &self.shared else { return false };
         shared.term.send_if_modified(|term| {
-            let lapses = term.vouched.is_some() && !term.has_lapsed && !term.holds(Instant::now());
+            let lapses = term.vouched.is_some() && !term.has_lapsed && !term.holds(HostInstant::now());
             if lapses && term.is_without_ledger {
                 term.has_lapsed = true;
                 shared.known.forget();
@@ -309,7 +310,7 @@ impl Shared {
             loop {
                 self.reading_wanted.notify_one();
                 // The sender lives as long as `self`.
-                if terms.changed().await.is_err() || terms.borrow_and_update().holds(Instant::now()) {
+                if terms.changed().await.is_err() || terms.borrow_and_update().holds(HostInstant::now()) {
                     return;
                 }
             }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
+use seatkeeper_host_clock::HostInstant;
 use seatkeeper_ledger::buckets::{BucketRow, Reading};
 use seatkeeper_ledger::nodes::{KnownNode, NodeRow};
 use seatkeeper_ledger::{Error, Ledger};
@@ -75,7 +76,7 @@ impl Membership {
     ///
     /// The row is committed before the buckets are read: a node raising an epoch afterwards sees this node
     /// and waits for the end of this node's lease.
-    pub(super) async fn read(&self) -> Result<(Instant, Vec<KnownNode>, Vec<BucketRow>), Error> {
+    pub(super) async fn read(&self) -> Result<(HostInstant, Vec<KnownNode>, Vec<BucketRow>), Error> {
         loop {
             // Without a roll this node extends no lease, and names no node.
             let named = self.roll.as_ref().map(|_| self.names.lock().to_record()).unwrap_or_default();
@@ -122,16 +123,16 @@ impl Membership {
 
     /// Answers the roll call in Redis. If this node and every named node report the ledger as unreachable,
     /// returns the instant since which no node can have reached the ledger.
-    pub(super) async fn ledger_unreached_since(&self, reaches_ledger: bool) -> Option<Instant> {
+    pub(super) async fn ledger_unreached_since(&self, reaches_ledger: bool) -> Option<HostInstant> {
         let (began, sightings) = self.roll_call(reaches_ledger).await?;
         unreached_since(began, self.id, &sightings, &self.names.lock().all())
     }
 
-    async fn roll_call(&self, reaches_ledger: bool) -> Option<(Instant, Vec<Sighting>)> {
+    async fn roll_call(&self, reaches_ledger: bool) -> Option<(HostInstant, Vec<Sighting>)> {
         let roll = self.roll.as_ref()?;
         let _turn = self.roll_turn.lock().await;
         let may_reach_ledger = reaches_ledger || self.is_raising.load(Ordering::SeqCst);
-        let began = Instant::now();
+        let began = HostInstant::now();
         let answered = tokio::time::timeout(ANSWER_MAX, roll.answer(self.id, may_reach_ledger)).await;
         let sightings = answered.ok().and_then(Result::ok);
         let has_told = may_reach_ledger && sightings.is_some();
@@ -163,11 +164,11 @@ pub(super) fn live(nodes: &[KnownNode]) -> Vec<&NodeRow> {
 /// Returns the instant since which no node can have reached the ledger, by a roll call that began at `began`;
 /// `None` if a node may reach the ledger, or does not answer.
 fn unreached_since(
-    began: Instant,
+    began: HostInstant,
     own: Uuid,
     sightings: &[Sighting],
     named: &BTreeSet<Uuid>,
-) -> Option<Instant> {
+) -> Option<HostInstant> {
     let lately = |sighting: &&Sighting| sighting.ago.is_none_or(|ago| ago < LATELY);
     if sightings.iter().filter(lately).any(|sighting| sighting.may_reach_ledger) {
         return None;

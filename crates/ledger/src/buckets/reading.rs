@@ -1,6 +1,6 @@
 //! The reading that keeps a node's lease: the node writes its row, and reads all nodes and all buckets.
 
-use std::time::Instant;
+use seatkeeper_host_clock::HostInstant;
 
 use super::BucketRow;
 use super::epochs::read_buckets;
@@ -13,7 +13,7 @@ pub struct Reading {
     /// Every remembered node by id, including the reading node.
     pub nodes: Vec<KnownNode>,
     /// An instant before the buckets were read.
-    pub asked: Instant,
+    pub asked: HostInstant,
     /// All buckets in order; `None` if the node was not known before the reading.
     pub buckets: Option<Vec<BucketRow>>,
 }
@@ -27,7 +27,7 @@ impl Ledger {
     pub async fn node_reads(&self, node: &NodeRow) -> Result<Reading, Error> {
         let mut tx = self.write().await?;
         let NodesSeen { nodes, was_known } = see(&mut tx, node).await?;
-        let asked = Instant::now();
+        let asked = HostInstant::now();
         let buckets = if was_known { Some(read_buckets(&mut tx).await?) } else { None };
         tx.commit().await?;
         Ok(Reading { nodes, asked, buckets })

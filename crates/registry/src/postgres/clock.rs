@@ -5,10 +5,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use seatkeeper_core::{RegistryTime, Span};
+use seatkeeper_host_clock::HostInstant;
 use seatkeeper_postgres::Connections;
 use sqlx::pool::PoolConnection;
 use sqlx::{PgConnection, Postgres};
@@ -46,7 +47,7 @@ pub struct PostgresClock {
 /// The latest reading of the clock.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
-    asked: Instant,
+    asked: HostInstant,
     /// The clock's lease was not over.
     is_leased: bool,
     /// This node believes the clock.
@@ -120,7 +121,7 @@ impl PostgresClock {
 
     /// Reads registry time and the clock, and prolongs the clock's lease if this node believes the clock.
     pub(super) async fn tell_time(&self, connection: &mut PgConnection) -> Result<TimeTold, Fault> {
-        let asked = Instant::now();
+        let asked = HostInstant::now();
         let TimeRow { now, clock, is_trusted } = sqlx::query_as(include_str!("sql/tell_time.sql"))
             .bind(self.not_after())
             .bind(signed(LEASE.as_millis()))
@@ -168,7 +169,7 @@ impl PostgresClock {
         if !self.is_keeper.load(Ordering::Relaxed) || !self.heartbeats.gets_through() {
             return 0;
         }
-        let expected = self.trust.lock().expected(Instant::now());
+        let expected = self.trust.lock().expected(HostInstant::now());
         expected.map_or(0, |clock| signed((clock + LEASE).as_millis()))
     }
 }

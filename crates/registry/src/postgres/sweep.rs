@@ -1,9 +1,8 @@
 //! The registry's clock, and the sweep of due pools, many pools per transaction.
 
-use std::time::Instant;
-
 use async_trait::async_trait;
 use seatkeeper_core::{Bucket, LoadBound, PoolId, RegistryTime};
+use seatkeeper_host_clock::HostInstant;
 use sqlx::PgConnection;
 
 use super::PostgresRegistry;
@@ -57,7 +56,7 @@ from_row! {
 impl Expiry for PostgresRegistry {
     async fn now(&self) -> Result<RegistryTime, Error> {
         let mut connection = self.connection().await?;
-        let asked = Instant::now();
+        let asked = HostInstant::now();
         let TimeTold { now, runs } = self.clock.tell_time(&mut connection).await?;
         if runs {
             self.clock_estimate.note(now, asked);

@@ -1,10 +1,11 @@
 //! The registry's clock: the clock of one server, in a cluster of the first master to answer.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use seatkeeper_core::{Bucket, RegistryTime, Span};
+use seatkeeper_host_clock::HostInstant;
 
 use super::RedisRegistry;
 use super::reply::warn_of_step;
@@ -50,7 +51,7 @@ impl RedisRegistry {
 
     /// Returns the time of the server of a bucket.
     pub(super) async fn time_of(&self, bucket: Bucket) -> Result<RegistryTime, Error> {
-        let asked = Instant::now();
+        let asked = HostInstant::now();
         let head = &self.keys.bucket(bucket).head;
         let call = SCRIPTS.now.call([head].into_iter());
         let (now, behind) = self.requests.servers.run(head, &SCRIPTS.now, &call).await?;

@@ -13,6 +13,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use redis::{FromRedisValue, RedisResult, Value};
 use seatkeeper_core::{Bucket, BucketSet, RegistryTime};
+use seatkeeper_host_clock::HostInstant;
 use seatkeeper_redis::{Connection, Link, Slot, not_reached};
 use tokio::time::Instant;
 
@@ -245,7 +246,7 @@ impl RedisRegistry {
             redis::cmd("SET").arg(mark_key(*first)).arg("").arg("PX").arg(MARK_KEPT.as_millis()).take();
         let time = redis::cmd("TIME");
         let heads = self.read_heads(link, &up, buckets);
-        let asked = Instant::now();
+        let asked = HostInstant::now();
         let (written, time, heads) =
             tokio::join!(link.send(&up, None, &write), link.send(&up, None, &time), heads);
         let latency = asked.elapsed();
@@ -254,7 +255,7 @@ impl RedisRegistry {
         let clock = clock_of(time.map_err(why)?).ok_or("TIME has no time")?;
         if self.settings.lease.is_some() {
             let new = || ClockTrust::new(Store::Redis, Arc::clone(&self.surveys.clock_steps));
-            self.surveys.clocks.lock().entry(server).or_insert_with(new).check(clock, asked.into_std())?;
+            self.surveys.clocks.lock().entry(server).or_insert_with(new).check(clock, asked)?;
         }
         let standing = |head: RedisResult<Value>| {
             let bytes: Option<Vec<u8>> = FromRedisValue::from_redis_value(head.map_err(why)?).map_err(why)?;

@@ -3,10 +3,10 @@
 //! Jobs write dates only while the registry's clock agrees with the monotonic clock.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use parking_lot::Mutex;
 use seatkeeper_core::{CLOCK_SETTLING, ClockReading, ClockState, ClockWatch, RegistryTime, Span};
+use seatkeeper_host_clock::HostInstant;
 use seatkeeper_registry::Registry;
 
 use super::Job;
@@ -17,7 +17,7 @@ pub(crate) struct JobClock {
     registry: Arc<dyn Registry>,
     /// `None` if the registry's clock is the monotonic clock of this process.
     watched: Option<Mutex<Watched>>,
-    started: Instant,
+    started: HostInstant,
 }
 
 #[derive(Default)]
@@ -41,13 +41,13 @@ pub(crate) struct JobTime {
 impl JobClock {
     /// Creates the clock of a registry in this process.
     pub(crate) fn of_process(registry: Arc<dyn Registry>) -> Self {
-        Self { registry, watched: None, started: Instant::now() }
+        Self { registry, watched: None, started: HostInstant::now() }
     }
 
     /// Creates the clock of a server that nodes share. An operator may set such a clock, so each reading is
     /// checked.
     pub(crate) fn of_server(registry: Arc<dyn Registry>) -> Self {
-        Self { registry, watched: Some(Mutex::default()), started: Instant::now() }
+        Self { registry, watched: Some(Mutex::default()), started: HostInstant::now() }
     }
 
     /// Returns whether jobs go by the process's monotonic clock. Readings of such a clock cost nothing.

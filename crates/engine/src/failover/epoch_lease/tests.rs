@@ -1,10 +1,11 @@
 //! The ledger renews the lease, the roll call extends it, and only the ledger restores a lapsed lease.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use seatkeeper_core::Bucket;
+use seatkeeper_host_clock::HostInstant;
 use seatkeeper_ledger::buckets::{BucketMode, BucketRow};
 use seatkeeper_registry::Epochs;
 
@@ -23,7 +24,7 @@ fn rows(epoch: u64, mode: BucketMode) -> Vec<BucketRow> {
 
 fn confirmed(epoch: u64, ago: Duration) -> EpochLease {
     let lease = EpochLease::shared(KnownEpochs::default(), Arc::default(), false);
-    lease.confirm(Instant::now() - ago, Vec::new(), rows(epoch, BucketMode::Registry));
+    lease.confirm(HostInstant::now() - ago, Vec::new(), rows(epoch, BucketMode::Registry));
     lease
 }
 
@@ -44,7 +45,7 @@ fn an_epoch_that_was_read_lately_holds_and_another_does_not() {
 #[test]
 fn a_bucket_in_another_mode_is_not_served() {
     let lease = confirmed(7, Duration::ZERO);
-    lease.confirm(Instant::now(), Vec::new(), rows(8, BucketMode::Deny));
+    lease.confirm(HostInstant::now(), Vec::new(), rows(8, BucketMode::Deny));
     assert_eq!(lease.epoch(bucket()), Epochs::NONE);
     assert_eq!(lease.mode(bucket()), BucketMode::Deny);
     assert!(lease.check(bucket(), 7).now_or_never().is_some_and(|still| still.is_err()));
@@ -56,9 +57,9 @@ async fn once_the_lease_is_over_an_answer_waits_until_the_epoch_is_read_again() 
     let mut same = Box::pin(lease.check(bucket(), 7));
     assert!(same.as_mut().now_or_never().is_none());
     lease.reading_wanted().await;
-    lease.confirm(Instant::now() - LEASE, Vec::new(), rows(7, BucketMode::Registry));
+    lease.confirm(HostInstant::now() - LEASE, Vec::new(), rows(7, BucketMode::Registry));
     assert!(same.as_mut().now_or_never().is_none(), "that reading is old as well");
-    lease.confirm(Instant::now(), Vec::new(), rows(7, BucketMode::Registry));
+    lease.confirm(HostInstant::now(), Vec::new(), rows(7, BucketMode::Registry));
     assert!(same.await.is_ok());
 }
 
@@ -67,13 +68,13 @@ async fn who_wakes_late_learns_that_the_epoch_is_over() {
     let lease = confirmed(7, LEASE);
     let mut late = Box::pin(lease.check(bucket(), 7));
     assert!(late.as_mut().now_or_never().is_none());
-    lease.confirm(Instant::now(), Vec::new(), rows(8, BucketMode::Registry));
+    lease.confirm(HostInstant::now(), Vec::new(), rows(8, BucketMode::Registry));
     assert!(late.await.is_err());
 }
 
 #[test]
 fn the_roll_extends_no_lease_a_day_after_the_latest_reading() {
-    let read = Instant::now();
+    let read = HostInstant::now();
     for (later, is_extended) in [(VOUCHED_MAX - LEASE, true), (VOUCHED_MAX, false)] {
         let now = read + later;
         let term = Term { vouched: Some(now), read: Some(read), ..Term::default() };
@@ -87,7 +88,7 @@ fn while_no_node_reaches_the_ledger_the_lease_goes_on() {
     assert!(lease.not_confirmed(), "the first of its kind");
     assert!(!lease.not_confirmed());
     for _ in 0..3 {
-        lease.vouch(Instant::now());
+        lease.vouch(HostInstant::now());
         assert!(!lease.lapse_if_over());
         assert!(lease.check(bucket(), 7).now_or_never().is_some_and(|check| check.is_ok()));
     }
@@ -110,10 +111,10 @@ fn only_the_ledger_gives_a_lapsed_lease_back() {
     let lease = confirmed(7, LEASE);
     lease.not_confirmed();
     assert!(lease.lapse_if_over());
-    lease.vouch(Instant::now());
+    lease.vouch(HostInstant::now());
     assert_eq!(lease.epoch(bucket()), Epochs::NONE, "the epoch may have been raised meanwhile");
     assert!(!lease.holds());
-    lease.confirm(Instant::now(), Vec::new(), rows(8, BucketMode::Registry));
+    lease.confirm(HostInstant::now(), Vec::new(), rows(8, BucketMode::Registry));
     assert_eq!(lease.epoch(bucket()), 8);
     assert!(lease.check(bucket(), 8).now_or_never().is_some_and(|check| check.is_ok()));
 }
@@ -122,6 +123,6 @@ fn only_the_ledger_gives_a_lapsed_lease_back() {
 fn the_word_of_the_others_comes_too_late_for_a_lease_that_is_over() {
     let lease = confirmed(7, LEASE);
     lease.not_confirmed();
-    lease.vouch(Instant::now());
+    lease.vouch(HostInstant::now());
     assert!(lease.lapse_if_over());
 }

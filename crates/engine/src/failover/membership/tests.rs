@@ -1,7 +1,8 @@
 //! The roll call extends a lease only if every named node reports the ledger as unreachable.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use seatkeeper_host_clock::HostInstant;
 use seatkeeper_registry::redis::Sighting;
 use uuid::Uuid;
 
@@ -23,9 +24,9 @@ fn with_ledger(node: Uuid, ago: Duration) -> Sighting {
 
 /// Returns the time for which no node can have reached the ledger, if all nodes vouch for it.
 fn unreached_for(sightings: &[Sighting], named: &[Uuid]) -> Option<Duration> {
-    let now = Instant::now();
+    let now = HostInstant::now();
     unreached_since(now, OWN, sightings, &named.iter().copied().collect())
-        .map(|since| now.duration_since(since))
+        .map(|since| now.saturating_duration_since(since))
 }
 
 #[test]
