@@ -123,6 +123,11 @@ impl Pool {
         self.within_entitlement(session.silent_until())
     }
 
+    /// Returns the longer of a session's `ttl` and the pool's: a holder heartbeats by the TTL of the last answer.
+    pub(crate) fn longest_ttl(&self, ttl: Span) -> Span {
+        self.terms.map_or(ttl, |terms| terms.ttl.max(ttl))
+    }
+
     /// Returns the earliest expiry in the pool, `None` for an empty pool. For a partial view the result is a
     /// lower bound.
     pub fn next_expiry(&self) -> Option<RegistryTime> {

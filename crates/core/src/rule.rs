@@ -15,7 +15,7 @@
 //! Three invariants hold. Membership comes before capacity, so a retry by a holder with a live session is
 //! never answered "full". No admission leaves a pool above its limit. Unknown terms never evict.
 //!
-//! [`renew`], [`end`], [`leave`], [`revise`] and [`restore`] are the remaining steps of a pool. Every step is
+//! [`renew`], [`end`], [`leave`], [`revise`], [`restore`] and [`resume`] are the remaining steps of a pool. Every step is
 //! a plain function of its arguments.
 
 use serde::{Deserialize, Serialize};
@@ -204,12 +204,24 @@ pub fn restore(pool: &mut Pool, kind: PoolKind, session: Session, now: RegistryT
     if pool.held_by(&session.holder).is_some() || pool.get(session.id).is_some() {
         return;
     }
-    let ttl = pool.terms().map_or(session.ttl, |terms| terms.ttl.max(session.ttl));
+    let ttl = pool.longest_ttl(session.ttl);
     pool.insert(if kind.has_heartbeats() {
         Session { last_heartbeat: now, ttl, ..session }
     } else {
         session
     });
+}
+
+/// Gives every session with heartbeats a full TTL from `now`, as [`restore`] does: the registry stood still until `now`, so
+/// no holder could heartbeat.
+pub fn resume(pool: &mut Pool, kind: PoolKind, now: RegistryTime) {
+    if !kind.has_heartbeats() {
+        return;
+    }
+    let sessions: Vec<_> = pool.iter().map(|session| (session.id, session.ttl)).collect();
+    for (id, ttl) in sessions {
+        pool.renew(id, pool.longest_ttl(ttl), now, None);
+    }
 }
 
 /// The state of a decision on a claim.

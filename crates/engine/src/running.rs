@@ -24,7 +24,7 @@ use crate::registries::Registries;
 use crate::settings::{Settings, Topology};
 use crate::terms::TermsSource;
 use crate::worker::WorkerSet;
-use crate::workers::{Drain, Flush, NodeLocalDrain, OnRecorded, Reconcile, Refusals, Sweep};
+use crate::workers::{Drain, Flush, NodeLocalDrain, OnRecorded, Reconcile, Refusals, Sweep, WatchPauses};
 use node_local::node_local;
 use shared::Shared;
 
@@ -97,7 +97,7 @@ impl RunningEngine {
     ) -> Result<Self, StartError> {
         let (upkeep, drainage) = (WorkerSet::new(), WorkerSet::new());
         let mut built = match &settings.topology {
-            Topology::Embedded => embedded(settings, &ledger, &inputs, clock).await?,
+            Topology::Embedded => embedded(settings, &ledger, &inputs, &upkeep, clock).await?,
             Topology::Shared(sharing) => {
                 let shared = Shared::new(settings, sharing, &ledger).await?;
                 shared.start(&ledger, &upkeep, &inputs).await;
@@ -163,12 +163,14 @@ async fn embedded<C: TimeSource>(
     settings: &Settings,
     ledger: &Ledger,
     inputs: &Inputs,
+    upkeep: &WorkerSet,
     clock: impl FnOnce(RegistryTime) -> C,
 ) -> Result<Built, StartError> {
     let recorded = ledger.last_time().await?.unwrap_or_default();
     let clock = clock(embedded::first_time(recorded));
     let (region, size) = (settings.region, settings.journal_size());
     let registry = embedded::filled_registry(region, size, ledger, &*inputs.terms, clock).await?;
+    upkeep.start(WatchPauses { registry: Arc::clone(&registry) });
     Ok(Built {
         registries: Registries::only(registry, Commits::new(settings.journal_events_max)),
         lease: Arc::new(EpochLease::unshared()),

@@ -7,6 +7,7 @@ mod keep_clock;
 mod node_local_drain;
 mod reconcile;
 mod sweep;
+mod watch_pauses;
 
 pub use drain::OnRecorded;
 pub(crate) use drain::{Drain, Refusals};
@@ -16,3 +17,4 @@ pub(crate) use node_local_drain::NodeLocalDrain;
 pub(crate) use reconcile::Reconcile;
 pub(crate) use sweep::Sweep;
 pub use sweep::sweep_due;
+pub(crate) use watch_pauses::WatchPauses;

@@ -53,6 +53,7 @@ impl<C: TimeSource> MemoryRegistry<C> {
     fn step<T>(&self, bucket: Bucket, act: impl FnOnce(&mut BucketState, RegistryTime) -> T) -> T {
         let mut state = self.lock(bucket);
         let now = state.not_before(self.clock.read());
+        state.resume(self.clock.resumed());
         let before = state.journal().end();
         let done = act(&mut state, now);
         self.backlog.grew(bucket, state.journal().end() - before);

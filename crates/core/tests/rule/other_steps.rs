@@ -131,6 +131,32 @@ fn a_restored_session_gets_the_longer_of_its_ttl_and_the_ttl_of_today() {
 }
 
 #[test]
+fn every_session_gets_one_full_ttl_when_the_registry_goes_on() {
+    let mut scene = license(2);
+    let (ann, bob) = (scene.claim("ann").admitted(), scene.claim("bob").admitted());
+    scene.pass(TTL);
+    scene.pass(TTL);
+    let longer = scene.changed(|terms| terms.ttl = Span::from_secs(600));
+    let mut pool = Pool::in_view(Some(longer), scene.pool.iter().cloned(), Default::default());
+    rule::resume(&mut pool, PoolKind::License, scene.now);
+    for id in [ann, bob] {
+        let session = pool.get(id).expect("the session goes on");
+        assert_eq!((session.last_heartbeat, session.ttl), (scene.now, Span::from_secs(600)));
+    }
+    assert_eq!(pool.next_expiry(), Some(scene.now + Span::from_secs(600)));
+}
+
+#[test]
+fn a_session_without_heartbeats_keeps_its_end_when_the_registry_goes_on() {
+    let mut scene = capacity();
+    let ann = scene.claim("ann").admitted();
+    let before = scene.pool.get(ann).cloned();
+    scene.pass(Span::from_secs(59));
+    rule::resume(&mut scene.pool, PoolKind::Capacity, scene.now);
+    assert_eq!(scene.pool.get(ann), before.as_ref());
+}
+
+#[test]
 fn a_session_is_restored_once_and_never_beside_its_holders_own() {
     let mut scene = license(3);
     let ann = scene.claim("ann").admitted();

@@ -61,3 +61,27 @@ pub async fn a_clock_that_is_set_back_expires_nothing_when_it_has_caught_up(h: &
     h.let_pass(pool.ttl()).await;
     pool.claim("bob").await.admitted();
 }
+
+pub async fn a_pause_of_the_process_ends_no_session(h: &impl Harness) {
+    let pool = h.pool(seats(1).brief()).await;
+    let ann = pool.claim("ann").await.admitted();
+    if !h.pause(STEP).await {
+        return;
+    }
+    assert_eq!(sweep_all(&*pool.registry).await, 0);
+    pool.claim("bob").await.full();
+    let renewed = pool.heartbeat(&ann).await;
+    assert_eq!(renewed.expires, h.now().await + pool.ttl());
+}
+
+pub async fn a_holder_that_is_silent_after_a_pause_loses_the_seat_after_one_ttl(h: &impl Harness) {
+    let pool = h.pool(seats(1).brief()).await;
+    pool.claim("ann").await.admitted();
+    if !h.pause(STEP).await {
+        return;
+    }
+    pool.claim("bob").await.full();
+    h.let_pass(pool.ttl()).await;
+    pool.claim("bob").await.admitted();
+    assert_eq!(pool.holders().await, ["bob"]);
+}

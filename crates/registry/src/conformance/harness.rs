@@ -47,6 +47,12 @@ pub trait Harness: Sized + Send + Sync {
     fn set_clock_back(&self, _span: Span) -> impl Future<Output = bool> + Send {
         async { false }
     }
+
+    /// Lets `span` pass as a pause of the process that holds the sessions. Returns false, and lets no time pass, if the
+    /// sessions are not in this process.
+    fn pause(&self, _span: Span) -> impl Future<Output = bool> + Send {
+        async { false }
+    }
 }
 
 /// Helpers of clauses on a harness.

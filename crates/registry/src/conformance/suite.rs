@@ -169,6 +169,8 @@ macro_rules! conformance_list {
                 time_never_goes_back,
                 what_is_known_of_the_time_is_not_behind_it,
                 a_clock_that_is_set_back_frees_no_seat,
+                a_holder_that_is_silent_after_a_pause_loses_the_seat_after_one_ttl,
+                a_pause_of_the_process_ends_no_session,
                 a_clock_that_is_set_back_expires_nothing_when_it_has_caught_up,
             }
         }

@@ -5,7 +5,7 @@ use std::hash::BuildHasher;
 use hashbrown::{DefaultHashBuilder, HashTable};
 use seatkeeper_core::{
     Authority, Bucket, EndReason, Ending, Event, Origin, Outcome, PoolId, RegistryTime, Session, SessionId,
-    Terms,
+    Terms, rule,
 };
 use slab::Slab;
 
@@ -29,6 +29,8 @@ pub(super) struct BucketState {
     /// The pools by the lower bound of the time of their next sweep.
     due: DueQueue,
     latest: RegistryTime,
+    /// The end of the latest pause of the process that the sessions know of.
+    resumed: RegistryTime,
     journal: Journal,
 }
 
@@ -42,6 +44,7 @@ impl BucketState {
             sessions: SessionIndex::default(),
             due: DueQueue::default(),
             latest: RegistryTime::default(),
+            resumed: RegistryTime::default(),
             journal: Journal::new(epoch),
         }
     }
@@ -51,6 +54,18 @@ impl BucketState {
     pub(super) fn not_before(&mut self, reading: RegistryTime) -> RegistryTime {
         self.latest = self.latest.max(reading);
         self.latest
+    }
+
+    /// Gives every session a full TTL from `resumed`, the end of the latest pause of the process, unless the sessions
+    /// have it.
+    pub(super) fn resume(&mut self, resumed: RegistryTime) {
+        if resumed <= self.resumed {
+            return;
+        }
+        self.resumed = resumed;
+        for (_, open) in &mut self.pools {
+            rule::resume(&mut open.pool, open.id.kind, resumed);
+        }
     }
 
     pub(super) fn journal(&self) -> &Journal {

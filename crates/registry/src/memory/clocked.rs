@@ -34,4 +34,9 @@ impl<C: TimeSource> Clocked<C> {
         }
         reading.max(latest)
     }
+
+    /// Returns the end of the latest pause of the process, as of the latest reading.
+    pub(super) fn resumed(&self) -> RegistryTime {
+        self.source.resumed()
+    }
 }

@@ -41,4 +41,9 @@ impl Harness for MemoryHarness {
         self.clock.set(reading - span);
         true
     }
+
+    async fn pause(&self, span: Span) -> bool {
+        self.clock.pause(span);
+        true
+    }
 }

@@ -15,7 +15,7 @@ use tokio::sync::SemaphorePermit;
 use super::catalogue::Watch;
 use super::steady::{Manner, Steady, storm_permit};
 use super::support::{Nodes, promote, signal};
-use super::trial::{kills_nodes, outage, permit, ttl_seconds};
+use super::trial::{Trial, kills_nodes, outage, permit, ttl_seconds};
 use crate::support::dice::Dice;
 use crate::support::knobs;
 
@@ -201,6 +201,23 @@ async fn a_node_is_frozen_and_wakes() {
         stage.heals().await;
     }
     stage.end().await;
+}
+
+/// The sessions of an embedded server are in its memory, so no other node can keep them alive meanwhile.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_embedded_server_is_frozen_and_wakes() {
+    let permit = permit().await;
+    let nodes = tokio::task::block_in_place(|| Nodes::embedded(&[]));
+    let test = "an_embedded_server_is_frozen_and_wakes";
+    let mut trial = Trial::begin(test, nodes, knobs::seed(), permit).await;
+    for _ in 0..knobs::fault_cycles() {
+        trial.breaks().await;
+        signal(&trial.nodes.harnesses[0], Signal::STOP);
+        tokio::time::sleep(outage()).await;
+        signal(&trial.nodes.harnesses[0], Signal::CONT);
+        trial.heals().await;
+    }
+    trial.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,6 +1,6 @@
 //! Faults of a node.
 
-use super::{ALL, NOTHING, NOTHING_TO_DO, ONE_NODE};
+use super::{ALL, DOWN, NOTHING, NOTHING_TO_DO, ONE_NODE};
 use crate::failover::catalogue::Fault;
 
 pub(super) const FAULTS: &[Fault] = &[
@@ -17,6 +17,14 @@ pub(super) const FAULTS: &[Fault] = &[
         test: "a_node_is_frozen_and_wakes",
         effects: [ONE_NODE, ONE_NODE, ONE_NODE],
         epochs_max: 2,
+        heals: ALL,
+        remedy: NOTHING_TO_DO,
+    },
+    Fault {
+        title: "an embedded server freezes: a paused container, a suspended host",
+        test: "an_embedded_server_is_frozen_and_wakes",
+        effects: [DOWN, DOWN, DOWN],
+        epochs_max: 0,
         heals: ALL,
         remedy: NOTHING_TO_DO,
     },
