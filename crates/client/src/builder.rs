@@ -15,6 +15,7 @@ use crate::driver::Driver;
 use crate::error::Error;
 use crate::license_key::LicenseKey;
 use crate::license_tokens::LicenseTokens;
+use crate::resolver::Resolver;
 use crate::servers::Servers;
 use crate::slot::Slots;
 use crate::state_dir::StateDir;
@@ -159,6 +160,7 @@ impl ClientBuilder {
         let mut http = reqwest::Client::builder()
             .connect_timeout(self.connect_timeout)
             .redirect(Policy::none())
+            .dns_resolver(Arc::new(Resolver::new()))
             .no_proxy();
         if let Some(pem) = &self.certificates {
             let authorities = Certificate::from_pem_bundle(pem).map_err(Error::Http)?;

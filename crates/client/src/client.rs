@@ -15,6 +15,7 @@ use crate::seat::{ProcessName, Seat};
 use crate::shared::{SeatKey, Shared};
 use crate::slot::{Slot, Slots, random_instance};
 use crate::state_dir::StateDirError;
+use crate::worker;
 
 /// A client of one server. All seats of a client share one task and one pool of connections; clones are cheap.
 #[derive(Clone, Debug)]
@@ -81,12 +82,14 @@ impl Client {
     /// Names this process by a free slot of the state directory; by a random id, if there is no slot to take.
     async fn instance(&self, license: &str, machine: &str) -> Instance {
         let (slots, license, machine) = (self.slots.clone(), license.to_owned(), machine.to_owned());
-        // The runtime starts a thread for work that may block. From a task of the runtime, the new thread inherits the
-        // signal mask of the runtime's thread, not the mask of the thread that acquires.
-        let taking = self
-            .runtime
-            .spawn(async move { tokio::task::spawn_blocking(move || slots.take(&license, &machine)).await });
-        match taking.await.flatten() {
+        // Files may block, and want a thread. From a task of the runtime, the new thread inherits the signal mask of the
+        // runtime's thread, not the mask of the thread that acquires.
+        let taking = self.runtime.spawn(async move {
+            let Some(base) = slots.base()? else { return Ok(None) };
+            let slot = worker::run("seatkeeper-slot", move || slots.take(&license, &machine)).await;
+            slot.unwrap_or_else(|error| Err(StateDirError::unusable(&base, error)))
+        });
+        match taking.await {
             Ok(Ok(Some(slot))) => {
                 Instance { id: Some(slot.instance_id.clone()), slot: Some(slot), error: None }
             }

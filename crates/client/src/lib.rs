@@ -26,6 +26,7 @@ mod events;
 mod license_key;
 mod license_tokens;
 mod machine_id;
+mod resolver;
 #[cfg(test)]
 #[path = "../tests/scripted/mod.rs"]
 mod scripted;
@@ -39,6 +40,7 @@ mod token_keeper;
 mod tokens;
 mod transport;
 mod wire;
+mod worker;
 
 pub use builder::ClientBuilder;
 pub use client::{Client, SeatRequest};

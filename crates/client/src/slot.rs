@@ -2,6 +2,7 @@
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
+use std::path::PathBuf;
 
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
@@ -51,13 +52,18 @@ struct Content {
 }
 
 impl Slots {
+    /// Returns the path of the state directory; `None` if the program wants none.
+    pub(crate) fn base(&self) -> Result<Option<PathBuf>, StateDirError> {
+        match &self.state_dir {
+            StateDir::None => Ok(None),
+            StateDir::Path(path) => Ok(Some(path.clone())),
+            StateDir::Default => StateDir::default_path().map(Some),
+        }
+    }
+
     /// Locks the first free slot of a license on a machine. Returns `None` if the program wants no state directory.
     pub(crate) fn take(&self, license: &str, machine: &str) -> Result<Option<Slot>, StateDirError> {
-        let base = match &self.state_dir {
-            StateDir::None => return Ok(None),
-            StateDir::Path(path) => path.clone(),
-            StateDir::Default => StateDir::default_path()?,
-        };
+        let Some(base) = self.base()? else { return Ok(None) };
         let directory = Directory::open(&base, &directory_name(&self.server, license, machine))?;
         let unusable = |source: io::Error| StateDirError::unusable(&directory.path, source);
         for number in 1..=SLOTS_MAX {

@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use seatkeeper_client_core::{Failure, Response};
 use tokio::sync::Mutex;
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::JoinSet;
 
 use crate::license_tokens::{LicenseTokens, Refused};
+use crate::worker;
 
 /// The reason why a source has no token.
 #[derive(Debug, thiserror::Error)]
@@ -131,8 +132,8 @@ impl TokenSource {
         Self::callback(move || {
             let (source, calling) = (source.clone(), Arc::clone(&calling));
             async move {
-                let call = one_at_a_time(&calling, move || source()).await;
-                call.unwrap_or_else(|_| Err(TokenError::Source("the source panicked".to_owned())))
+                let call = one_at_a_time("seatkeeper-auth", &calling, move || source()).await;
+                call.unwrap_or_else(|error| Err(TokenError::Source(error.to_string())))
             }
         })
     }
@@ -163,23 +164,24 @@ impl TokenFile {
     /// Waits for the end of an earlier reading, then reads the file.
     async fn read(&self) -> Result<String, TokenError> {
         let path = self.path.clone();
-        let reading = one_at_a_time(&self.reading, move || fs::read_to_string(path));
-        Ok(reading.await.map_err(io::Error::other)??.trim().to_owned())
+        let reading = one_at_a_time("seatkeeper-file", &self.reading, move || fs::read_to_string(path));
+        Ok(reading.await??.trim().to_owned())
     }
 }
 
-/// Runs `call` on a thread that may block, after the end of an earlier call with the same lock. The lock outlives a caller
+/// Runs `call` on a thread of this name, after the end of an earlier call with the same lock. The lock outlives a caller
 /// without patience: hung calls keep a single thread.
 async fn one_at_a_time<T: Send + 'static>(
+    thread: &str,
     lock: &Arc<Mutex<()>>,
     call: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, JoinError> {
+) -> io::Result<T> {
     let one_caller = lock.clone().lock_owned().await;
-    let call = tokio::task::spawn_blocking(move || {
+    let call = move || {
         let _one_caller = one_caller;
         call()
-    });
-    call.await
+    };
+    worker::run(thread, call).await
 }
 
 /// Calls the program's source in a separate task, so a panic of the source is an error. A dropped call is aborted.
@@ -266,15 +268,14 @@ mod tests {
         let (path, aside) = (folder.path().join("token"), folder.path().join("aside"));
         make_pipe(&path);
         let cache = TokenCache::new(TokenSource::File(TokenFile::new(path.clone())));
-        let mut runtime = tokio::runtime::Builder::new_current_thread();
-        let runtime = runtime.enable_all().thread_name("token-reader").build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let refresh = |patience| runtime.block_on(cache.refresh(patience));
         let hung = [(); 5].map(|()| refresh(Duration::from_millis(20)));
         let began = Instant::now();
-        while threads("token-reader") == 0 && began.elapsed() < Duration::from_secs(60) {
+        while threads("seatkeeper-file") == 0 && began.elapsed() < Duration::from_secs(60) {
             thread::yield_now();
         }
-        let readers = threads("token-reader");
+        let readers = threads("seatkeeper-file");
         fs::rename(&path, &aside).unwrap();
         fs::write(&path, "fresh\n").unwrap();
         let beside = refresh(Duration::from_millis(20));
@@ -294,15 +295,14 @@ mod tests {
         let cache = TokenCache::new(TokenSource::blocking(move || {
             answers.lock().unwrap().recv().map_err(|error| TokenError::Source(error.to_string()))
         }));
-        let mut runtime = tokio::runtime::Builder::new_current_thread();
-        let runtime = runtime.enable_all().thread_name("token-source").build().unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let refresh = |patience| runtime.block_on(cache.refresh(patience));
         let hung = [(); 5].map(|()| refresh(Duration::from_millis(20)));
         let began = Instant::now();
-        while threads("token-source") == 0 && began.elapsed() < Duration::from_secs(60) {
+        while threads("seatkeeper-auth") == 0 && began.elapsed() < Duration::from_secs(60) {
             thread::yield_now();
         }
-        let callers = threads("token-source");
+        let callers = threads("seatkeeper-auth");
         for token in ["late", "fresh"] {
             answer.send(token.to_owned()).unwrap();
         }

@@ -320,3 +320,26 @@ fn a_listener_that_sleeps_longer_than_the_ttl_delays_no_heartbeat() {
     drop((seat, other, client));
     assert!(dropped.elapsed() < Duration::from_secs(2), "the drop waits for no listener");
 }
+
+#[test]
+fn a_token_source_that_panics_costs_no_seat() {
+    let server = Server::start(|request, _| match request.token.as_deref() {
+        Some("old") if request.target.starts_with("PATCH ") => Reply::new(401, "{}"),
+        _ => willing(request, 0),
+    });
+    let calls = Mutex::new(vec!["fresh", "panic", "old"]);
+    let builder = Client::builder(&server.server.url).event_streams(false).token_source(move || {
+        let token = calls.lock().unwrap().pop().unwrap();
+        assert_ne!(token, "panic", "planted");
+        Ok(token.to_owned())
+    });
+    let client = builder.build().unwrap();
+    let seat = client.license("K").machine("m").acquire().unwrap();
+    let mut changes = seat.changes();
+    client.wake();
+    assert!(matches!(changes.next_within(IN_TIME), Ok(State::Offline { .. })), "no fresh token");
+    while !matches!(seat.state(), State::Active { .. }) {
+        changes.next_within(IN_TIME).unwrap();
+    }
+    assert_eq!(seat.release().unwrap(), Finish::GivenBack);
+}
