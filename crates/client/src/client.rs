@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::driver::{Command, Start};
+use crate::driver::{Command, Start, answer};
 use crate::error::Error;
 use crate::seat::{ProcessName, Seat};
-use crate::shared::{SeatKey, Shared};
+use crate::shared::{Publisher, SeatKey, Shared};
 use crate::slot::{Slot, Slots, random_instance};
 use crate::state_dir::StateDirError;
 use crate::worker;
@@ -74,7 +74,8 @@ impl Client {
         let process = id.map(|id| ProcessName { id, error });
         let key = SeatKey(self.next_key.fetch_add(1, Ordering::Relaxed));
         let shared = Arc::new(Shared::new());
-        let start = Start { plan, shared: shared.clone(), slot: slot.map(Box::new), session };
+        let publisher = Publisher::new(shared.clone());
+        let start = Start { plan, shared: publisher, slot: slot.map(Box::new), session };
         self.commands.send(Command::Start { key, start: Box::new(start) }).map_err(|_| Error::Closed)?;
         Ok(Seat::new(key, shared, self.commands.clone(), process))
     }
@@ -112,7 +113,7 @@ impl Client {
     pub async fn pause(&self) -> Result<(), Error> {
         let (done, paused) = oneshot::channel();
         self.commands.send(Command::Pause { done }).map_err(|_| Error::Closed)?;
-        paused.await.map_err(|_| Error::Closed)
+        answer(&self.commands, paused).await
     }
 
     /// Gives every seat of the client back, also the seat of an acquire in flight, within two seconds. Later acquires fail with
@@ -122,7 +123,7 @@ impl Client {
     pub async fn close(&self) -> Result<Finish, Error> {
         let (done, finish) = oneshot::channel();
         self.commands.send(Command::Close { done }).map_err(|_| Error::Closed)?;
-        finish.await.map_err(|_| Error::Closed)
+        answer(&self.commands, finish).await
     }
 }
 

@@ -5,15 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use seatkeeper_client_core::{
-    Action, Deadline, Event, Finish, Jitter, Machine, Now, Plan, Request, RequestId, SessionEnd, State,
-    TOKEN_TIMEOUT,
+    Action, Deadline, Event, Failure, Finish, Jitter, Machine, Now, Plan, Request, RequestId, SessionEnd,
+    State, TOKEN_TIMEOUT,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::clock;
+use crate::error::Error;
 use crate::events::{SILENCE_MAX, StreamOver, Subscription, listen};
-use crate::shared::{SeatKey, Shared};
+use crate::poll::{caught, unless};
+use crate::shared::{Publisher, SeatKey};
 use crate::slot::Slot;
 use crate::token_keeper::{Rejected, TokenGeneration, TokenKeeper};
 use crate::tokens::TokenOwner;
@@ -31,11 +33,23 @@ pub(crate) enum Command {
     Close { done: oneshot::Sender<Finish> },
 }
 
+/// Waits for the answer to a command. Fails with [`Error::Closed`] once the driver is gone: a command that was sent at that
+/// moment may stay in the channel.
+pub(crate) async fn answer<T>(
+    commands: &mpsc::UnboundedSender<Command>,
+    mut answered: oneshot::Receiver<T>,
+) -> Result<T, Error> {
+    match unless(commands.closed(), &mut answered).await {
+        Some(answer) => answer.map_err(|_| Error::Closed),
+        None => answered.try_recv().map_err(|_| Error::Closed),
+    }
+}
+
 /// A seat to start.
 #[derive(Debug)]
 pub(crate) struct Start {
     pub(crate) plan: Plan,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Publisher,
     pub(crate) slot: Option<Box<Slot>>,
     /// The session of another process to go on with; `None` for an acquire.
     pub(crate) session: Option<String>,
@@ -93,7 +107,7 @@ impl Drop for Stream {
 
 struct Entry {
     machine: Machine,
-    shared: Arc<Shared>,
+    shared: Publisher,
     wake_at: Option<Deadline>,
     flight: Option<(RequestId, AbortHandle)>,
     /// Locked until the release is over: a release in flight must not end the session of the next process.
@@ -105,14 +119,6 @@ struct Entry {
     stream: Option<Box<Stream>>,
     done: Vec<oneshot::Sender<Finish>>,
     finished: bool,
-}
-
-/// The driver publishes no state of a seat that it has forgotten.
-#[cfg(feature = "blocking")]
-impl Drop for Entry {
-    fn drop(&mut self) {
-        self.shared.end();
-    }
 }
 
 pub(crate) struct Driver {
@@ -359,7 +365,9 @@ impl Driver {
         let (id, transport, owner) = (request.id, self.transport.clone(), entry.token_owner.clone());
         entry.sent_with = self.keepers.entry(owner.clone()).or_default().current();
         let handle = self.work.spawn(async move {
-            let event = match transport.send(owner, request).await {
+            // A request without an outcome would hold up its machine for ever.
+            let outcome = caught(transport.send(owner, request)).await;
+            let event = match outcome.unwrap_or(Err(Failure::ResetAfterSend)) {
                 Ok(response) => Event::Answered { request: id, response },
                 Err(failure) => Event::Failed { request: id, failure },
             };
@@ -390,7 +398,7 @@ impl Driver {
                 entry.wants_token = true;
                 let tokens = self.transport.tokens.clone();
                 self.work.spawn(async move {
-                    let fresh = tokens.refresh(&owner, TOKEN_TIMEOUT).await;
+                    let fresh = caught(tokens.refresh(&owner, TOKEN_TIMEOUT)).await.unwrap_or(false);
                     Done::Token { owner, fresh }
                 });
             }
@@ -485,7 +493,8 @@ impl Driver {
         let handle = self.work.spawn({
             let session = session.clone();
             async move {
-                let over = listen(key, subscription, transport, ends).await;
+                let over =
+                    caught(listen(key, subscription, transport, ends)).await.unwrap_or(StreamOver::Session);
                 Done::Stream { key, session, over }
             }
         });
@@ -529,6 +538,7 @@ async fn next_end(channel: &mut Option<EndChannel>) -> Option<(SeatKey, SessionE
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::shared::Shared;
 
     /// A program may hold thousands of seats: a field of every seat earns its place here, and a rare one is boxed.
     #[test]

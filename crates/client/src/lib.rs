@@ -26,6 +26,7 @@ mod events;
 mod license_key;
 mod license_tokens;
 mod machine_id;
+mod poll;
 mod resolver;
 #[cfg(test)]
 #[path = "../tests/scripted/mod.rs"]

@@ -6,8 +6,9 @@ use std::time::Duration;
 use seatkeeper_client_core::{Event, Finish, State};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::driver::Command;
+use crate::driver::{Command, answer};
 use crate::error::{CheckError, Error};
+use crate::poll::unless;
 use crate::shared::{Health, SeatKey, Shared};
 use crate::state_dir::StateDirError;
 
@@ -54,11 +55,13 @@ impl Seat {
     /// Waits for the result of the acquire of [`SeatRequest::start`](crate::SeatRequest::start). Returns at once after the first
     /// grant. A dropped future gives nothing up: the acquire goes on.
     pub async fn granted(&self) -> Result<(), Error> {
-        match self.shared.acquired().await {
+        let gone = self.commands.closed();
+        let state = unless(gone, self.shared.acquired()).await.unwrap_or_else(|| self.state());
+        match state {
             State::Refused(refusal) => Err(refusal.into()),
-            State::Released => Err(Error::Closed),
-            State::Acquiring
-            | State::Active { .. }
+            // The client was closed; or its task has ended without an answer.
+            State::Released | State::Acquiring => Err(Error::Closed),
+            State::Active { .. }
             | State::Offline { .. }
             | State::Grace { .. }
             | State::Reacquiring
@@ -172,7 +175,7 @@ impl Seat {
     pub(crate) async fn give_back(&self) -> Result<Finish, Error> {
         let (done, finish) = oneshot::channel();
         self.commands.send(Command::Release { key: self.key, done }).map_err(|_| Error::Closed)?;
-        finish.await.map_err(|_| Error::Closed)
+        answer(&self.commands, finish).await
     }
 }
 

@@ -1,10 +1,11 @@
 //! The state of one seat, shared by driver and program.
 
+use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use seatkeeper_client_core::{Deadline, Machine, State};
+use seatkeeper_client_core::{Deadline, Loss, LossReason, Machine, State};
 use tokio::sync::{Notify, watch};
 
 #[cfg(feature = "blocking")]
@@ -42,6 +43,9 @@ pub enum Health {
 /// The low bits of [`Shared::valid_until`], which hold the health.
 const HEALTH_BITS: u32 = 2;
 
+/// The reason of a loss by the end of the client itself: its runtime has shut down, or its task has failed.
+const CLIENT_ENDED: &str = "client_ended";
+
 /// One seat's state, written by the driver alone.
 #[derive(Debug)]
 pub(crate) struct Shared {
@@ -52,6 +56,30 @@ pub(crate) struct Shared {
     /// Wakes the acquire.
     changed: Notify,
     seat: Mutex<SeatState>,
+}
+
+/// The driver's handle of a seat's state. The drop ends the seat: nobody sends its heartbeats any more.
+#[derive(Debug)]
+pub(crate) struct Publisher(Arc<Shared>);
+
+impl Publisher {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+}
+
+impl Deref for Publisher {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
+impl Drop for Publisher {
+    fn drop(&mut self) {
+        self.0.end();
+    }
 }
 
 /// The part of a seat's state behind a lock.
@@ -114,6 +142,25 @@ impl Shared {
         if is_told {
             self.changed.notify_waiters();
         }
+    }
+
+    /// Publishes the end of a seat that the driver has forgotten. The driver of a client that was not closed, such as after
+    /// the end of its runtime, has given nothing back: a held seat is lost, and an acquire in flight has no result.
+    fn end(&self) {
+        let last = match &self.seat().state {
+            State::Acquiring => Some(State::Released),
+            State::Active { .. } | State::Offline { .. } | State::Grace { .. } | State::Reacquiring => {
+                let reason = LossReason::Other(CLIENT_ENDED.to_owned());
+                Some(State::Lost(Loss { reason, by: None, retry: false }))
+            }
+            State::Lost(loss) if loss.retry => Some(State::Lost(Loss { retry: false, ..loss.clone() })),
+            State::Lost(_) | State::Refused(_) | State::Released => None,
+        };
+        if let Some(last) = last {
+            self.publish(last, true);
+        }
+        #[cfg(feature = "blocking")]
+        self.end_audience();
     }
 
     /// Waits until the acquire has its result, and returns the state.

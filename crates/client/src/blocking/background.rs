@@ -1,5 +1,6 @@
 //! The background thread of a client.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -49,7 +50,7 @@ impl Background {
                     return;
                 }
             };
-            runtime.block_on(async {
+            let serve = async {
                 let client = builder.build();
                 let kept = client.as_ref().ok().cloned();
                 let _ = built.send(client);
@@ -58,8 +59,10 @@ impl Background {
                     let _ = stopped.await;
                     let _ = tokio::time::timeout(BUDGET, client.close()).await;
                 }
-            });
-            // A token source or a look-up of a name that hangs does not keep the program.
+            };
+            // Also after a panic of the runtime, such as for the want of a descriptor: the shutdown drops the task of the
+            // client, which ends every seat and answers every call.
+            let _ = catch_unwind(AssertUnwindSafe(|| runtime.block_on(serve)));
             runtime.shutdown_background();
         });
         let thread = Some(spawned.map_err(Error::Thread)?);
@@ -99,7 +102,7 @@ impl Drop for Background {
             && let Ok(ended) = self.ended.get_mut()
             && ended.recv_timeout(patience) == Err(RecvTimeoutError::Disconnected)
         {
-            // A thread that has closed the channel ends at once. A panic of the thread is told by each later call.
+            // A thread that has closed the channel ends at once. Each later call has told a panic of the thread.
             let _ = thread.join();
         }
     }

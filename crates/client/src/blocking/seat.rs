@@ -129,3 +129,6 @@ impl Seat {
         wait_for(self.seat.give_back(), timeout).unwrap_or(Ok(Finish::Unconfirmed))
     }
 }
+
+#[cfg(test)]
+mod tests;

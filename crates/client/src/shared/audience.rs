@@ -96,7 +96,7 @@ impl Shared {
     }
 
     /// Notes that no change follows, and drops the relays.
-    pub(crate) fn end(&self) {
+    pub(super) fn end_audience(&self) {
         let mut seat = self.seat();
         seat.audience.is_over = true;
         let relays = std::mem::take(&mut seat.audience.relays);
@@ -135,7 +135,7 @@ mod tests {
         let (told, heard) = channel();
         shared.listen(Box::new(move |state| told.send(state).unwrap_or_default()));
         shared.publish(State::Released, true);
-        shared.end();
+        shared.end_audience();
         let (seen, last) = shared.changed_since(seen).await.unwrap();
         assert_eq!((last, shared.changed_since(seen).await), (State::Released, None));
         assert_eq!(heard.iter().count(), 2, "the state of the moment, and the change");
