@@ -2,13 +2,22 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use tokio::sync::watch;
+use tokio::sync::Notify;
+
+use crate::poll::unless;
 
 /// Ends blocked acquires from another thread. Clones share the state, and a cancelled `Cancel` stays cancelled.
 #[derive(Clone, Debug)]
 pub struct Cancel {
-    cancelled: Arc<watch::Sender<bool>>,
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    is_cancelled: AtomicBool,
+    cancelled: Notify,
 }
 
 impl Default for Cancel {
@@ -21,21 +30,22 @@ impl Cancel {
     /// Returns a handle for one or several acquires.
     #[must_use]
     pub fn new() -> Self {
-        Self { cancelled: Arc::new(watch::Sender::new(false)) }
+        Self { inner: Arc::default() }
     }
 
     /// Ends every acquire with this handle by [`Error::Cancelled`](crate::Error::Cancelled), now and later.
     pub fn cancel(&self) {
-        self.cancelled.send_replace(true);
+        self.inner.is_cancelled.store(true, Ordering::Release);
+        self.inner.cancelled.notify_waiters();
     }
 
     /// Returns the output of `future`; `None` if the handle is cancelled before. The future is then dropped.
     pub(super) async fn unless_cancelled<F: Future>(&self, future: F) -> Option<F::Output> {
-        let mut cancelled = self.cancelled.subscribe();
-        tokio::select! {
-            biased;
-            _ = cancelled.wait_for(|cancelled| *cancelled) => None,
-            output = future => Some(output),
+        // Made before the flag is read, so that no cancel in between is missed.
+        let cancelled = self.inner.cancelled.notified();
+        if self.inner.is_cancelled.load(Ordering::Acquire) {
+            return None;
         }
+        unless(cancelled, future).await
     }
 }
