@@ -146,6 +146,43 @@ fn a_plain_connection_needs_no_certificate_authority() {
     assert_eq!(output(&mut run, "nothing"), "ok\n");
 }
 
+/// Prepares a run of `no_thread.c` or `exit.c`, which name the process by a slot of the state directory.
+fn with_a_slot(server: &Server, source: &str, state: &Path) -> Command {
+    let create = ["license", "create", "--count-per", "process", "--seats", "50", "--key", "PROCESSES"];
+    server.run(&create);
+    let mut run = processes(server, &compile(source, &[]), "PROCESSES", state);
+    let token = state.join("token");
+    std::fs::write(&token, server.token("ann", "1h")).unwrap();
+    run.env("SEATS_TOKEN_FILE", token);
+    run
+}
+
+#[test]
+fn without_room_for_a_thread_a_call_fails_in_time() {
+    let server = start();
+    let state = tempfile::TempDir::new().unwrap();
+    let mut run = with_a_slot(&server, "tests/c/no_thread.c", state.path());
+    assert_eq!(output(&mut run, "nothing"), "ok\n");
+    // The look-up of a name runs on a thread as well.
+    let by_name = server.url.replace("127.0.0.1", "localhost");
+    assert_eq!(output(run.env("SEATS_URL", by_name), "nothing"), "ok\n");
+}
+
+#[test]
+fn a_client_whose_thread_has_ended_answers_each_call_at_once() {
+    let server = start();
+    let ended = compile("tests/c/ended.c", &[]);
+    assert_eq!(output(&mut program(&server, &ended), "nothing"), "ok\n");
+}
+
+#[test]
+fn calls_at_the_end_of_a_thread_and_of_the_program_are_answered() {
+    let server = start();
+    let state = tempfile::TempDir::new().unwrap();
+    let mut run = with_a_slot(&server, "tests/c/exit.c", state.path());
+    assert_eq!(output(&mut run, "nothing"), "ok\n");
+}
+
 #[test]
 fn a_cpp_program_owns_seats_by_scopes() {
     let server = start();
