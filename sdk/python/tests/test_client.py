@@ -137,6 +137,7 @@ class ForkTest(unittest.TestCase):
             with mock.patch.object(_fork, "count", _fork.count + 1):
                 self.assertEqual((seat.is_valid, seat.remaining), (False, 0))
                 self.assertIsInstance(in_time(seat.wait_until_over), Closed)
+                self.assertIsInstance(in_time(lambda: seat.state), Closed)
                 with self.assertRaises(Closed):
                     asyncio.run(first_state(seat))
 

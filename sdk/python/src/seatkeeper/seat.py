@@ -30,7 +30,11 @@ class SeatView:
 
     @property
     def state(self) -> State:
-        """The state of this instant."""
+        """The state of this instant.
+
+        Raises ``Closed`` in a forked child, whose copy of the seat hears of no change.
+        """
+        self._require_ours()
         return self._shared.state()
 
     @property
