@@ -32,7 +32,16 @@
  * handles belong to the parent: in the child, each call answers SK_NOT_OWNER and does nothing. The child opens a client of
  * its own. Handles may be freed in any order.
  *
- * The library prints nothing, ends no program, and installs no signal handler.
+ * The end of a thread or of the program: destructors of thread-specific data and functions of atexit may call the library.
+ *
+ * Without room for a thread, sk_client_open and sk_seat_on_change answer SK_INTERNAL. An acquire that wants a thread tries
+ * again, and answers SK_UNREACHABLE after patience_ms; heartbeats try again as in an outage.
+ *
+ * If the thread of a client fails, such as after the program has closed its descriptors, every seat of the client is
+ * SK_STATE_LOST at once, with SK_REASON_OTHER and the name "client_ended" in sk_seat_json. Each call in progress, and each
+ * later one, that needs the thread answers SK_CLOSED. The program opens a new client.
+ *
+ * The library prints nothing but the message of such a failure, ends no program, and installs no signal handler.
  *
  * Environment variables: for a server at https:// without a ca_file, the library reads SSL_CERT_FILE and SSL_CERT_DIR, the
  * system's certificate authorities. For SK_PER_PROCESS without a state_dir, the library reads XDG_STATE_HOME and HOME. Parts
@@ -72,7 +81,7 @@ enum {
     SK_DENIED = -4,       /* the server refused: see sk_error_code */
     SK_UNREACHABLE = -5,  /* the server gave no usable answer in time */
     SK_CANCELLED = -6,    /* sk_acquire_cancel */
-    SK_CLOSED = -7,       /* the client is closed */
+    SK_CLOSED = -7,       /* the client is closed, or its thread has failed */
     SK_MISUSE = -8,       /* an argument is wrong: see sk_error_message, where the call has one */
     SK_NOT_OWNER = -9,    /* the handle belongs to the parent process */
     SK_INTERNAL = -10,    /* the library failed: no thread, no memory for a handle, or a bug */
@@ -89,7 +98,7 @@ enum {
     SK_STATE_RELEASED = 6     /* the program gave the seat up */
 };
 
-/* The reasons of a loss. A later server may have others: SK_REASON_OTHER, with the name in sk_seat_json. */
+/* The reasons of a loss. SK_REASON_OTHER has its name in sk_seat_json: a reason of a later server, or "client_ended". */
 enum {
     SK_REASON_NONE = 0,
     SK_REASON_DEADLINE = 1,     /* the server was out of reach until the deadline */
@@ -159,8 +168,9 @@ typedef struct {
 } sk_state;
 
 /*
- * Opens a client, and starts its thread. Sends no request. `error` may be NULL.
- * SK_OK, SK_MISUSE, SK_INTERNAL.
+ * Opens a client, and starts its thread. Sends no request. `error` may be NULL. SK_UNREACHABLE: the server is at https://,
+ * there is no ca_file, and this machine has no certificate authorities.
+ * SK_OK, SK_UNREACHABLE, SK_MISUSE, SK_INTERNAL.
  */
 int32_t sk_client_open(const sk_options *options, sk_client **client, sk_error **error);
 
@@ -169,7 +179,7 @@ int32_t sk_client_open(const sk_options *options, sk_client **client, sk_error *
  * (2000 is enough), stops the callbacks, and frees the client. Its seats answer SK_RELEASED from now on, until sk_seat_free.
  * No callback begins after the close. A callback in progress may outlast timeout_ms: only sk_seat_free and sk_seat_on_change
  * with NULL wait for its return, so the context of a callback lives until one of the two.
- * SK_OK, SK_UNCONFIRMED, SK_MISUSE, SK_NOT_OWNER.
+ * SK_OK, SK_UNCONFIRMED, SK_CLOSED, SK_MISUSE, SK_NOT_OWNER.
  */
 int32_t sk_client_close(sk_client *client, uint32_t timeout_ms);
 
@@ -197,7 +207,7 @@ int32_t sk_seat_state(const sk_seat *seat, sk_state *state);
 /*
  * Waits for a change of the state since the acquire or the last wait, for at most timeout_ms, and writes the state. `state`
  * may be NULL. A deadline that moves is no change. One thread at a time may wait for a seat. SK_RELEASED: the last wait has
- * told SK_STATE_RELEASED, and no change follows.
+ * told SK_STATE_RELEASED, or the loss "client_ended", and no change follows.
  * SK_OK, SK_TIMEOUT, SK_RELEASED, SK_MISUSE, SK_NOT_OWNER.
  */
 int32_t sk_seat_wait(sk_seat *seat, uint32_t timeout_ms, sk_state *state);

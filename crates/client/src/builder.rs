@@ -172,7 +172,8 @@ impl ClientBuilder {
             // A machine without authorities serves plain connections as well.
             http = http.tls_certs_only([]);
         }
-        let http = http.build().map_err(Error::Http)?;
+        let wants_system = self.certificates.is_none() && !servers.are_plain();
+        let http = http.build().map_err(if wants_system { Error::NoAuthorities } else { Error::Http })?;
         let slots = Slots { state_dir: self.state_dir, server: servers.name() };
         let (commands, received) = mpsc::unbounded_channel();
         let wire = Arc::new(Wire { http, servers });

@@ -17,6 +17,12 @@ pub enum Error {
     /// The certificates of [`ClientBuilder::certificates`](crate::ClientBuilder::certificates) are none.
     #[error("there is no certificate among the certificate authorities: want PEM")]
     NoCertificate,
+    /// This machine has no certificate authorities for a server at `https://`.
+    #[error(
+        "this machine has no certificate authorities: install them (the package ca-certificates), or give the client \
+         the CA of the server"
+    )]
+    NoAuthorities(#[source] reqwest::Error),
     /// The client was built outside of a Tokio runtime.
     #[error("the client needs a Tokio runtime: build it within one")]
     NoRuntime,
@@ -35,7 +41,7 @@ pub enum Error {
     /// The handle belongs to the parent process: a forked child builds a client of its own (blocking client).
     #[error("the handle belongs to the parent process: build a client after the fork")]
     NotOwner,
-    /// The client was closed, or its runtime has shut down.
+    /// The client was closed, or its runtime has shut down, or its task has failed.
     #[error("the client is closed")]
     Closed,
 }
@@ -47,7 +53,7 @@ impl Error {
     pub fn code(&self) -> &str {
         match self {
             Self::Denied(problem) => problem.code(),
-            Self::Offline(_) => "offline",
+            Self::Offline(_) | Self::NoAuthorities(_) => "offline",
             Self::Cancelled => "cancelled",
             Self::Closed => "closed",
             Self::NotOwner => "not-owner",
