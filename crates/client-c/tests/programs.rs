@@ -67,7 +67,7 @@ fn a_process_is_named_by_a_slot_of_the_state_directory() {
     let server = start();
     // The sanitized program leaves out the test that forks.
     for (extra, tests) in
-        [(&[][..], 5), (&["-fsanitize=address,undefined", "-fno-sanitize-recover=all"][..], 4)]
+        [(&[][..], 4), (&["-fsanitize=address,undefined", "-fno-sanitize-recover=all"][..], 3)]
     {
         let license = format!("PROCESSES-{tests}");
         let create = ["license", "create", "--count-per", "process", "--seats", "50", "--key"];

@@ -5,18 +5,26 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <time.h>
 
 #include "check.h"
 
 static volatile int is_full;
+static int started;
 
-/* Takes the place of the system's function, also within the library. */
+/* Takes the place of the system's function, also within the library. A thread inherits the signal mask of its creator, and
+ * each thread of the library blocks the signals of the program. */
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *), void *argument) {
     int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
     void *found = dlsym(RTLD_NEXT, "pthread_create");
+    sigset_t mask;
+    CHECK(pthread_sigmask(SIG_SETMASK, NULL, &mask) == 0);
+    CHECK(sigismember(&mask, SIGPIPE) == 1 && sigismember(&mask, SIGTERM) == 1);
     memcpy(&create, &found, sizeof create);
-    return is_full ? EAGAIN : create(thread, attributes, start, argument);
+    if (is_full) return EAGAIN;
+    __sync_fetch_and_add(&started, 1);
+    return create(thread, attributes, start, argument);
 }
 
 static double seconds(void) {
@@ -67,7 +75,9 @@ static void trial_of_a_slot(sk_options options) {
     sk_client *client = opened(options);
     sk_seat *seat;
     char json[2048];
+    int before = started;
     CHECK_RESULT(acquire(client, SK_PER_PROCESS, &seat, NULL), SK_OK);
+    CHECK(started > before);
     CHECK(sk_seat_json(seat, json, sizeof json) < (int32_t)sizeof json && strstr(json, "\"warning\":null"));
     CHECK_RESULT(sk_seat_release(seat, 2000), SK_OK);
     sk_seat_free(seat);

@@ -8,9 +8,7 @@
 
 #include "check.h"
 
-#include <dirent.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -86,40 +84,6 @@ static void two_seats_have_two_ids_and_a_released_id_comes_again(void) {
     again = acquire(c);
     CHECK(strcmp(text_of(again, "instance_id", text), one) == 0); /* a close unlocks the slots */
     sk_seat_free(again);
-    CHECK_RESULT(sk_client_close(c, 2000), SK_OK);
-}
-
-/* Returns the number of threads besides this one, each of which blocks SIGPIPE and SIGTERM. */
-static int blocking_threads(void) {
-    DIR *tasks = opendir("/proc/self/task");
-    CHECK(tasks != NULL);
-    int found = 0;
-    for (struct dirent *task; (task = readdir(tasks)) != NULL;) {
-        char path[300], line[256];
-        snprintf(path, sizeof path, "/proc/self/task/%s/status", task->d_name);
-        FILE *status = atoi(task->d_name) > 0 && atoi(task->d_name) != getpid() ? fopen(path, "r") : NULL;
-        unsigned long long blocked = 0;
-        while (status != NULL && fgets(line, sizeof line, status) != NULL) {
-            if (sscanf(line, "SigBlk: %llx", &blocked) == 1) {
-                CHECK((blocked >> (SIGPIPE - 1) & 1) != 0 && (blocked >> (SIGTERM - 1) & 1) != 0);
-                found++;
-            }
-        }
-        if (status != NULL) {
-            fclose(status);
-        }
-    }
-    closedir(tasks);
-    return found;
-}
-
-static void the_thread_that_takes_a_slot_blocks_every_signal(void) {
-    char path[TEXT_MAX];
-    sk_client *c = client(folder("signals", path));
-    sk_seat *seat = acquire(c);
-    /* The thread of the client, and the thread that took the slot, which waits some seconds for more work. */
-    CHECK(blocking_threads() >= 2);
-    sk_seat_free(seat);
     CHECK_RESULT(sk_client_close(c, 2000), SK_OK);
 }
 
@@ -239,7 +203,6 @@ int main(int count, char **arguments) {
         return hold();
     }
     RUN(two_seats_have_two_ids_and_a_released_id_comes_again);
-    RUN(the_thread_that_takes_a_slot_blocks_every_signal);
     RUN(an_instance_id_prevails_and_flags_are_checked);
     RUN(a_seat_is_held_without_a_directory);
     if (CHILD_MAY_ALLOCATE) {
