@@ -131,7 +131,7 @@ pub(crate) fn finish_result(finish: &Result<Finish, Error>) -> i32 {
 pub(crate) fn error_result(error: &Error) -> i32 {
     match error {
         Error::Denied(_) => SK_DENIED,
-        // Without authorities no server can be trusted: the outcome of an unknown authority.
+        // Without authorities, every certificate is that of an unknown authority.
         Error::Offline(_) | Error::NoAuthorities(_) => SK_UNREACHABLE,
         Error::Cancelled => SK_CANCELLED,
         Error::Closed => SK_CLOSED,

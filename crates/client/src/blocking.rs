@@ -8,7 +8,7 @@
 //! fails with [`Error::NotOwner`](crate::Error::NotOwner), a drop gives nothing back, and changes are over. The child builds
 //! a client of its own.
 //!
-//! If the thread fails, every seat is lost at once with the reason `client_ended`, and each call fails with
+//! If the thread fails, every seat is lost at once with the reason `client_ended`, and calls fail with
 //! [`Error::Closed`](crate::Error::Closed).
 //!
 //! ```no_run

@@ -83,8 +83,8 @@ impl Client {
     /// Names this process by a free slot of the state directory; by a random id, if there is no slot to take.
     async fn instance(&self, license: &str, machine: &str) -> Instance {
         let (slots, license, machine) = (self.slots.clone(), license.to_owned(), machine.to_owned());
-        // Files may block, and want a thread. From a task of the runtime, the new thread inherits the signal mask of the
-        // runtime's thread, not the mask of the thread that acquires.
+        // Files may block, and want a thread. Started from a task of the runtime, the thread inherits the signal mask of
+        // the runtime's thread instead of the caller's.
         let taking = self.runtime.spawn(async move {
             let Some(base) = slots.base()? else { return Ok(None) };
             let slot = worker::run("seatkeeper-slot", move || slots.take(&license, &machine)).await;

@@ -33,8 +33,8 @@ pub(crate) enum Command {
     Close { done: oneshot::Sender<Finish> },
 }
 
-/// Waits for the answer to a command. Fails with [`Error::Closed`] once the driver is gone: a command that was sent at that
-/// moment may stay in the channel.
+/// Waits for the answer to a command. Fails with [`Error::Closed`] after the end of the driver: a command sent during the
+/// drop of the receiver may stay in the channel.
 pub(crate) async fn answer<T>(
     commands: &mpsc::UnboundedSender<Command>,
     mut answered: oneshot::Receiver<T>,
@@ -365,7 +365,7 @@ impl Driver {
         let (id, transport, owner) = (request.id, self.transport.clone(), entry.token_owner.clone());
         entry.sent_with = self.keepers.entry(owner.clone()).or_default().current();
         let handle = self.work.spawn(async move {
-            // A request without an outcome would hold up its machine for ever.
+            // Without an outcome, the machine would wait for the request for ever.
             let outcome = caught(transport.send(owner, request)).await;
             let event = match outcome.unwrap_or(Err(Failure::ResetAfterSend)) {
                 Ok(response) => Event::Answered { request: id, response },

@@ -17,7 +17,7 @@ pub enum Error {
     /// The certificates of [`ClientBuilder::certificates`](crate::ClientBuilder::certificates) are none.
     #[error("there is no certificate among the certificate authorities: want PEM")]
     NoCertificate,
-    /// This machine has no certificate authorities for a server at `https://`.
+    /// The machine has no certificate authorities for a server at `https://`.
     #[error(
         "this machine has no certificate authorities: install them (the package ca-certificates), or give the client \
          the CA of the server"
@@ -41,7 +41,7 @@ pub enum Error {
     /// The handle belongs to the parent process: a forked child builds a client of its own (blocking client).
     #[error("the handle belongs to the parent process: build a client after the fork")]
     NotOwner,
-    /// The client was closed, or its runtime has shut down, or its task has failed.
+    /// The client was closed, the runtime has shut down, or the task of the client has failed.
     #[error("the client is closed")]
     Closed,
 }

@@ -1,7 +1,7 @@
-//! Futures that race or may panic, without the thread-local values of Tokio.
+//! Combinators of futures for race and panic, without the thread-local values of Tokio.
 //!
-//! `tokio::select!` panics on a thread that ends, such as in a function of `atexit`: Tokio's thread-local values are gone
-//! there. A blocking client is called from such places.
+//! `tokio::select!` panics on a thread whose thread-local values are destroyed. Programs call the blocking client from
+//! functions of `atexit`, which run after the destruction.
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};

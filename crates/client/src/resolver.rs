@@ -10,15 +10,15 @@ use std::time::{Duration, Instant};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::sync::watch;
 
-/// The age up to which a look-up in flight serves further connections. A look-up that hangs must not keep the client from a
-/// network that works again.
+/// The greatest age of a look-up in flight for further connections to join. A hung look-up must not keep the client from a
+/// recovered network.
 const SHARED_MAX: Duration = Duration::from_secs(5);
 
-/// The addresses of a name, or the reason why there are none.
+/// The addresses of a name, or the error of the system.
 type Answer = Result<Vec<SocketAddr>, Arc<io::Error>>;
 
-/// Asks the system for the addresses of a name, on a thread of its own: without room for a thread the look-up fails, where
-/// the resolver of `reqwest` panics. One look-up serves all connections that wait for the same name.
+/// Asks the system for the addresses of a name on a new thread. Without room for a thread the look-up fails; the resolver of
+/// `reqwest` panics. Connections that wait for a name share a look-up.
 #[derive(Debug)]
 pub(crate) struct Resolver {
     look_up: fn(&str) -> io::Result<Vec<SocketAddr>>,
@@ -33,7 +33,7 @@ struct LookUp {
 }
 
 impl Resolver {
-    /// Returns a resolver that asks the system.
+    /// Creates the resolver over `getaddrinfo`.
     pub(crate) fn new() -> Self {
         Self { look_up: ask_system, in_flight: Arc::default() }
     }
@@ -50,7 +50,7 @@ impl Resolver {
         thread::Builder::new().name("seatkeeper-name".to_owned()).spawn(move || {
             let found = look_up(&host).map_err(Arc::new);
             let mut in_flight = lock(&others);
-            // A later look-up may have taken the place of this one.
+            // A later look-up may have replaced an entry older than `SHARED_MAX`.
             if in_flight.get(&host).is_some_and(|current| current.answer.same_channel(&own)) {
                 in_flight.remove(&host);
             }

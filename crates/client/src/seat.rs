@@ -59,7 +59,7 @@ impl Seat {
         let state = unless(gone, self.shared.acquired()).await.unwrap_or_else(|| self.state());
         match state {
             State::Refused(refusal) => Err(refusal.into()),
-            // The client was closed; or its task has ended without an answer.
+            // The client was closed, or the driver has ended without an answer.
             State::Released | State::Acquiring => Err(Error::Closed),
             State::Active { .. }
             | State::Offline { .. }

@@ -43,7 +43,7 @@ pub enum Health {
 /// The low bits of [`Shared::valid_until`], which hold the health.
 const HEALTH_BITS: u32 = 2;
 
-/// The reason of a loss by the end of the client itself: its runtime has shut down, or its task has failed.
+/// The reason of a loss by the end of the driver: the runtime has shut down, or the driver has panicked.
 const CLIENT_ENDED: &str = "client_ended";
 
 /// One seat's state, written by the driver alone.
@@ -58,7 +58,7 @@ pub(crate) struct Shared {
     seat: Mutex<SeatState>,
 }
 
-/// The driver's handle of a seat's state. The drop ends the seat: nobody sends its heartbeats any more.
+/// The driver's handle of a seat's state. The drop ends the seat, because no driver sends heartbeats any more.
 #[derive(Debug)]
 pub(crate) struct Publisher(Arc<Shared>);
 
@@ -144,8 +144,8 @@ impl Shared {
         }
     }
 
-    /// Publishes the end of a seat that the driver has forgotten. The driver of a client that was not closed, such as after
-    /// the end of its runtime, has given nothing back: a held seat is lost, and an acquire in flight has no result.
+    /// Publishes the last state of a seat. A driver that ends without `Command::Close` has released no seat: a held seat is
+    /// lost, and an acquire in flight ends by [`State::Released`].
     fn end(&self) {
         let last = match &self.seat().state {
             State::Acquiring => Some(State::Released),

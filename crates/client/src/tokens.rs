@@ -169,8 +169,8 @@ impl TokenFile {
     }
 }
 
-/// Runs `call` on a thread of this name, after the end of an earlier call with the same lock. The lock outlives a caller
-/// without patience: hung calls keep a single thread.
+/// Runs `call` on a thread with the name `thread`, after the end of an earlier call with the same lock. The lock outlives a
+/// caller without patience: hung calls keep a single thread.
 async fn one_at_a_time<T: Send + 'static>(
     thread: &str,
     lock: &Arc<Mutex<()>>,

@@ -1,15 +1,15 @@
-//! Threads for calls that may block: sources of tokens, files, and look-ups of names.
+//! Threads for blocking calls: sources of tokens and files.
 //!
-//! Tokio's pool for such calls panics if the system has no room for its first thread. A thread of this module is started for
-//! each call, and without room for one the call fails.
+//! `tokio::task::spawn_blocking` panics if the system has no room for the first thread of the pool. [`run`] starts a thread
+//! for every call, and fails without room for a thread.
 
 use std::io;
 use std::thread;
 
 use tokio::sync::oneshot;
 
-/// Runs `call` on a new thread, and returns its output. Fails if no thread can be started, and after a panic of the call. A
-/// dropped future leaves the call to itself.
+/// Runs `call` on a new thread, and returns the output. Fails without room for a thread, and after a panic of the call. A
+/// dropped future leaves the thread running.
 pub(crate) async fn run<T: Send + 'static>(
     name: &str,
     call: impl FnOnce() -> T + Send + 'static,

@@ -60,8 +60,8 @@ impl Background {
                     let _ = tokio::time::timeout(BUDGET, client.close()).await;
                 }
             };
-            // Also after a panic of the runtime, such as for the want of a descriptor: the shutdown drops the task of the
-            // client, which ends every seat and answers every call.
+            // The runtime panics if the program has closed its descriptors. The shutdown drops the driver also then, and the
+            // driver ends the seats and answers the calls.
             let _ = catch_unwind(AssertUnwindSafe(|| runtime.block_on(serve)));
             runtime.shutdown_background();
         });
@@ -102,7 +102,7 @@ impl Drop for Background {
             && let Ok(ended) = self.ended.get_mut()
             && ended.recv_timeout(patience) == Err(RecvTimeoutError::Disconnected)
         {
-            // A thread that has closed the channel ends at once. Each later call has told a panic of the thread.
+            // The thread has closed the channel, and ends at once. A panic is no news: later calls fail with `Closed`.
             let _ = thread.join();
         }
     }

@@ -41,7 +41,7 @@ impl Cancel {
 
     /// Returns the output of `future`; `None` if the handle is cancelled before. The future is then dropped.
     pub(super) async fn unless_cancelled<F: Future>(&self, future: F) -> Option<F::Output> {
-        // Made before the flag is read, so that no cancel in between is missed.
+        // Registered before the read of the flag: a cancel in between wakes the waiter.
         let cancelled = self.inner.cancelled.notified();
         if self.inner.is_cancelled.load(Ordering::Acquire) {
             return None;

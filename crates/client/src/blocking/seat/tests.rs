@@ -13,7 +13,7 @@ use crate::{CheckError, Error, LossReason, State};
 use super::*;
 
 const GRANT: &str = r#"{"session_id":"0198a0aa-0000-7000-8000-000000000001","expires_in_seconds":360}"#;
-/// The longest wait of a test that passes.
+/// The longest wait of a passing test.
 const IN_TIME: Duration = Duration::from_secs(20);
 
 /// Grants a seat of `K`, forgets the session, and keeps an acquire of `SLOW` waiting.
@@ -25,7 +25,7 @@ fn answer(request: &Arrived, slow: &Sender<()>) -> Reply {
     if request.target.starts_with("POST ") { Reply::new(201, GRANT) } else { Reply::new(404, "{}") }
 }
 
-/// Runs `call` on a thread, and returns its output, which must come in time.
+/// Runs `call` on a thread, and returns the output, which must come within [`IN_TIME`].
 fn in_time<T: Send + 'static>(call: impl FnOnce() -> T + Send + 'static) -> T {
     let (done, output) = channel();
     thread::spawn(move || done.send(call()));
