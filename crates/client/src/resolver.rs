@@ -125,4 +125,14 @@ mod tests {
         assert_eq!(ASKED.load(Ordering::Relaxed), 2);
         assert!(lock(&resolver.in_flight).is_empty());
     }
+
+    #[tokio::test]
+    async fn a_hung_look_up_holds_up_no_later_connection() {
+        let resolver = Resolver::new();
+        let (_hung, answer) = watch::channel(None);
+        let began = Instant::now().checked_sub(SHARED_MAX).unwrap();
+        lock(&resolver.in_flight).insert("localhost".to_owned(), LookUp { began, answer });
+        assert!(addresses(&resolver, "localhost").await.is_ok());
+        assert!(lock(&resolver.in_flight).is_empty());
+    }
 }
