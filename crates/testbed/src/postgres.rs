@@ -151,6 +151,15 @@ impl Postgres {
         });
     }
 
+    /// Starts a cluster that gave up, as a supervisor does. A full disk that has no room for the next file of the
+    /// write-ahead log ends the cluster: a panic, and a recovery that has no room either.
+    pub fn revive(&self) {
+        let status = self.command("pg_ctl").arg("status").arg("--pgdata").arg(self.data()).status();
+        if !status.expect("pg_ctl runs").success() {
+            self.start_again();
+        }
+    }
+
     /// Stops the cluster, and waits until the cluster is down.
     pub fn stop(&self, how: Stop) {
         let mode = match how {
@@ -215,17 +224,23 @@ impl Postgres {
         self.dir.path().join("data")
     }
 
-    fn run(&self, binary: &str, prepare: impl FnOnce(&mut Command) -> &mut Command) {
+    /// Returns the command of a program of PostgreSQL, without input and output, by the account of the server.
+    fn command(&self, binary: &str) -> Command {
         let mut command = Command::new(self.binaries.join(binary));
-        // The server outlives its start command and keeps stderr open, so stderr goes to a file instead of a
-        // pipe.
-        let errors = tempfile::tempfile().expect("a temporary file");
         command.current_dir(self.dir.path()).stdin(Stdio::null()).stdout(Stdio::null());
-        command.stderr(errors.try_clone().expect("the file handle can be cloned"));
         if let Some(Account { uid, gid }) = self.account {
             command.uid(uid).gid(gid);
         }
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    fn run(&self, binary: &str, prepare: impl FnOnce(&mut Command) -> &mut Command) {
+        let mut command = self.command(binary);
+        // The server outlives its start command and keeps stderr open, so stderr goes to a file instead of a
+        // pipe.
+        let errors = tempfile::tempfile().expect("a temporary file");
+        command.stderr(errors.try_clone().expect("the file handle can be cloned"));
         let status = prepare(&mut command).status().unwrap_or_else(|error| panic!("{binary}: {error}"));
         if !status.success() {
             let log = fs::read_to_string(self.dir.path().join("log")).unwrap_or_default();

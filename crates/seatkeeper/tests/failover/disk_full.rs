@@ -12,13 +12,14 @@ use super::support::Nodes;
 use super::trial::{NODES, Trial, outage, permit, short_outage};
 use crate::support::knobs;
 
-/// Fills the disk for a while, repeatedly.
-async fn fills(mut trial: Trial, disk: &Disk, lasts: Duration) {
+/// Fills the disk for a while, repeatedly. `revive` starts a server that gave up.
+async fn fills(mut trial: Trial, disk: &Disk, lasts: Duration, revive: impl Fn()) {
     for _ in 0..knobs::fault_cycles() {
         trial.breaks().await;
         disk.fill();
         tokio::time::sleep(lasts).await;
         disk.make_room();
+        tokio::task::block_in_place(&revive);
         trial.heals().await;
     }
     trial.end().await;
@@ -29,7 +30,8 @@ async fn fills(mut trial: Trial, disk: &Disk, lasts: Duration) {
 async fn the_disk_of_redis_is_full() {
     let (permit, disk) = (permit().await, Arc::new(Disk::new()));
     let redis = RedisSetup::default().setting("appendonly yes").disk(&disk).start();
-    fills(Trial::over("the_disk_of_redis_is_full", &redis.url(), permit).await, &disk, outage()).await;
+    let trial = Trial::over("the_disk_of_redis_is_full", &redis.url(), permit).await;
+    fills(trial, &disk, outage(), || {}).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -38,8 +40,8 @@ async fn the_disk_of_postgres_is_full() {
     let server = tokio::task::block_in_place(|| Postgres::start_on(&disk));
     let mut nodes = Nodes::on(server.url("postgres"));
     tokio::task::block_in_place(|| (0..NODES).for_each(|_| nodes.add(&redis.url())));
-    fills(Trial::begin("the_disk_of_postgres_is_full", nodes, knobs::seed(), permit).await, &disk, outage())
-        .await;
+    let trial = Trial::begin("the_disk_of_postgres_is_full", nodes, knobs::seed(), permit).await;
+    fills(trial, &disk, outage(), || server.revive()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -49,18 +51,14 @@ async fn the_disk_of_postgres_alone_is_full() {
     let ledger = server.url("postgres");
     let mut nodes = Nodes::on(ledger.clone());
     tokio::task::block_in_place(|| (0..NODES).for_each(|_| nodes.add(&ledger)));
-    let test = "the_disk_of_postgres_alone_is_full";
-    fills(Trial::begin(test, nodes, knobs::seed(), permit).await, &disk, short_outage()).await;
+    let trial = Trial::begin("the_disk_of_postgres_alone_is_full", nodes, knobs::seed(), permit).await;
+    fills(trial, &disk, short_outage(), || server.revive()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_disk_of_an_embedded_server_is_full() {
     let (permit, disk) = (permit().await, Disk::new());
     let nodes = tokio::task::block_in_place(|| Nodes::embedded(&disk.environment()));
-    fills(
-        Trial::begin("the_disk_of_an_embedded_server_is_full", nodes, knobs::seed(), permit).await,
-        &disk,
-        outage(),
-    )
-    .await;
+    let trial = Trial::begin("the_disk_of_an_embedded_server_is_full", nodes, knobs::seed(), permit).await;
+    fills(trial, &disk, outage(), || {}).await;
 }

@@ -84,7 +84,7 @@ pub(super) const FAULTS: &[Fault] = &[
         effects: [WITHOUT_LEDGER, WITHOUT_LEDGER, WITHOUT_LEDGER],
         epochs_max: 0,
         heals: ALL,
-        remedy: "make room",
+        remedy: "make room, and start PostgreSQL if it gave up",
     },
     Fault {
         title: "… a standby is promoted that lacks the ledger's tail",
