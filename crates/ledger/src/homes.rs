@@ -2,6 +2,7 @@
 //! (`moves.rs`) or by the adoption of a lost region (`adoptions.rs`), and each raises the home's version.
 
 mod adoptions;
+mod claims;
 mod moves;
 
 use seatkeeper_core::{Region, RegistryTime, TenantId, UserId, named_enum};

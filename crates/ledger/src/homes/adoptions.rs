@@ -13,9 +13,6 @@ use crate::licenses::{License, adopt};
 use crate::row::{Fields, corrupt, stored_json, stored_whole};
 use crate::{Error, KeptAnswer, Ledger, Write, buckets, idempotency, tenants, times};
 
-/// Subscribers whose histories one statement reads.
-const HISTORIES_PAGE: i64 = 1_000;
-
 /// Kept sessions that are admitted at once. The time limit of statements, and of the pauses between two statements of a
 /// transaction, holds for any number of sessions.
 const ARRIVING_PAGE: u32 = 2_000;
@@ -179,44 +176,6 @@ impl Ledger {
         let page = self.readers().query(include_str!("../../sql/homes_after.sql"));
         let rows = page.bind(tenant.as_str()).bind(user.as_str()).bind(i64::from(max)).fetch_all().await?;
         rows.iter().map(KnownHome::read).collect()
-    }
-
-    /// Places in `own`, the region of this ledger, every subscriber with a session on record or an active subscription here,
-    /// and without a home. [`Ledger::assign_home`] also counts a subscription that is not active.
-    pub async fn claim_unassigned_homes(&self, own: Region) -> Result<(), Error> {
-        self.claim_unassigned_with_rights(own).await?;
-        let mut tenant = String::new();
-        loop {
-            let next = self.readers().query(include_str!("../../sql/next_audited_tenant.sql"));
-            let Some(audited) = next.bind(&*tenant).scalar::<Option<String>>().await? else { return Ok(()) };
-            self.claim_homes_by_history(&audited, own).await?;
-            tenant = audited;
-        }
-    }
-
-    /// Places in `own` every subscriber of a tenant with an audit record and without a home. A statement reads
-    /// a page of [`HISTORIES_PAGE`] subscribers: the time limit of statements holds for any ledger.
-    async fn claim_homes_by_history(&self, tenant: &str, own: Region) -> Result<(), Error> {
-        let mut after = String::new();
-        loop {
-            let page = self.readers().query(include_str!("../../sql/audited_subscribers_page.sql"));
-            let page = page.bind(tenant).bind(&*after).bind(HISTORIES_PAGE);
-            let Some(last) = page.scalar::<Option<String>>().await? else { return Ok(()) };
-            let mut tx = self.write().await?;
-            let now = tx.now().await?;
-            let claimed = tx.query(include_str!("../../sql/claim_homes_by_history.sql")).bind(tenant);
-            claimed.bind(&*after).bind(&*last).bind(stored(own)).bind(now).execute().await?;
-            tx.commit().await?;
-            after = last;
-        }
-    }
-
-    async fn claim_unassigned_with_rights(&self, own: Region) -> Result<(), Error> {
-        let mut tx = self.write().await?;
-        let now = tx.now().await?;
-        let claimed = tx.query(include_str!("../../sql/claim_unassigned_homes.sql"));
-        claimed.bind(stored(own)).bind(now).execute().await?;
-        tx.commit().await
     }
 
     /// Returns the longest TTL of a license, a plan or a live session with heartbeats; zero without any.

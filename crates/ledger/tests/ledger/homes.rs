@@ -151,7 +151,7 @@ pub(crate) const LOST: Region = Region::new(3);
 
 pub(crate) const SECOND: Span = Span::from_secs(1);
 
-fn known(user: &str, region: Region, version: u64, state: HomeState) -> KnownHome {
+pub(crate) fn known(user: &str, region: Region, version: u64, state: HomeState) -> KnownHome {
     let home = Home { version, state, ..Home::first(region) };
     KnownHome { tenant: tenant(), user: UserId::new(user), home }
 }

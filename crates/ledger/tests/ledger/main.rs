@@ -4,6 +4,7 @@
 #[path = "place/sqlite.rs"]
 mod place;
 
+mod adopting_many;
 mod applying;
 mod buckets;
 mod copies;

@@ -6,6 +6,7 @@
 mod place;
 
 mod adopting;
+mod adopting_many;
 mod applying;
 mod buckets;
 mod copies;
