@@ -1,5 +1,5 @@
--- Records the adoption of every home that is still in a lost region, without a number from the restored ledger. $1 lost
--- region, $2 time
+-- Records the adoption of every home of a page that is still in a lost region, without a number from the restored ledger.
+-- $1 lost region, $2 time, $3 tenant and $4 user of the last home of the page
 INSERT INTO home_moves (tenant_id, user_id, version, direction, peer, seq, peer_seq, at)
 SELECT
     tenant_id, user_id, version + 1, 'adopted', $1,
@@ -15,5 +15,5 @@ SELECT
     ), 0),
     NULL, $2
 FROM homes
-WHERE region = $1
+WHERE region = $1 AND (tenant_id, user_id) <= ($3, $4)
 ON CONFLICT (tenant_id, user_id, version, direction) DO NOTHING

@@ -17,9 +17,9 @@ use crate::auth::KeyError;
 use crate::error::Error as RequestError;
 use crate::regions::Regions;
 use crate::relocation::{
-    AdoptedLicense, AdoptedSessions, BeginAdoption, BegunAdoption, Handover, HomesPage, HomesQuestion,
-    KnownHomes, LicenseState, MESSAGE_BYTES_MAX, PoolOpening, RemainingHome, RemainingHomes, Subscribed,
-    active_subscription, adoption_path,
+    AdoptedLicense, AdoptedSessions, BeginAdoption, BegunAdoption, EndAdoption, EndedAdoption, Handover,
+    HomesPage, HomesQuestion, KnownHomes, LicenseState, MESSAGE_BYTES_MAX, PoolOpening, RemainingHome,
+    RemainingHomes, Subscribed, active_subscription, adoption_path,
 };
 use crate::settings::{InvalidSetting, Settings};
 
@@ -178,7 +178,7 @@ impl Courier<'_> {
         self.hand_over_subscribers(&mut adopted).await?;
         self.hand_over_remaining().await?;
         self.hand_over_licenses(&mut adopted).await?;
-        self.tell(self.into, adoption_path::END, &()).await?;
+        self.end().await?;
         Ok(Some(adopted))
     }
 
@@ -393,8 +393,7 @@ impl Courier<'_> {
                     .map(|record| (record.session.clone(), record.particulars.clone()))
                     .collect(),
                 is_last: number == last,
-                // The answer must be here within the time limit of a forwarded request.
-                wait_milliseconds: self.settings.region.forward_timeout_milliseconds / 2,
+                wait_milliseconds: self.answer_wait(),
             };
             loop {
                 let answer = self.tell(self.into, adoption_path::SESSIONS, &sessions).await?;
@@ -406,6 +405,24 @@ impl Courier<'_> {
             }
         }
         Ok(records.len() as u64)
+    }
+
+    /// Ends the adoption. The successor takes over what is left page by page, so the message is repeated until the end.
+    async fn end(&self) -> Result<(), AdoptError> {
+        let ask = EndAdoption { wait_milliseconds: self.answer_wait() };
+        loop {
+            let answer = self.tell(self.into, adoption_path::END, &ask).await?;
+            let EndedAdoption { is_done } = self.understood(self.into, &answer)?;
+            if is_done {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Returns the time for which the answer to a long step may wait, in milliseconds: the answer must be here within the time
+    /// limit of a forwarded request.
+    fn answer_wait(&self) -> u64 {
+        self.settings.region.forward_timeout_milliseconds / 2
     }
 
     /// Returns the regions that are neither lost nor the successor.

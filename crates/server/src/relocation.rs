@@ -23,8 +23,9 @@ use crate::entitlements::Entitlements;
 use crate::regions::Regions;
 pub(crate) use adopted_sessions::Openings;
 pub(crate) use adoption_messages::{
-    ADOPTIONS_PATH, AdoptedLicense, AdoptedSessions, BeginAdoption, BegunAdoption, HomesPage, HomesQuestion,
-    KnownHomes, LicenseState, MESSAGE_BYTES_MAX, PoolOpening, RemainingHome, RemainingHomes, adoption_path,
+    ADOPTIONS_PATH, AdoptedLicense, AdoptedSessions, BeginAdoption, BegunAdoption, EndAdoption,
+    EndedAdoption, HomesPage, HomesQuestion, KnownHomes, LicenseState, MESSAGE_BYTES_MAX, PoolOpening,
+    RemainingHome, RemainingHomes, adoption_path,
 };
 pub(crate) use departures::Moved;
 pub(crate) use handover::{ANCHOR_PATH, ARRIVALS_PATH, AnchorUpdate, Handover, READINESS_PATH, Subscribed};

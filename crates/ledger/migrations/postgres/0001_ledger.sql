@@ -286,6 +286,8 @@ CREATE TABLE homes (
 
 CREATE INDEX homes_moving ON homes (tenant_id, user_id) WHERE state = 'moving';
 CREATE INDEX homes_moved ON homes (version) WHERE version > 1;
+-- For the end of an adoption: the homes that are still in a lost region, page by page.
+CREATE INDEX homes_in_region ON homes (region, tenant_id, user_id);
 
 -- The moves of homes into this region and out of this region. A home 'adopted' comes from a lost region. `seq` is the
 -- number of the pool's last event in this region at the move. `peer_seq` is the last number in the region that an arrived
@@ -310,16 +312,29 @@ CREATE TABLE own_region (
 );
 
 -- Regions lost for good, each with the successor of its pools. The successor admits nobody to the lost region's pools before
--- `admits_from`, and serves all pools once the adoption is done. `audit_head` is the last audit record of this ledger at the
--- begin of the adoption: the restored ledger of the lost region has no later admission.
+-- `admits_from`, and serves all pools once the adoption is done. A later begin moves `admits_from`. Every
+-- home that has come since the first begin is on record with `first_admits_from` or a later time. `audit_head` is the last
+-- audit record of this ledger at the begin of the adoption: the restored ledger of the lost region has no later admission.
 CREATE TABLE region_adoptions (
     lost        BIGINT NOT NULL PRIMARY KEY CHECK (lost BETWEEN 1 AND 255),
     successor   BIGINT NOT NULL CHECK (successor BETWEEN 1 AND 255 AND successor <> lost),
     admits_from TIMESTAMPTZ NOT NULL,
+    first_admits_from TIMESTAMPTZ NOT NULL,
     is_done     BIGINT NOT NULL CHECK (is_done IN (0, 1)),
     audit_head  BIGINT NOT NULL CHECK (audit_head >= 0),
     at          TIMESTAMPTZ NOT NULL
 );
+
+-- The homes, each with the time before which the home admits nobody by now: a later begin of an adoption moves the time for
+-- every home that has come since the first begin, without a write to the homes.
+CREATE VIEW known_homes AS
+SELECT
+    tenant_id, user_id, region, version, state, since, seq,
+    COALESCE((
+        SELECT MAX(a.admits_from) FROM region_adoptions AS a
+        WHERE a.successor = homes.region AND a.first_admits_from <= homes.admits_from AND a.admits_from > homes.admits_from
+    ), admits_from) AS admits_from
+FROM homes;
 
 -- Sessions of a license on their way from a lost region. One transaction admits the sessions of a license, after the last has
 -- arrived: a restart opens no pool with a part of its sessions. `record` is the session with its particulars, as JSON.

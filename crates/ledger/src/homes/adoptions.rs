@@ -13,6 +13,10 @@ use crate::licenses::{License, adopt};
 use crate::row::{Fields, corrupt, stored_json, stored_whole};
 use crate::{Error, KeptAnswer, Ledger, Write, buckets, idempotency, tenants, times};
 
+/// Homes, and kept sessions, that one transaction of the end of an adoption takes. Each transaction stays far below the time
+/// limit of a statement.
+const END_PAGE: i64 = 1_000;
+
 /// Kept sessions that are admitted at once. The time limit of statements, and of the pauses between two statements of a
 /// transaction, holds for any number of sessions.
 const ARRIVING_PAGE: u32 = 2_000;
@@ -81,6 +85,27 @@ async fn lock(tx: &mut Tx, lost: Region) -> Result<Option<Adoption>, Error> {
     adoption.fetch_optional().await?.as_ref().map(Adoption::read).transpose()
 }
 
+/// Places the first page of homes that are still in region `lost` in `own`. Returns whether there was a home. The caller has
+/// locked the adoption, so no home comes to `lost` between the statements.
+async fn adopt_page(tx: &mut Tx, lost: Region, adoption: &Adoption, own: Region) -> Result<bool, Error> {
+    let page = tx.query(include_str!("../../sql/lost_homes_page.sql")).bind(stored(lost)).bind(END_PAGE);
+    let Some(row) = page.fetch_optional().await? else { return Ok(false) };
+    let fields = Fields(&row);
+    let (tenant, user): (String, String) = (fields.value("tenant_id")?, fields.value("user_id")?);
+    let now = tx.now().await?;
+    for departure in departures_to(tx, lost).await? {
+        if (departure.tenant.as_str(), departure.user.as_str()) <= (&*tenant, &*user) {
+            note_left(tx, &departure, now).await?;
+        }
+    }
+    let noted = tx.query(include_str!("../../sql/note_homes_adopted.sql")).bind(stored(lost)).bind(now);
+    noted.bind(&*tenant).bind(&*user).execute().await?;
+    let adopted = tx.query(include_str!("../../sql/adopt_homes.sql")).bind(stored(lost)).bind(stored(own));
+    let adopted = adopted.bind(now).bind(times::stored(adoption.admits_from));
+    adopted.bind(&*tenant).bind(&*user).execute().await?;
+    Ok(true)
+}
+
 impl Ledger {
     /// Returns the region of this ledger, and fixes `region` if no region is on record.
     pub async fn fix_own_region(&self, region: Region) -> Result<Region, Error> {
@@ -118,8 +143,6 @@ impl Ledger {
         let noted = tx.query(include_str!("../../sql/note_adoption.sql"));
         let noted = noted.bind(stored(lost)).bind(stored(successor)).bind(times::stored(admits_from));
         let is_first = noted.bind(now).execute().await? > 0;
-        // Another begin may have been first after a wait, so the row is read after the insertion.
-        let earlier = lock(&mut tx, lost).await?.filter(|_| !is_first);
         let prolonged = tx.query(include_str!("../../sql/prolong_adoption.sql"));
         let prolonged = prolonged.bind(stored(lost)).bind(stored(successor));
         let has_begun = prolonged.bind(times::stored(admits_from)).execute().await? > 0 || is_first;
@@ -127,44 +150,45 @@ impl Ledger {
             let retargeted = tx.query(include_str!("../../sql/retarget_homes_moving.sql"));
             retargeted.bind(stored(lost)).bind(stored(successor)).execute().await?;
         }
-        if let Some(earlier) = earlier.filter(|_| has_begun && successor == own) {
-            let prolonged = tx.query(include_str!("../../sql/prolong_silence.sql")).bind(stored(own));
-            let prolonged = prolonged.bind(times::stored(earlier.admits_from));
-            prolonged.bind(times::stored(admits_from)).execute().await?;
-        }
         let adoption = lock(&mut tx, lost).await?;
         tx.commit().await?;
         Ok(adoption)
     }
 
-    /// Ends an adoption by `own`, the region of this ledger. Homes in the regions `earlier`, which the lost region had adopted,
-    /// come to `own` without sessions. So do homes that are still in the lost region by this ledger: the command takes these
-    /// over before, with a number from the restored ledger. Sessions that are still kept for a pool of the lost region are
-    /// deleted.
-    pub async fn end_adoption(
+    /// Carries the end of an adoption by `own`, the region of this ledger, on by one page, and returns whether the adoption is
+    /// done. The caller repeats the call until then. Each page is a transaction, so a repetition after a crash goes on
+    /// behind the last page on record.
+    ///
+    /// Homes in the regions `earlier`, which the lost region had adopted, come to `own` without sessions. So do homes that are
+    /// still in the lost region by this ledger: the command takes these over before, with a number from the restored ledger.
+    /// Sessions that are still kept for a pool of the lost region are deleted. The adoption is done once no home is left:
+    /// until then `own` admits nobody to a pool whose home is in a lost region.
+    pub async fn end_adoption_page(
         &self,
         adoption: &Adoption,
         earlier: &[Region],
         own: Region,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let mut tx = self.write().await?;
         // A begin may have moved the time since the caller read the adoption.
-        let Some(adoption) = lock(&mut tx, adoption.lost).await? else { return Ok(()) };
-        let now = tx.now().await?;
+        let Some(adoption) = lock(&mut tx, adoption.lost).await?.filter(|known| !known.is_done) else {
+            return Ok(true);
+        };
+        let mut is_done = true;
         for lost in earlier.iter().copied().chain([adoption.lost]) {
-            for departure in departures_to(&mut tx, lost).await? {
-                note_left(&mut tx, &departure, now).await?;
+            let deleted = tx.query(include_str!("../../sql/delete_arriving_from.sql"));
+            let deleted = deleted.bind(stored(lost)).bind(END_PAGE).execute().await?;
+            if deleted > 0 || adopt_page(&mut tx, lost, &adoption, own).await? {
+                is_done = false;
+                break;
             }
-            let lost = stored(lost);
-            let noted = tx.query(include_str!("../../sql/note_homes_adopted.sql"));
-            noted.bind(lost).bind(now).execute().await?;
-            let adopted = tx.query(include_str!("../../sql/adopt_homes.sql")).bind(lost).bind(stored(own));
-            adopted.bind(now).bind(times::stored(adoption.admits_from)).execute().await?;
-            tx.query(include_str!("../../sql/delete_arriving_from.sql")).bind(lost).execute().await?;
         }
-        let ended = tx.query(include_str!("../../sql/end_adoption.sql"));
-        ended.bind(stored(adoption.lost)).execute().await?;
-        tx.commit().await
+        if is_done {
+            let ended = tx.query(include_str!("../../sql/end_adoption.sql"));
+            ended.bind(stored(adoption.lost)).execute().await?;
+        }
+        tx.commit().await?;
+        Ok(is_done)
     }
 
     /// Returns at most `max` homes known here, after the subscriber `after`, in the order of tenants and users.
@@ -279,6 +303,7 @@ impl Ledger {
     /// Records the homes that region `teller` tells the successor of region `lost`. Homes that are here, or of an older
     /// version, stay unchanged. A home on its way out of the telling region is still in the telling region. A home on its
     /// way from here to the lost region is replaced by a newer home: the lost region took over, and gave the home away.
+    /// Nothing is recorded once the adoption is done.
     pub async fn learn_homes(
         &self,
         homes: &[KnownHome],
@@ -286,6 +311,13 @@ impl Ledger {
         own: Region,
     ) -> Result<(), Error> {
         let mut tx = self.write().await?;
+        let shared = tx.query(include_str!("../../sql/share_adoption.sql")).bind(stored(lost));
+        if let Some(row) = shared.fetch_optional().await?
+            && Fields(&row).whole("is_done")? > 0
+        {
+            // No later page would take a home in the lost region over.
+            return Ok(());
+        }
         let now = tx.now().await?;
         let departures = departures_to(&mut tx, lost).await?;
         for KnownHome { tenant, user, home } in homes {

@@ -16,8 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A begin at `NOW`, with a home that has come over since.
 const BEGIN: &str = "
-    INSERT INTO region_adoptions (lost, successor, admits_from, is_done, audit_head, at)
-    VALUES (3, 1, to_timestamp(1800000000), 0, 0, now());
+    INSERT INTO region_adoptions (lost, successor, admits_from, first_admits_from, is_done, audit_head, at)
+    VALUES (3, 1, to_timestamp(1800000000), to_timestamp(1800000000), 0, 0, now());
     INSERT INTO homes (tenant_id, user_id, region, version, state, since, admits_from)
     VALUES ('acme', 'ann', 1, 2, 'here', now(), to_timestamp(1800000000))";
 

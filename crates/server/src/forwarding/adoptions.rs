@@ -15,8 +15,9 @@ use crate::app::App;
 use crate::error::Error;
 use crate::regions::Forwarder;
 use crate::relocation::{
-    AdoptedLicense, AdoptedSessions, BeginAdoption, BegunAdoption, Handover, HomesPage, HomesQuestion,
-    KnownHomes, MESSAGE_BYTES_MAX, Mover, PoolOpening, RemainingHomes, adoption_path as path,
+    AdoptedLicense, AdoptedSessions, BeginAdoption, BegunAdoption, EndAdoption, EndedAdoption, Handover,
+    HomesPage, HomesQuestion, KnownHomes, MESSAGE_BYTES_MAX, Mover, PoolOpening, RemainingHomes,
+    adoption_path as path,
 };
 
 type LostRegion = Option<Extension<Forwarder>>;
@@ -87,11 +88,11 @@ async fn sessions(State(app): State<App>, lost: LostRegion, body: Body) -> Resul
     mover.adopt_sessions(lost, adopted).await.map(Json)
 }
 
-/// `POST /api/v1/regions/adoptions/end`: ends the adoption.
-async fn end(State(app): State<App>, lost: LostRegion) -> Result<StatusCode, Error> {
+/// `POST /api/v1/regions/adoptions/end`: ends the adoption, as far as the time goes.
+async fn end(State(app): State<App>, lost: LostRegion, body: Body) -> Result<Json<EndedAdoption>, Error> {
     let (mover, lost) = require_region(&app, lost)?;
-    mover.end_adoption(lost).await?;
-    Ok(StatusCode::NO_CONTENT)
+    let ask: EndAdoption = read(&app, body).await?;
+    mover.end_adoption(lost, &ask).await.map(Json)
 }
 
 /// Returns the mover, and the region whose token the request has.

@@ -1,13 +1,15 @@
 //! The successor of a lost region: takes over the pools by the records of the lost region's restored ledger. The other
 //! regions record the successor alone. Every step may be repeated.
 
+use std::time::{Duration, Instant};
+
 use seatkeeper_core::{Origin, Region, Span, TenantId, UserId};
 use seatkeeper_ledger::Error as LedgerError;
 use seatkeeper_ledger::homes::{Adoption, Arrival, ArrivalKind, Home, KnownHome};
 
 use super::adoption_messages::{
-    AdoptedLicense, BeginAdoption, BegunAdoption, HomesPage, HomesQuestion, KnownHomes, RemainingHome,
-    ToldHome,
+    AdoptedLicense, BeginAdoption, BegunAdoption, EndAdoption, EndedAdoption, HomesPage, HomesQuestion,
+    KnownHomes, RemainingHome, ToldHome,
 };
 use super::handover::Handover;
 use super::{Mover, pool_of};
@@ -20,6 +22,9 @@ const HOMES_MAX: u32 = 100;
 
 /// The silence beyond the longest TTL: the clocks of the lost region and of this region may differ.
 const CLOCK_MARGIN: Span = Span::from_secs(5);
+
+/// The longest time for which a message waits for the end of an adoption.
+const END_WAIT_MAX: Duration = Duration::from_secs(30);
 
 impl Mover {
     /// Records the successor of region `lost`, unless only a check is asked for. Returns `Err(RegionNotAdoptable)` if the
@@ -174,17 +179,23 @@ impl Mover {
         Err(not_adoptable("The tenant's anchor is another region than the lost region."))
     }
 
-    /// Ends the adoption: from now on this region serves every pool of the lost region.
-    pub(crate) async fn end_adoption(&self, lost: Region) -> Result<(), Error> {
+    /// Ends the adoption: from then on this region serves every pool of the lost region. The end takes a transaction for each
+    /// page of homes. Returns whether the adoption is done: if not, the message must be repeated.
+    pub(crate) async fn end_adoption(&self, lost: Region, ask: &EndAdoption) -> Result<EndedAdoption, Error> {
         let adoption = self.adopting(lost).await?;
         let (earlier, own) = (self.regions.adopted_by(lost), self.regions.own());
-        self.ledger.end_adoption(&adoption, &earlier, own).await.map_err(Error::Ledger)?;
+        let until = Instant::now() + Duration::from_millis(ask.wait_milliseconds).min(END_WAIT_MAX);
+        while !self.ledger.end_adoption_page(&adoption, &earlier, own).await.map_err(Error::Ledger)? {
+            if Instant::now() >= until {
+                return Ok(EndedAdoption { is_done: false });
+            }
+        }
         self.regions.refresh_adoptions().await.map_err(Error::Ledger)?;
         tracing::warn!(
             region = lost.number(),
             "a lost region is adopted: this region serves its pools, and admits new sessions there after the longest TTL"
         );
-        Ok(())
+        Ok(EndedAdoption { is_done: true })
     }
 
     /// Returns the adoption of a lost region by this region, while the adoption is under way.

@@ -135,6 +135,21 @@ pub(crate) struct PoolOpening {
     pub(crate) is_open: bool,
 }
 
+/// The end of an adoption.
+#[derive(Serialize, Deserialize, Validate)]
+#[garde(allow_unvalidated)]
+pub(crate) struct EndAdoption {
+    /// The time for which the answer waits for the end, in milliseconds.
+    pub(crate) wait_milliseconds: u64,
+}
+
+/// The answer to the end of an adoption.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct EndedAdoption {
+    /// The successor serves every pool of the lost region. The message is repeated until the adoption is done.
+    pub(crate) is_done: bool,
+}
+
 /// A license on its way between regions.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct LicenseState {
