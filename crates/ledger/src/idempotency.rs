@@ -98,7 +98,8 @@ pub(crate) async fn keep<S: Serialize + Sync>(
     insert(tx, tenant, (entity, pool), &kept).await
 }
 
-/// Keeps the answers that have come along with a pool from another region.
+/// Keeps the answers that have come along with a pool from another region. The caller must [`hold`](crate::tenants::hold) the
+/// tenant: the answer of a concurrent write under the same key would be left out, after the write has taken effect.
 pub(crate) async fn keep_arrived(tx: &mut Tx, pool: &PoolId, answers: &[KeptAnswer]) -> Result<(), Error> {
     let Some(entity) = Entity::with_pool(pool.kind) else { return Ok(()) };
     for kept in answers {

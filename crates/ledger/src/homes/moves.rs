@@ -12,7 +12,7 @@ use crate::audit::{self, Entry};
 use crate::database::{Row, Tx};
 use crate::row::{Fields, stored_whole};
 use crate::sessions::SessionRecord;
-use crate::{Error, KeptAnswer, Ledger, apply, buckets, chain, idempotency, times};
+use crate::{Error, KeptAnswer, Ledger, apply, buckets, chain, idempotency, tenants, times};
 
 /// A home on its way out of this region.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,6 +172,10 @@ impl Ledger {
         let pool = subscriber_pool(&arrival.tenant, &arrival.user);
         let version = stored_whole(arrival.version);
         let mut tx = self.write().await?;
+        if !arrival.answers.is_empty() {
+            // A write under way has read that no answer is kept under its key. The arrival waits for the write's own answer.
+            tenants::hold(&mut tx, &arrival.tenant, now).await?;
+        }
         let epochs = buckets::hold(&mut tx, std::iter::once(pool.bucket())).await?;
         let clock = tx.now().await?;
         let admits_from = arrival.silence(&mut tx).await?;

@@ -1,15 +1,17 @@
-//! Begins of an adoption in PostgreSQL at the same time as other begins, and as homes that come over.
+//! Begins of an adoption in PostgreSQL at the same time as other begins, and as homes that come over. Homes that come over at
+//! the same time as a write.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use seatkeeper_ledger::Ledger;
+use seatkeeper_core::{PoolId, PoolKind};
 use seatkeeper_ledger::homes::{Arrival, ArrivalKind};
+use seatkeeper_ledger::{Effect, Idempotency, Ledger, Write};
 use sqlx::{Connection as _, Executor as _};
 use tokio::time::timeout;
 
 use crate::homes::{LOST, NOW, OWN, SECOND, arrival, home_of, terms};
-use crate::locking::waits_for_a_lock;
-use crate::story::ledger;
+use crate::locking::{waiting_for_locks, waits_for_a_lock};
+use crate::story::{admin, by, ledger, new_subscription, tenant};
 
 /// Longer than any operation takes without waiting for a lock.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -52,6 +54,47 @@ async fn a_home_that_waits_for_a_begin_is_silent_from_the_begin_on() {
     begin.commit().await.unwrap();
     let taken = timeout(PATIENCE, taking).await.expect("nobody holds it up").unwrap().unwrap();
     assert_eq!(taken.unwrap().admits_from, Some(NOW + SECOND));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_arrived_answer_waits_for_a_write_under_way_and_replaces_none() {
+    let (_left, from) = ledger().await;
+    let (place, into) = ledger().await;
+    let (once, origin) = (Idempotency { key: "once".to_owned(), request_hash: vec![1; 32] }, admin());
+    let write = Write { idempotency: Some(&once), ..by(&origin) };
+    let elsewhere = from.create_subscription(new_subscription("ann", "basic"), write).await.unwrap().value;
+    let pool = PoolId::new(PoolKind::Subscriber, tenant(), "ann");
+    let answers = from.kept_answers(&pool).await.unwrap();
+    assert_eq!(answers.len(), 1);
+    let terms = terms(&into).await;
+
+    // The write has read that no answer is kept, and waits to create the subscription.
+    let (mut connection, mut observer) = (place.connect().await, place.connect().await);
+    let mut lock = connection.begin().await.unwrap();
+    lock.execute("LOCK TABLE subscriptions IN SHARE MODE").await.unwrap();
+    let writing = tokio::spawn({
+        let (ledger, once, origin) = (into.clone(), once.clone(), origin.clone());
+        async move {
+            let write = Write { idempotency: Some(&once), ..by(&origin) };
+            ledger.create_subscription(new_subscription("bob", "basic"), write).await
+        }
+    });
+    waits_for_a_lock(&mut observer).await;
+    let taking = tokio::spawn({
+        let (ledger, arrival) = (into.clone(), Arrival { answers, ..arrival(2, Vec::new()) });
+        async move { ledger.take_home(&arrival, OWN, terms, NOW).await }
+    });
+    let deadline = Instant::now() + PATIENCE;
+    while waiting_for_locks(&mut observer).await < 2 && !taking.is_finished() {
+        assert!(Instant::now() < deadline, "the arrival neither waits nor ends");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    lock.rollback().await.unwrap();
+    let own = timeout(PATIENCE, writing).await.expect("nobody holds it up").unwrap().unwrap().value;
+    timeout(PATIENCE, taking).await.expect("nobody holds it up").unwrap().unwrap();
+
+    let again = into.create_subscription(new_subscription("bob", "basic"), write).await.unwrap();
+    assert_eq!((again.effect, again.value.id), (Effect::Replayed, own.id), "not {:?}", elsewhere.id);
 }
 
 async fn begin_later(ledger: Ledger) {

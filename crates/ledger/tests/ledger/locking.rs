@@ -105,10 +105,15 @@ async fn a_replay_that_waits_for_a_purge_brings_no_purged_event_back() {
 /// Waits until a statement in the database waits for a lock.
 pub(crate) async fn waits_for_a_lock(observer: &mut Connection) {
     let deadline = Instant::now() + Duration::from_secs(30);
-    let waiting = "SELECT count(*) FROM pg_stat_activity
-        WHERE datname = current_database() AND wait_event_type = 'Lock'";
-    while sqlx::query_scalar::<_, i64>(waiting).fetch_one(&mut *observer).await.unwrap() == 0 {
+    while waiting_for_locks(observer).await == 0 {
         assert!(Instant::now() < deadline, "nothing waits");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
+}
+
+/// Returns the number of statements in the database that wait for a lock.
+pub(crate) async fn waiting_for_locks(observer: &mut Connection) -> i64 {
+    let waiting = "SELECT count(*) FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    sqlx::query_scalar(waiting).fetch_one(observer).await.unwrap()
 }
