@@ -5,6 +5,5 @@ FROM (
     UNION ALL
     SELECT MAX(ttl_seconds) * 1000 FROM plans
     UNION ALL
-    SELECT MAX(s.ttl_ms) FROM live_sessions AS l JOIN sessions AS s ON s.id = l.session_id
-    WHERE s.pool_kind <> 'capacity'
+    SELECT MAX(ttl_ms) FROM sessions WHERE ended_at IS NULL AND pool_kind <> 'capacity'
 ) AS ttls

@@ -68,13 +68,23 @@ async fn no_statement_of_a_request_walks_a_whole_table() {
         ("hold_job", include_str!("../../sql/hold_job.sql")),
         ("lose_job_run", include_str!("../../sql/lose_job_run.sql")),
         ("job_runs", include_str!("../../sql/job_runs.sql")),
+        ("home", include_str!("../../sql/home.sql")),
+        ("next_known_tenant", include_str!("../../sql/next_known_tenant.sql")),
+        ("known_subscribers_page", include_str!("../../sql/known_subscribers_page.sql")),
+        ("claim_homes_page", include_str!("../../sql/claim_homes_page.sql")),
+        ("lost_homes_page", include_str!("../../sql/lost_homes_page.sql")),
+        ("note_homes_adopted", include_str!("../../sql/note_homes_adopted.sql")),
+        ("adopt_homes", include_str!("../../sql/adopt_homes.sql")),
+        ("retarget_homes_moving", include_str!("../../sql/retarget_homes_moving.sql")),
     ] {
         let plan = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}"));
         for step in sqlx::query(plan).fetch_all(&mut file).await.unwrap() {
             let step: String = step.get("detail");
             let scanned = step.strip_prefix("SCAN ").and_then(|rest| rest.split(' ').next());
             let tables = [
+                "audit_cuts",
                 "audit_log",
+                "homes",
                 "sessions",
                 "live_sessions",
                 "licenses",
