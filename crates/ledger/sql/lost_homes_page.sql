@@ -1,4 +1,4 @@
--- Reads the last subscriber of the first page of homes that are still in a lost region. $1 lost region, $2 homes of a page
+-- Reads the last subscriber of the first page of homes in a lost region. $1 lost region, $2 homes of a page
 SELECT page.tenant_id, page.user_id
 FROM (
     SELECT tenant_id, user_id FROM homes WHERE region = $1

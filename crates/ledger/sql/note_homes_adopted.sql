@@ -1,4 +1,4 @@
--- Records the adoption of every home of a page that is still in a lost region, without a number from the restored ledger.
+-- Records the adoption of the homes of a page of a lost region, without a number from the restored ledger.
 -- $1 lost region, $2 time, $3 tenant and $4 user of the last home of the page
 INSERT INTO home_moves (tenant_id, user_id, version, direction, peer, seq, peer_seq, at)
 SELECT

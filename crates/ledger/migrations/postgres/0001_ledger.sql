@@ -286,7 +286,7 @@ CREATE TABLE homes (
 
 CREATE INDEX homes_moving ON homes (tenant_id, user_id) WHERE state = 'moving';
 CREATE INDEX homes_moved ON homes (version) WHERE version > 1;
--- For the end of an adoption: the homes that are still in a lost region, page by page.
+-- For the end of an adoption: pages of the homes in a lost region.
 CREATE INDEX homes_in_region ON homes (region, tenant_id, user_id);
 
 -- The moves of homes into this region and out of this region. A home 'adopted' comes from a lost region. `seq` is the
@@ -313,7 +313,7 @@ CREATE TABLE own_region (
 
 -- Regions lost for good, each with the successor of its pools. The successor admits nobody to the lost region's pools before
 -- `admits_from`, and serves all pools once the adoption is done. A later begin moves `admits_from`. Every
--- home that has come since the first begin is on record with `first_admits_from` or a later time. `audit_head` is the last
+-- home taken over since the first begin is on record with `first_admits_from` or a later time. `audit_head` is the last
 -- audit record of this ledger at the begin of the adoption: the restored ledger of the lost region has no later admission.
 CREATE TABLE region_adoptions (
     lost        BIGINT NOT NULL PRIMARY KEY CHECK (lost BETWEEN 1 AND 255),
@@ -326,7 +326,7 @@ CREATE TABLE region_adoptions (
 );
 
 -- The homes, each with the time before which the home admits nobody by now: a later begin of an adoption moves the time for
--- every home that has come since the first begin, without a write to the homes.
+-- every home taken over since the first begin, without a write to the homes.
 CREATE VIEW known_homes AS
 SELECT
     tenant_id, user_id, region, version, state, since, seq,

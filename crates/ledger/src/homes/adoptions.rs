@@ -13,7 +13,7 @@ use crate::licenses::{License, adopt};
 use crate::row::{Fields, corrupt, stored_json, stored_whole};
 use crate::{Error, KeptAnswer, Ledger, Write, buckets, idempotency, tenants, times};
 
-/// Homes, and kept sessions, that one transaction of the end of an adoption takes. Each transaction stays far below the time
+/// Homes, or kept sessions, in a transaction of the end of an adoption. Each transaction stays far below the time
 /// limit of a statement.
 const END_PAGE: i64 = 1_000;
 
@@ -85,7 +85,7 @@ async fn lock(tx: &mut Tx, lost: Region) -> Result<Option<Adoption>, Error> {
     adoption.fetch_optional().await?.as_ref().map(Adoption::read).transpose()
 }
 
-/// Places the first page of homes that are still in region `lost` in `own`. Returns whether there was a home. The caller has
+/// Places the first page of homes in region `lost` in `own`. Returns whether there was a home. The caller has
 /// locked the adoption, so no home comes to `lost` between the statements.
 async fn adopt_page(tx: &mut Tx, lost: Region, adoption: &Adoption, own: Region) -> Result<bool, Error> {
     let page = tx.query(include_str!("../../sql/lost_homes_page.sql")).bind(stored(lost)).bind(END_PAGE);

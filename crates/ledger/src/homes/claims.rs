@@ -4,14 +4,14 @@ use super::stored;
 use crate::{Error, Ledger};
 use seatkeeper_core::Region;
 
-/// Subscribers whose homes one transaction claims: the time limit of statements holds for any number of subscribers.
+/// Subscribers in a transaction of the claim: the time limit of statements holds for any number of subscribers.
 const CLAIM_PAGE: i64 = 1_000;
 
 impl Ledger {
     /// Places in `own`, the region of this ledger, every subscriber with an audit record, a deleted history, a live session or
     /// an active subscription here, and without a home. [`Ledger::assign_home`] also counts a subscription that is not active.
     ///
-    /// Each page is a transaction. A repetition claims the subscribers that a cut-off claim has left. No subscriber appears
+    /// Each page is a transaction. A repetition claims the subscribers left by a cut-off claim. No subscriber appears
     /// behind a page: no server starts on the ledger of a region with a successor on record.
     pub async fn claim_unassigned_homes(&self, own: Region) -> Result<(), Error> {
         let mut tenant = String::new();

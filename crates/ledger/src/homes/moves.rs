@@ -173,7 +173,7 @@ impl Ledger {
         let version = stored_whole(arrival.version);
         let mut tx = self.write().await?;
         if !arrival.answers.is_empty() {
-            // A write under way has read that no answer is kept under its key. The arrival waits for the write's own answer.
+            // A write under way may have found no answer under the same key. The arrival waits for the write's own answer.
             tenants::hold(&mut tx, &arrival.tenant, now).await?;
         }
         let epochs = buckets::hold(&mut tx, std::iter::once(pool.bucket())).await?;

@@ -68,7 +68,7 @@ async fn an_arrived_answer_waits_for_a_write_under_way_and_replaces_none() {
     assert_eq!(answers.len(), 1);
     let terms = terms(&into).await;
 
-    // The write has read that no answer is kept, and waits to create the subscription.
+    // The write has found no kept answer, and waits to create the subscription.
     let (mut connection, mut observer) = (place.connect().await, place.connect().await);
     let mut lock = connection.begin().await.unwrap();
     lock.execute("LOCK TABLE subscriptions IN SHARE MODE").await.unwrap();

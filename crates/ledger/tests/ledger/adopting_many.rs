@@ -73,7 +73,7 @@ async fn a_claim_that_fails_half_way_keeps_its_pages_and_a_repetition_claims_the
     let (place, ledger) = ledger().await;
     subscribed(&ledger, "ann", "basic").await;
     add_subscribers(&place).await;
-    // The index lets one of two subscribers have a home: the first in the first page, the other in the second.
+    // The index allows a home to a subscriber of the first page or to a subscriber of the second page, not to both.
     let halt = format!(
         "CREATE UNIQUE INDEX halt ON homes (version) WHERE user_id IN ('{}', '{}')",
         user(10),
@@ -84,7 +84,7 @@ async fn a_claim_that_fails_half_way_keeps_its_pages_and_a_repetition_claims_the
     assert!(halted.is_err());
     let claimed = homes(&ledger).await.len();
     assert!((500..1_500).contains(&claimed), "{claimed} homes");
-    // A subscriber whose home is on record in the meantime keeps the home.
+    // A subscriber with a home on record keeps the home.
     ledger.learn_homes(&[known(&user(2_000), THIRD, 3, HomeState::Here)], (LOST, THIRD), OWN).await.unwrap();
     execute(&place, "DROP INDEX halt".to_owned()).await;
     for _ in 0..2 {
@@ -115,7 +115,7 @@ async fn adoption(ledger: &Ledger) -> Adoption {
     *ledger.adoptions().await.unwrap().iter().find(|adoption| adoption.lost == LOST).expect("an adoption")
 }
 
-/// Asserts that each of many homes is on record as adopted once at most, and returns the number of adopted homes.
+/// Asserts at most one adoption on record for each home, and returns the number of adopted homes.
 async fn adopted_once(ledger: &Ledger) -> usize {
     let moves = ledger.home_moves().await.unwrap();
     let adopted = moves.iter().filter(|moved| matches!(moved.kind, HomeMoveKind::Adopted { peer_seq: None }));
@@ -134,7 +134,7 @@ async fn an_end_that_fails_half_way_is_resumed_and_adopts_each_home_once() {
     ledger.assign_home(&tenant(), &leaving, OWN, OWN).await.unwrap();
     ledger.begin_home_move(&tenant(), &leaving, OWN, LOST).await.unwrap();
     learn_many(&ledger).await;
-    // The index lets one of two subscribers come home: one of the first page, and one of a later page.
+    // The index allows the adoption of a home of the first page or of a home of a later page, not of both.
     let (first, later) = (user(0), user(2_400));
     let halt = format!(
         "CREATE UNIQUE INDEX halt ON homes (version) WHERE region = 1 AND user_id IN ('{first}', '{later}')"
@@ -145,7 +145,7 @@ async fn an_end_that_fails_half_way_is_resumed_and_adopts_each_home_once() {
         assert!(!is_done, "a later page fails");
     }
 
-    // Half of the homes are here, and silent. The rest is still in the lost regions, and nobody admits there.
+    // Half of the homes are here, and silent. The rest is still in the lost regions, where nobody admits.
     let adopted = adopted_once(&ledger).await;
     assert!((1_250..2_500).contains(&adopted), "{adopted} homes");
     let here = homes(&ledger).await.into_iter().filter(|(_, home)| home.region == OWN);
@@ -155,7 +155,7 @@ async fn an_end_that_fails_half_way_is_resumed_and_adopts_each_home_once() {
     assert_eq!(home_of(&ledger, &later).await, Home::first(LOST));
     assert!(!adoption(&ledger).await.is_done);
 
-    // A further run begins anew: its silence counts for the homes that are here already.
+    // A further run begins anew: the new silence counts for the homes of the first pages.
     ledger.note_adoption((LOST, OWN), NOW + SECOND, OWN).await.unwrap();
     assert_eq!(home_of(&ledger, &first).await.admits_from, Some(NOW + SECOND));
     execute(&place, "DROP INDEX halt".to_owned()).await;
