@@ -18,6 +18,8 @@ mod adoption_halted;
 mod adoption_large;
 #[path = "regions/adoption_twice.rs"]
 mod adoption_twice;
+#[path = "regions/adoption_unknown.rs"]
+mod adoption_unknown;
 #[path = "regions/agreement.rs"]
 mod agreement;
 #[path = "regions/cuts.rs"]
