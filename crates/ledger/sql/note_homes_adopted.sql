@@ -1,5 +1,6 @@
 -- Records the adoption of the homes of a page of a lost region, without a number from the restored ledger.
--- $1 lost region, $2 time, $3 tenant and $4 user of the last home of the page
+-- The range of rows leads PostgreSQL to index `homes_in_region`, and past the rows of earlier pages. $1 lost region, $2 time,
+-- $3 tenant and $4 user of the first home of the page, $5 tenant and $6 user of the last
 INSERT INTO home_moves (tenant_id, user_id, version, direction, peer, seq, peer_seq, at)
 SELECT
     tenant_id, user_id, version + 1, 'adopted', $1,
@@ -15,5 +16,5 @@ SELECT
     ), 0),
     NULL, $2
 FROM homes
-WHERE region = $1 AND (tenant_id, user_id) <= ($3, $4)
+WHERE (region, tenant_id, user_id) >= ($1, $3, $4) AND (region, tenant_id, user_id) <= ($1, $5, $6)
 ON CONFLICT (tenant_id, user_id, version, direction) DO NOTHING

@@ -89,21 +89,26 @@ async fn lock(tx: &mut Tx, lost: Region) -> Result<Option<Adoption>, Error> {
 /// locked the adoption, so no home comes to `lost` between the statements.
 async fn adopt_page(tx: &mut Tx, lost: Region, adoption: &Adoption, own: Region) -> Result<bool, Error> {
     let page = tx.query(include_str!("../../sql/lost_homes_page.sql")).bind(stored(lost)).bind(END_PAGE);
-    let Some(row) = page.fetch_optional().await? else { return Ok(false) };
-    let fields = Fields(&row);
-    let (tenant, user): (String, String) = (fields.value("tenant_id")?, fields.value("user_id")?);
+    let rows = page.fetch_all().await?;
+    let (Some(first), Some(last)) = (rows.first(), rows.last()) else { return Ok(false) };
+    let (first, last) = (subscriber(first)?, subscriber(last)?);
     let now = tx.now().await?;
     for departure in departures_to(tx, lost).await? {
-        if (departure.tenant.as_str(), departure.user.as_str()) <= (&*tenant, &*user) {
+        if (departure.tenant.as_str(), departure.user.as_str()) <= last {
             note_left(tx, &departure, now).await?;
         }
     }
     let noted = tx.query(include_str!("../../sql/note_homes_adopted.sql")).bind(stored(lost)).bind(now);
-    noted.bind(&*tenant).bind(&*user).execute().await?;
+    noted.bind(first.0).bind(first.1).bind(last.0).bind(last.1).execute().await?;
     let adopted = tx.query(include_str!("../../sql/adopt_homes.sql")).bind(stored(lost)).bind(stored(own));
     let adopted = adopted.bind(now).bind(times::stored(adoption.admits_from));
-    adopted.bind(&*tenant).bind(&*user).execute().await?;
+    adopted.bind(first.0).bind(first.1).bind(last.0).bind(last.1).execute().await?;
     Ok(true)
+}
+
+fn subscriber(row: &Row) -> Result<(&str, &str), Error> {
+    let fields = Fields(row);
+    Ok((fields.value("tenant_id")?, fields.value("user_id")?))
 }
 
 impl Ledger {
