@@ -130,7 +130,7 @@ impl Regions {
             known if anchor == self.own => Ok(known.is_some_and(|home| self.present(home.region) == from)),
             // The record of the region itself is the anchor's.
             Some(_) | None if anchor == from => Ok(true),
-            Some(_) | None => Ok(self.ask_anchor(anchor, tenant, user).await?.0 == from),
+            Some(_) | None => Ok(self.present(self.ask_anchor(anchor, tenant, user).await?.0) == from),
         }
     }
 

@@ -130,8 +130,13 @@ impl Regions {
         user: &UserId,
     ) -> Result<Home, Error> {
         match self.ask_anchor(anchor, tenant, user).await? {
-            // The first home is kept, unless a move has replaced it meanwhile.
-            (home, Home::FIRST_VERSION) => self.homes.assign(tenant, user, home, home).await,
+            (first, Home::FIRST_VERSION) => {
+                // A home in a lost region comes to its successor by the adoption alone, with the silence.
+                self.settled(tenant, user, Home::first(first))?;
+                // The first home is kept, unless a move has replaced it meanwhile.
+                let home = self.homes.assign(tenant, user, first, first).await?;
+                self.settled(tenant, user, home)
+            }
             told => self.learn(tenant, user, told).await,
         }
     }
@@ -165,7 +170,8 @@ impl Regions {
         self.homes.forget(tenant, user);
     }
 
-    /// Returns the home of a subscriber, by this region as the anchor. A subscriber without a home gets `asker`.
+    /// Returns the home of a subscriber on record in this region, the anchor. A subscriber without a home gets `asker`. A
+    /// home in a lost region is told as such: its successor must not take the anchor's word for a first home of its own.
     pub(crate) async fn assign_home(
         &self,
         tenant: &TenantId,
@@ -175,7 +181,8 @@ impl Regions {
     ) -> Result<Home, Error> {
         self.check_anchor(tenant).await?;
         if let Some(home) = self.homes.known(tenant, user).await? {
-            return self.settled(tenant, user, home);
+            self.settled(tenant, user, home)?;
+            return Ok(home);
         }
         self.check_anchor_silence(self.homes.anchor_of(tenant).await?, engine).await?;
         self.homes.assign(tenant, user, asker, self.own).await
