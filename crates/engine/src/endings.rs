@@ -1,12 +1,12 @@
-//! Wakes the listeners for ends of sessions. A listener misses no end: a wake-up sent before the wait
-//! completes the next wait. Wake-ups may be spurious.
+//! Wakes the listeners for ends of sessions, among them the listeners of a group for the ends of its members. A listener
+//! misses no end: a wake-up sent before the wait completes the next wait. Wake-ups may be spurious.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use seatkeeper_core::{Bucket, Change, Event, SessionId, UserId};
+use seatkeeper_core::{Bucket, Change, Event, PoolKind, SessionId, UserId};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -31,6 +31,8 @@ struct Waiting {
     count: usize,
     /// The listeners of each user with a share.
     by_user: HashMap<UserId, usize>,
+    /// The bucket of the members, if the session is the screen of a group. Ends of members wake the listeners as well.
+    members: Option<Bucket>,
 }
 
 /// The most listeners for a session. A single client must not use up the limit for the whole node.
@@ -83,12 +85,21 @@ impl Endings {
             return;
         }
         for event in events {
-            if let Change::Ended { session, .. } = &event.change
-                && let Some(waiting) = listeners.by_session.get(session)
-            {
-                waiting.bell.send_replace(());
+            if let Change::Ended { session, .. } = &event.change {
+                listeners.wake(*session);
+                // The pool of a group's members is named by the session of the screen.
+                if event.pool.kind == PoolKind::Group
+                    && let Ok(screen) = event.pool.name.parse()
+                {
+                    listeners.wake(screen);
+                }
             }
         }
+    }
+
+    /// Wakes the listeners of a session, which may be over for one of its users.
+    pub(crate) fn tell_of_session(&self, id: SessionId) {
+        self.0.lock().wake(id);
     }
 
     /// Wakes the listeners of every session in `buckets`, because another node has committed events in these
@@ -98,12 +109,32 @@ impl Endings {
             return;
         }
         let listeners = self.0.lock();
-        let there = listeners.by_session.iter().filter(|(id, _)| buckets.contains(&id.bucket()));
+        let there = listeners.by_session.iter().filter(|(id, waiting)| {
+            buckets.contains(&id.bucket())
+                || waiting.members.is_some_and(|members| buckets.contains(&members))
+        });
         there.for_each(|(_, waiting)| waiting.rumour.send_replace(()));
     }
 }
 
+impl Listeners {
+    fn wake(&self, id: SessionId) {
+        if let Some(waiting) = self.by_session.get(&id) {
+            waiting.bell.send_replace(());
+        }
+    }
+}
+
 impl Listener {
+    /// Also listens for ends in the bucket `members`, for all listeners of the session: the session is the screen of a group
+    /// with its members there.
+    pub(crate) fn with_members(self, members: Bucket) -> Self {
+        if let Some(waiting) = self.endings.0.lock().by_session.get_mut(&self.id) {
+            waiting.members = Some(members);
+        }
+        self
+    }
+
     /// Waits until the ledger has an end of the session from after the listener's creation. Also wakes for a
     /// possible end, but not before `paced`. Dropping the future loses no wake-up.
     pub async fn heard(&mut self, paced: Instant) {

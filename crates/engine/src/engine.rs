@@ -37,6 +37,9 @@ pub use search_quota::{ChargedSearch, SearchQuota};
 /// closes again in between, after a minute without a session.
 const OPENINGS_PER_CALL_MAX: usize = 3;
 
+/// A callback for a user that has given up its share of a session of the bucket.
+pub type OnLeft = Arc<dyn Fn(Bucket) + Send + Sync>;
+
 /// The entry point for claims, heartbeats and ends of sessions.
 pub struct Engine {
     registries: Registries,
@@ -46,6 +49,7 @@ pub struct Engine {
     metrics: ClaimMetrics,
     commit_timeout: Duration,
     region: Region,
+    on_left: Option<OnLeft>,
 }
 
 /// The parts from which an [`Engine`] is made.
@@ -57,6 +61,7 @@ pub(crate) struct Parts {
     pub(crate) metrics: ClaimMetrics,
     pub(crate) commit_timeout: Duration,
     pub(crate) region: Region,
+    pub(crate) on_left: Option<OnLeft>,
 }
 
 /// The outcome of a heartbeat.
@@ -71,8 +76,8 @@ pub enum HeartbeatOutcome {
 
 impl Engine {
     pub(crate) fn new(parts: Parts) -> Self {
-        let Parts { registries, ledger, endings, lease, metrics, commit_timeout, region } = parts;
-        Self { registries, ledger, endings, lease, metrics, commit_timeout, region }
+        let Parts { registries, ledger, endings, lease, metrics, commit_timeout, region, on_left } = parts;
+        Self { registries, ledger, endings, lease, metrics, commit_timeout, region, on_left }
     }
 
     /// The registries that serve.
@@ -247,6 +252,7 @@ impl Engine {
                     return Ok(ended_for == reason);
                 }
                 Ended::Left => {
+                    self.tell_left(id);
                     holds(false).await?;
                     return Ok(true);
                 }
@@ -321,9 +327,24 @@ impl Engine {
         self.endings.listen(id, None, max)
     }
 
-    /// Listens for the end of a session as [`Engine::listen`] does, and at most `share` times for one user.
-    pub fn listen_as(&self, id: SessionId, user: &UserId, share: usize, max: usize) -> Option<Listener> {
-        self.endings.listen(id, Some((user, share)), max)
+    /// Listens for the end of a group's screen as [`Engine::listen`] does, and for the ends of the group's `members`. A user
+    /// has at most `share` listeners.
+    pub fn listen_to_group(
+        &self,
+        (screen, members): (SessionId, &PoolId),
+        (user, share): (&UserId, usize),
+        max: usize,
+    ) -> Option<Listener> {
+        let listener = self.endings.listen(screen, Some((user, share)), max);
+        listener.map(|listener| listener.with_members(members.bucket()))
+    }
+
+    /// Wakes the listeners of a session on every node, because a user has given up its share.
+    fn tell_left(&self, id: SessionId) {
+        self.endings.tell_of_session(id);
+        if let Some(on_left) = &self.on_left {
+            on_left(id.bucket());
+        }
     }
 
     /// Returns a live session, if `who` may see the session.

@@ -62,7 +62,8 @@
 //! # let directory = tempfile::tempdir()?;
 //! # let directory = directory.path().to_owned();
 //! let ledger = Ledger::open(seatkeeper_ledger::Settings::new(Location::Directory(directory))).await?;
-//! let inputs = Inputs { terms: Arc::new(OneSeat), metrics: Default::default(), on_recorded: None };
+//! let inputs =
+//!     Inputs { terms: Arc::new(OneSeat), metrics: Default::default(), on_recorded: None, on_left: None };
 //! let running = RunningEngine::start(ledger, &Settings::default(), inputs).await?;
 //! let engine = running.engine();
 //!
@@ -105,7 +106,7 @@ pub use backend::Backend;
 pub use commits::{Commits, Overtaken};
 pub use durability::Durability;
 pub use endings::{Endings, Listener};
-pub use engine::{ChargedSearch, EndedSession, Engine, HeartbeatOutcome, SearchQuota};
+pub use engine::{ChargedSearch, EndedSession, Engine, HeartbeatOutcome, OnLeft, SearchQuota};
 pub use error::{Error, Unready, with_causes};
 pub use registries::Registries;
 pub use running::{Inputs, RunningEngine, StartError};

@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::commits::Commits;
 use crate::endings::Endings;
-use crate::engine::{Engine, Parts};
+use crate::engine::{Engine, OnLeft, Parts};
 use crate::failover::{EpochLease, Membership};
 use crate::metrics::Metrics;
 use crate::registries::Registries;
@@ -56,6 +56,8 @@ pub struct Inputs {
     pub metrics: Metrics,
     /// The callback for events committed by this node; `None` without a listener.
     pub on_recorded: Option<OnRecorded>,
+    /// The callback for shares of sessions given up at this node; `None` without a listener.
+    pub on_left: Option<OnLeft>,
 }
 
 /// An engine with the workers behind it.
@@ -241,6 +243,7 @@ impl Starting<'_> {
             metrics: self.inputs.metrics.claims.clone(),
             commit_timeout: self.settings.commit_timeout,
             region: self.settings.region,
+            on_left: self.inputs.on_left.clone(),
         }));
         upkeep.start(Reconcile {
             engine: Arc::clone(&engine),

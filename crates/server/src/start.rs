@@ -244,6 +244,10 @@ fn engine_inputs(
             let ended = Arc::clone(&teller.ended);
             Arc::new(move |events: &[_]| ended.note(events)) as _
         }),
+        on_left: teller.as_ref().map(|teller| {
+            let ended = Arc::clone(&teller.ended);
+            Arc::new(move |bucket| ended.note_bucket(bucket)) as _
+        }),
     };
     (inputs, teller)
 }

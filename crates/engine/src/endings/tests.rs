@@ -68,6 +68,30 @@ async fn who_listens_in_a_bucket_hears_of_a_rumour_there_once_and_not_too_soon()
     assert!(tokio::time::timeout(long, listener.heard(paced())).await.is_err());
 }
 
+#[tokio::test]
+async fn the_listeners_of_a_group_hear_of_the_ends_of_its_members_and_of_no_other_group() {
+    let endings = Arc::new(Endings::default());
+    let listen = |number| endings.listen(id(number), None, 9).unwrap().with_members(Bucket::new(5).unwrap());
+    let (mut group, mut other) = (listen(1), listen(2));
+    let pool = PoolId::new(PoolKind::Group, "acme".into(), id(1).to_string());
+    endings.tell(&[Event { pool, ..end_of(id(7)) }]);
+    assert!(hears(&mut group));
+    assert!(!hears(&mut other));
+    endings.tell_of_buckets(&HashSet::from([Bucket::new(5).unwrap()]));
+    group.heard(tokio::time::Instant::now()).await;
+    other.heard(tokio::time::Instant::now()).await;
+}
+
+#[tokio::test]
+async fn the_listeners_of_a_session_hear_that_a_user_has_left() {
+    let endings = Arc::new(Endings::default());
+    let (mut left, mut other) =
+        (endings.listen(id(1), None, 9).unwrap(), endings.listen(id(2), None, 9).unwrap());
+    endings.tell_of_session(id(1));
+    assert!(hears(&mut left));
+    assert!(!hears(&mut other));
+}
+
 #[test]
 fn there_are_only_so_many_listeners_and_none_is_left_behind() {
     let endings = Arc::new(Endings::default());

@@ -67,9 +67,47 @@ impl Engine {
             let past = EndedSession::expired(record.session.last_heartbeat);
             return Ok(Some(EndedSession { is_on_record: false, ..past }));
         }
-        let kind = record.pool.kind;
+        let Some(record) = self.end_of_unseen(&record, who, who, epoch).await? else { return Ok(None) };
+        EndedSession::from_record(&record).map(|past| past.unless_moved(&record.pool)).transpose()
+    }
+
+    /// Returns the record of an ended session that the registry does not have for `who`; `None` if the session never
+    /// existed, or lives on for other users alone. Returns `Err(NotServing)` if the session may be live, out of this node's
+    /// reach or missing from a registry that has lost memory.
+    ///
+    /// The record is read with the authority `reader`. The record of a shared session knows the first user alone, so a
+    /// caller who is known to have had a share reads as the whole tenant.
+    pub async fn ended(
+        &self,
+        id: SessionId,
+        who: &Authority,
+        reader: &Authority,
+    ) -> Result<Option<SessionRecord>, Error> {
+        let epoch = self.lease.epoch(id.bucket());
+        match self.record(id, reader).await? {
+            Some(record) if record.ended.is_some() => Ok(Some(record)),
+            Some(record) => self.end_of_unseen(&record, who, reader, epoch).await,
+            // The record may be in a journal that is unreadable at present.
+            None => match self.live_anywhere(id, who).await? {
+                Some(_) => Err(RegistryError::NotServing { bucket: id.bucket() }.into()),
+                None => Ok(None),
+            },
+        }
+    }
+
+    /// Returns the record with the end of a session that is live in `record`, while the registry did not have the session
+    /// for `who` after the look at `epoch`; `None` if the session lives on for other users alone. A session that nobody has
+    /// and that has no end makes the bucket suspected, and the result is `Err(NotServing)`.
+    async fn end_of_unseen(
+        &self,
+        record: &SessionRecord,
+        who: &Authority,
+        reader: &Authority,
+        epoch: u64,
+    ) -> Result<Option<SessionRecord>, Error> {
+        let (id, kind) = (record.session.id, record.pool.kind);
         let anyone = Authority::new(record.pool.tenant.clone(), Reach::Tenant).through(kind);
-        if let Some(live) = self.live(id, &anyone).await? {
+        if let Some(live) = self.live_anywhere(id, &anyone).await? {
             if who.covers(&live.pool, &live.session) {
                 // The session is live after all: the registry had not found it before.
                 return Err(RegistryError::NotServing { bucket: id.bucket() }.into());
@@ -78,8 +116,9 @@ impl Engine {
             return Ok(None);
         }
         // The session may have ended after the first read of the record.
-        if let Some(past) = self.record(id, who).await?.as_ref().and_then(EndedSession::from_record) {
-            return past.unless_moved(&record.pool).map(Some);
+        let record_now = self.record(id, reader).await?;
+        if let Some(ended) = record_now.filter(|record| record.ended.is_some()) {
+            return Ok(Some(ended));
         }
         let backend = self.backend(kind, id.bucket())?;
         if !backend.suspect(&self.lease, id.bucket(), epoch) {

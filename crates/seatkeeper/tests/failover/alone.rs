@@ -7,7 +7,7 @@ use seatkeeper_testbed::redis::{Memory, Redis};
 use serde_json::{Value, json};
 
 use super::support::{Nodes, answered};
-use crate::harness::{Answer, Client};
+use crate::harness::{Answer, Client, EventStream};
 use crate::support::books::proof_of;
 use crate::support::subscriber::Subscriber;
 
@@ -109,4 +109,30 @@ async fn each_node_admits_up_to_the_limit_alone_and_all_of_it_is_on_record_and_o
     assert_eq!(listed, alone.iter().rev().collect::<Vec<_>>());
     let closed = nodes.close();
     assert_eq!(proof_of(&closed.ledger).await.node_local, alone.len() as u64);
+}
+
+#[tokio::test]
+async fn a_stream_from_before_the_outage_stays_open_and_a_new_one_is_refused_until_redis_is_back() {
+    let mut redis = Redis::start();
+    let allow = &[("DEVICES_WHEN_DOWN", "allow"), ("DEVICES_DURABILITY", "ledger")];
+    let nodes = Nodes::over_with(&[redis.url()], allow);
+    let [ann, bob] = ["ann", "bob"].map(|user| nodes.harnesses[0].client(user));
+    let tv = watch(&ann, "tv").await.expect(201)["session_id"].clone();
+    let events = format!("{}/events", path(&tv));
+    let mut stream = EventStream::open(&ann, &events, None).await.expect("a stream");
+
+    redis.kill();
+    watch(&bob, "phone").await.expect(201);
+    for last_id in [None, Some(&*stream.last_id)] {
+        let refused = EventStream::open(&ann, &events, last_id).await.expect_err("no stream");
+        assert!(refused.headers.contains_key("retry-after"), "{:?}", refused.headers);
+        refused.expect(503);
+    }
+
+    redis.start_again(Memory::Lost);
+    answered(async || ann.delete(&path(&tv)).await).await.expect(204);
+    assert_eq!(stream.next().await.expect("the stream is open").name, "revoked");
+    let again = EventStream::open(&ann, &events, Some(&stream.last_id)).await.expect_err("no stream");
+    again.expect(204);
+    nodes.close();
 }

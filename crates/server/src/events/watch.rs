@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use axum::response::sse::Event;
 use futures_util::{Stream, stream};
-use seatkeeper_core::{Authority, EndReason, SessionId};
-use seatkeeper_ledger::sessions::SessionRecord;
+use seatkeeper_core::{Authority, EndReason, Reach, SessionId};
 use tokio::time::Instant;
 
 use super::cursor::Cursor;
@@ -17,6 +16,7 @@ use crate::app::App;
 use crate::error::Error;
 use crate::limits::StreamPermit;
 use seatkeeper_engine::Listener;
+use seatkeeper_registry::Live;
 
 /// Pause before the retry of a failed look.
 const RETRY: Duration = Duration::from_secs(1);
@@ -37,6 +37,9 @@ pub(super) struct Watch<S> {
     app: App,
     id: SessionId,
     authority: Authority,
+    /// Authority over the record of the session. The record of a shared session knows the first user alone, so a caller
+    /// that has had a share reads as the whole tenant.
+    reader: Authority,
     ends: Listener,
     subject: S,
     heard: Cursor,
@@ -59,7 +62,7 @@ enum Stage {
 impl<S: Subject> Watch<S> {
     /// Begins to watch a session of the caller, live or ended, from the cursor `heard` on, for at most `lasts`. While the
     /// watch lasts, no event is missed, and `permit` is held. Returns `None` if the session has ended and the client has
-    /// heard of the end.
+    /// heard of the end, and `Err(SessionNotFound)` if the session is not the caller's, or not any more.
     pub(super) async fn begin(
         app: App,
         id: SessionId,
@@ -69,16 +72,17 @@ impl<S: Subject> Watch<S> {
     ) -> Result<Option<Self>, Error> {
         let ends = app.engine.listen(id, app.settings.server.event_streams_max);
         let ends = ends.ok_or(Error::TooManyStreams)?;
-        let pool = match app.engine.live(id, &authority).await? {
+        let (pool, reader) = match app.engine.live(id, &authority).await? {
             // `heard.ended` is ignored for a live session, because the cursor may come from a different
             // session by mistake.
-            Some(live) => live.pool,
+            Some(live) => (live.pool.clone(), reader_of(&live)),
             None => {
-                let record = app.engine.record(id, &authority).await?.ok_or(Error::SessionNotFound)?;
+                let ended = app.engine.ended(id, &authority, &authority).await?;
+                let record = ended.ok_or(Error::SessionNotFound)?;
                 if heard.is_some_and(|heard| heard.ended) {
                     return Ok(None);
                 }
-                record.pool
+                (record.pool, authority.clone())
             }
         };
         let subject = S::listen(&app, &pool);
@@ -93,6 +97,7 @@ impl<S: Subject> Watch<S> {
             app,
             id,
             authority,
+            reader,
             ends,
             subject,
             heard,
@@ -148,6 +153,7 @@ impl<S: Subject> Watch<S> {
         let Some(live) = self.app.engine.live(self.id, &self.authority).await? else {
             return self.look_at_end().await;
         };
+        self.reader = reader_of(&live);
         // Without a heartbeat, the session is over just before the next look.
         let expires_in = Duration::from_millis(live.expires_in.as_millis().saturating_add(1));
         self.look_again_in = expires_in.min(LOOK_AGAIN_MAX);
@@ -160,14 +166,17 @@ impl<S: Subject> Watch<S> {
     }
 
     async fn look_at_end(&mut self) -> Result<SessionState, Error> {
-        let record = self.app.engine.record(self.id, &self.authority).await?;
-        let Some(end) = record.and_then(|record: SessionRecord| record.ended) else {
+        let Some(record) = self.app.engine.ended(self.id, &self.authority, &self.reader).await? else {
             return Ok(SessionState::Gone);
         };
+        let is_on_record = self.authority.covers(&record.pool, &record.session);
+        let Some(end) = record.ended else { return Ok(SessionState::Gone) };
         let by = match end.reason {
-            EndReason::Evicted | EndReason::Superseded | EndReason::Upgraded => {
+            EndReason::Evicted | EndReason::Superseded | EndReason::Upgraded if is_on_record => {
                 self.app.ledger.successor(self.id).await.map_err(Error::Ledger)?
             }
+            // A user who is not on record hears the reason and the time alone.
+            EndReason::Evicted | EndReason::Superseded | EndReason::Upgraded => None,
             // The session goes on in another region, where the client's next stream begins.
             EndReason::Moved => return Ok(SessionState::Gone),
             EndReason::Released
@@ -182,10 +191,15 @@ impl<S: Subject> Watch<S> {
     }
 }
 
+/// Returns the authority over the record of a session that is live for a caller.
+fn reader_of(live: &Live) -> Authority {
+    Authority::new(live.pool.tenant.clone(), Reach::Tenant).through(live.pool.kind)
+}
+
 /// The result of a look.
 enum SessionState {
     News(Event),
     Nothing,
-    /// The session has no record of an end, and is not live.
+    /// The session goes on without the caller, or in another region, or never was.
     Gone,
 }

@@ -60,6 +60,7 @@ async fn a_pool_that_does_not_answer_holds_up_no_other() {
         metrics: ClaimMetrics::default(),
         commit_timeout: LOOK_MAX,
         region: Region::default(),
+        on_left: None,
     });
     let others = u32::try_from(pools.len() - 1).expect("few pools");
     let terms = FirstIsLast { first: pools[0].clone(), others, asked: Semaphore::new(0) };

@@ -1,5 +1,7 @@
 //! Tests of `GET /api/v1/licenses/sessions/{session_id}/events`.
 
+mod shared;
+
 use serde_json::{Value, json};
 
 use crate::harness::{Client, EventStream, Heard};

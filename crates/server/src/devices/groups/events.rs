@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use super::member_diff::{MemberDiff, MemberSet};
 use super::members::{host, live_members, seen_by};
+use super::members_of;
 use super::news::GroupNews;
 use super::screen::any;
 use crate::app::App;
@@ -30,7 +31,7 @@ const RETRY: Duration = Duration::from_secs(1);
 /// Longest pause between two looks. A lost announcement delays an event by no more.
 const LOOK_AGAIN_MAX: Duration = Duration::from_secs(10);
 
-/// Throttle on looks caused by ends of other sessions in the screen's bucket.
+/// Throttle on looks caused by ends of other sessions in the buckets of the screen and of the members.
 const RUMOUR_PACE: Duration = Duration::from_millis(250);
 
 /// Longest wait for the reason of an end, which is in the ledger.
@@ -74,7 +75,8 @@ struct GroupWatch {
     app: App,
     who: Who,
     group: SessionId,
-    screen_ends: Listener,
+    /// Ends of the screen and of members.
+    ends: Listener,
     announced: Listening,
     known: MemberSet,
     unsent: VecDeque<Event>,
@@ -90,8 +92,9 @@ impl GroupWatch {
     async fn begin(app: App, who: Who, group: SessionId) -> Result<Self, Error> {
         let (share, max) = (share_of(&app, &who, group).await?, app.settings.server.event_streams_max);
         let permit = app.limits.event_stream(&who, &app.settings.server)?;
-        let screen_ends = app.engine.listen_as(group, &who.user, share, max);
-        let screen_ends = screen_ends.ok_or(Error::TooManyStreams)?;
+        let members = members_of(&who.tenant, group);
+        let ends = app.engine.listen_to_group((group, &members), (&who.user, share), max);
+        let ends = ends.ok_or(Error::TooManyStreams)?;
         let announced = app.entitlements.subscribers.listen_to_group(who.tenant.clone(), group);
         let until = Instant::now() + who.lasts().min(LASTS_MAX);
         let begun = Event::default().id(group.as_uuid().to_string());
@@ -99,7 +102,7 @@ impl GroupWatch {
             app,
             who,
             group,
-            screen_ends,
+            ends,
             announced,
             known: MemberSet::default(),
             unsent: VecDeque::from([begun]),
@@ -140,7 +143,7 @@ impl GroupWatch {
             }
             let paced = Instant::now() + RUMOUR_PACE;
             tokio::select! {
-                () = self.screen_ends.heard(paced) => {}
+                () = self.ends.heard(paced) => {}
                 () = self.announced.changed() => {}
                 () = tokio::time::sleep(self.look_again_in) => {}
                 () = tokio::time::sleep_until(self.until) => return None,

@@ -52,6 +52,13 @@ impl EndedAbroad {
             self.noted.notify_one();
         }
     }
+
+    /// Adds the bucket of a session that is over for one of its users, and wakes the [`EndTeller`]. No event of a journal
+    /// tells other nodes.
+    pub(crate) fn note_bucket(&self, bucket: Bucket) {
+        self.buckets.lock().insert(bucket);
+        self.noted.notify_one();
+    }
 }
 
 /// A worker that announces recorded ends to the other nodes, by bucket.
