@@ -26,6 +26,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
+pub(crate) use departure::give_back_screen_of;
 pub(super) use departure::leave_groups;
 
 pub(super) fn routes() -> OpenApiRouter<App> {

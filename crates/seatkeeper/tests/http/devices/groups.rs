@@ -10,7 +10,7 @@ mod steps;
 
 use super::player::{self, live, path};
 use crate::http::exchange::assert_problem;
-use crate::http::tenant_client::{TenantClient, text};
+use crate::http::tenant_client::{SESSIONS, TenantClient, text};
 use crate::http::until::until;
 use steps::{GROUPS, admit, assert_refused, beat, create, device, join, leave, subscribe, with};
 
@@ -147,6 +147,16 @@ async fn another_user_neither_sees_nor_keeps_nor_leaves_a_group() {
         assert_problem(&leave(&other, group, session).await, 404, "leave");
     }
     beat(&api.user("ann"), session).await.expect(200);
+}
+
+#[tokio::test]
+async fn an_operator_who_takes_a_session_for_a_group_ends_nothing() {
+    let api = open().await;
+    let ann = api.user("ann");
+    let session = admit(&ann, "tv").await["session_id"].clone();
+    let pool = format!("{SESSIONS}?pool_kind=group&pool={}", text(&session));
+    assert_eq!(api.admin().delete(&pool).await.expect(200), json!({ "ended": 0 }));
+    assert_eq!(live(&ann).await, [session]);
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::pool_name::PoolKindName;
 use crate::app::App;
+use crate::devices;
 use crate::error::Error;
 use crate::http::{Admin, AdminProblems, Meta, ParameterProblems, Problems, Query};
 use crate::settings::Durability;
@@ -28,7 +29,7 @@ pub(crate) struct EndedAnswer {
     ended: usize,
 }
 
-/// `DELETE /sessions`: ends every session of a pool.
+/// `DELETE /sessions`: ends every session of a pool. A group without members gives its screen back.
 #[utoipa::path(
     delete, path = "/api/v1/admin/sessions", tag = "admin", operation_id = "revoke_sessions", security(("bearer" = [])),
     params(PoolQuery),
@@ -47,5 +48,6 @@ pub(crate) async fn revoke_all(
     let pool = PoolId::new(query.pool_kind.0, who.tenant.clone(), name);
     let origin = meta.origin(who.as_admin());
     let ended = app.engine.end_all(&pool, EndReason::Revoked, &origin, Durability::Ledger).await?;
+    devices::give_back_screen_of(&app, &pool, &origin).await?;
     Ok(axum::Json(EndedAnswer { ended }))
 }

@@ -1,6 +1,6 @@
 //! The departure of a member, by request or because its device takes a screen of its own.
 
-use seatkeeper_core::{EndReason, Origin, PoolKind, SessionId, TenantId};
+use seatkeeper_core::{EndReason, Origin, PoolId, PoolKind, SessionId, TenantId};
 use uuid::Uuid;
 
 use super::device::device_of;
@@ -41,9 +41,30 @@ pub(super) async fn depart(
     };
     app.engine.end(member, &any(tenant, PoolKind::Group), reason, origin, recorded).await?;
     news::announce(app, tenant, group);
+    give_back_empty_screen(app, tenant, group, origin).await
+}
+
+/// Gives the screen of a group back after an operator has ended sessions of `pool`, if the pool is a group without members
+/// now. Every other pool is left alone.
+pub(crate) async fn give_back_screen_of(app: &App, pool: &PoolId, origin: &Origin) -> Result<(), Error> {
+    let (PoolKind::Group, Ok(group)) = (pool.kind, pool.name.parse()) else { return Ok(()) };
+    // The operator may have named a session that is no group's screen.
+    let live = app.engine.live(group, &any(&pool.tenant, PoolKind::Subscriber)).await?;
+    match live.filter(|live| is_screen(&live.session.holder)) {
+        Some(_) => give_back_empty_screen(app, &pool.tenant, group, origin).await,
+        None => Ok(()),
+    }
+}
+
+async fn give_back_empty_screen(
+    app: &App,
+    tenant: &TenantId,
+    group: SessionId,
+    origin: &Origin,
+) -> Result<(), Error> {
     if live_members(app, tenant, group).await?.is_empty() {
         let (screen, released) = (any(tenant, PoolKind::Subscriber), EndReason::Released);
-        app.engine.end(group, &screen, released, origin, durability).await?;
+        app.engine.end(group, &screen, released, origin, app.settings.devices.durability).await?;
     }
     Ok(())
 }

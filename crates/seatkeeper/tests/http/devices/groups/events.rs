@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use super::steps::{GROUPS, beat, create, join, leave, subscribe};
 use crate::harness::{Client, EventStream, Heard};
-use crate::http::devices::player::path;
-use crate::http::tenant_client::{TenantClient, text};
+use crate::http::devices::player::{live, path};
+use crate::http::tenant_client::{SESSIONS, TenantClient, text};
 
 /// Time from a change to its event, on a machine that is not busy; the tests allow a multiple.
 const PROMISED: Duration = Duration::from_secs(1);
@@ -113,5 +113,55 @@ async fn the_stream_of_a_guest_ends_with_its_membership_and_strangers_have_none(
     for stranger in [&bob, &api.neighbour().user("ann")] {
         let refused = EventStream::open(stranger, &format!("{GROUPS}/{}/events", text(group)), None).await;
         assert_eq!(refused.expect_err("no stream").status, 404);
+    }
+}
+
+/// Asserts that the stream tells the end of the screen as `released`. The last member's departure may come before.
+async fn assert_screen_given_back(stream: &mut EventStream, group: &Value) {
+    let mut heard = stream.next().await.expect("an event");
+    if heard.name == "member_left" {
+        assert_eq!((&heard.data["members"], &heard.data["reason"]), (&json!(0), &json!("revoked")));
+        heard = stream.next().await.expect("an event");
+    }
+    let data = json!({ "group_id": group, "reason": "released" });
+    assert_eq!(heard, Heard { name: "group_ended".to_owned(), data });
+    assert_eq!(stream.next().await, None, "nothing comes after the end");
+}
+
+#[tokio::test]
+async fn an_operator_ends_members_within_a_second_on_every_node_and_the_last_gives_the_screen_back() {
+    let api = open(90).await;
+    let (ann, bob) = (api.user("ann"), api.user("bob"));
+    let member = |session: &Value| format!("{SESSIONS}/{}", text(session));
+    for in_one_request in [false, true] {
+        let host = create(&ann, "tv").await;
+        let group = &host["group_id"];
+        let guest = join(&bob, &host["join_code"], "phone").await.expect(201);
+        let (mut owner, mut guests) = (Vec::new(), Vec::new());
+        // Consecutive requests go to consecutive nodes, and three streams of a user are too many for a node.
+        for _ in 0..2 {
+            owner.push(listen_for_changes(&ann, group).await);
+            guests.push(listen_for_changes(&bob, group).await);
+        }
+        let started = Instant::now();
+        api.admin().delete(&member(&guest["session_id"])).await.expect(204);
+        let left = json!({ "session_id": guest["session_id"], "members": 1, "reason": "revoked" });
+        for stream in owner.iter_mut().chain(&mut guests) {
+            assert_next(stream, "member_left", left.clone(), group).await;
+        }
+        for stream in &mut guests {
+            assert_eq!(stream.next().await, None, "the guest is out");
+        }
+        if in_one_request {
+            let pool = format!("{SESSIONS}?pool_kind=group&pool={}", text(group));
+            assert_eq!(api.admin().delete(&pool).await.expect(200), json!({ "ended": 1 }));
+        } else {
+            api.admin().delete(&member(&host["session_id"])).await.expect(204);
+        }
+        for stream in &mut owner {
+            assert_screen_given_back(stream, group).await;
+        }
+        assert!(started.elapsed() < BUSY * PROMISED, "{:?}", started.elapsed());
+        assert_eq!(live(&ann).await, [] as [Value; 0]);
     }
 }
