@@ -37,7 +37,7 @@ pub use search_quota::{ChargedSearch, SearchQuota};
 /// closes again in between, after a minute without a session.
 const OPENINGS_PER_CALL_MAX: usize = 3;
 
-/// A callback for a user that has given up its share of a session of the bucket.
+/// A callback for the release of a share of a session. The session is in the bucket.
 pub type OnLeft = Arc<dyn Fn(Bucket) + Send + Sync>;
 
 /// The entry point for claims, heartbeats and ends of sessions.

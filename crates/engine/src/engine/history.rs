@@ -71,12 +71,12 @@ impl Engine {
         EndedSession::from_record(&record).map(|past| past.unless_moved(&record.pool)).transpose()
     }
 
-    /// Returns the record of an ended session that the registry does not have for `who`; `None` if the session never
-    /// existed, or lives on for other users alone. Returns `Err(NotServing)` if the session may be live, out of this node's
-    /// reach or missing from a registry that has lost memory.
+    /// Returns the record of an ended session, after the registry had no live session for `who`. Returns `None` if the
+    /// session never existed, or lives on for other users alone, and `Err(NotServing)` if the session may be live: out of
+    /// this node's reach, or missing from a registry after a loss of memory.
     ///
-    /// The record is read with the authority `reader`. The record of a shared session knows the first user alone, so a
-    /// caller who is known to have had a share reads as the whole tenant.
+    /// `reader` is the authority over the record. The record of a shared session knows the first user alone, so a caller
+    /// with a known share reads as the whole tenant.
     pub async fn ended(
         &self,
         id: SessionId,
@@ -95,9 +95,9 @@ impl Engine {
         }
     }
 
-    /// Returns the record with the end of a session that is live in `record`, while the registry did not have the session
-    /// for `who` after the look at `epoch`; `None` if the session lives on for other users alone. A session that nobody has
-    /// and that has no end makes the bucket suspected, and the result is `Err(NotServing)`.
+    /// Returns the record of a session after its end. `record` has no end yet, and the registry had no live session for
+    /// `who` after the reading of `epoch`. Returns `None` if the session lives on for other users alone. If neither the
+    /// registry has the session nor the ledger an end, the bucket is suspected and the result is `Err(NotServing)`.
     async fn end_of_unseen(
         &self,
         record: &SessionRecord,

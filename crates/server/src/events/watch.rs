@@ -38,7 +38,7 @@ pub(super) struct Watch<S> {
     id: SessionId,
     authority: Authority,
     /// Authority over the record of the session. The record of a shared session knows the first user alone, so a caller
-    /// that has had a share reads as the whole tenant.
+    /// with a share reads as the whole tenant.
     reader: Authority,
     ends: Listener,
     subject: S,
@@ -62,7 +62,7 @@ enum Stage {
 impl<S: Subject> Watch<S> {
     /// Begins to watch a session of the caller, live or ended, from the cursor `heard` on, for at most `lasts`. While the
     /// watch lasts, no event is missed, and `permit` is held. Returns `None` if the session has ended and the client has
-    /// heard of the end, and `Err(SessionNotFound)` if the session is not the caller's, or not any more.
+    /// heard of the end, and `Err(SessionNotFound)` if the caller has no share of the session.
     pub(super) async fn begin(
         app: App,
         id: SessionId,
@@ -72,7 +72,7 @@ impl<S: Subject> Watch<S> {
     ) -> Result<Option<Self>, Error> {
         let ends = app.engine.listen(id, app.settings.server.event_streams_max);
         let ends = ends.ok_or(Error::TooManyStreams)?;
-        let (pool, reader) = match app.engine.live(id, &authority).await? {
+        let (pool, reader) = match app.engine.live_anywhere(id, &authority).await? {
             // `heard.ended` is ignored for a live session, because the cursor may come from a different
             // session by mistake.
             Some(live) => (live.pool.clone(), reader_of(&live)),
@@ -150,7 +150,8 @@ impl<S: Subject> Watch<S> {
     }
 
     async fn look(&mut self) -> Result<SessionState, Error> {
-        let Some(live) = self.app.engine.live(self.id, &self.authority).await? else {
+        // While the session may be live on another node, no look reads the ledger.
+        let Some(live) = self.app.engine.live_anywhere(self.id, &self.authority).await? else {
             return self.look_at_end().await;
         };
         self.reader = reader_of(&live);
@@ -175,7 +176,7 @@ impl<S: Subject> Watch<S> {
             EndReason::Evicted | EndReason::Superseded | EndReason::Upgraded if is_on_record => {
                 self.app.ledger.successor(self.id).await.map_err(Error::Ledger)?
             }
-            // A user who is not on record hears the reason and the time alone.
+            // A user without a record hears the reason and the time alone.
             EndReason::Evicted | EndReason::Superseded | EndReason::Upgraded => None,
             // The session goes on in another region, where the client's next stream begins.
             EndReason::Moved => return Ok(SessionState::Gone),

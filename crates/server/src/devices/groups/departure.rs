@@ -48,7 +48,7 @@ pub(super) async fn depart(
 /// now. Every other pool is left alone.
 pub(crate) async fn give_back_screen_of(app: &App, pool: &PoolId, origin: &Origin) -> Result<(), Error> {
     let (PoolKind::Group, Ok(group)) = (pool.kind, pool.name.parse()) else { return Ok(()) };
-    // The operator may have named a session that is no group's screen.
+    // The operator may have named a session of a single device.
     let live = app.engine.live(group, &any(&pool.tenant, PoolKind::Subscriber)).await?;
     match live.filter(|live| is_screen(&live.session.holder)) {
         Some(_) => give_back_empty_screen(app, &pool.tenant, group, origin).await,

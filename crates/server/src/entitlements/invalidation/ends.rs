@@ -53,8 +53,8 @@ impl EndedAbroad {
         }
     }
 
-    /// Adds the bucket of a session that is over for one of its users, and wakes the [`EndTeller`]. No event of a journal
-    /// tells other nodes.
+    /// Adds the bucket of a session after a release of a share, and wakes the [`EndTeller`]. A release of a share has no
+    /// event in the journal, so other nodes hear of the release by the message alone.
     pub(crate) fn note_bucket(&self, bucket: Bucket) {
         self.buckets.lock().insert(bucket);
         self.noted.notify_one();
