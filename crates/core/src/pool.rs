@@ -174,7 +174,8 @@ impl Pool {
         self.sessions_mut().users_mut(id).is_some_and(|users| users.leave(user))
     }
 
-    /// Adopts `terms` if newer than the known terms. Returns `false` if nothing changed.
+    /// Adopts `terms` if newer than the known terms, or the TTL alone of terms of the same version. Returns `false`
+    /// if nothing changed.
     pub(crate) fn learn(&mut self, terms: Terms) -> bool {
         let before = self.terms;
         self.terms = Terms::newest(before, Some(terms));

@@ -170,7 +170,8 @@ pub fn end_all(pool: &mut Pool, reason: EndReason, now: RegistryTime) -> Vec<End
     ended
 }
 
-/// Applies `terms` to the pool if their version is newer, and returns the ended sessions.
+/// Applies `terms` to the pool if their version is newer, and their TTL alone if the version is equal. Returns the
+/// ended sessions.
 ///
 /// Sessions past their expiry, under the old terms or the new, end as expired. A closed entitlement ends
 /// every remaining session.

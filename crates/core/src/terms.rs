@@ -3,6 +3,8 @@
 //! A new policy is a new variant of [`WhenFull`], [`WhenHeld`] or [`WhenNamed`], with its clause in
 //! `rule.rs`.
 
+use std::cmp::Ordering;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{RegistryTime, Span};
@@ -27,7 +29,8 @@ pub struct Terms {
     pub version: u64,
     /// Most live sessions after an admission.
     pub limit: Seats,
-    /// Lifetime of a session after its last heartbeat.
+    /// Lifetime of a session after its last heartbeat. The TTL can come from the settings of a node, so terms of one
+    /// version can differ in the TTL.
     pub ttl: Span,
     /// End of the entitlement and of every session in the pool. `None` if the entitlement never ends.
     pub ends_at: Option<RegistryTime>,
@@ -36,11 +39,15 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// Returns the terms in force after a pool with terms `known` received `told`. Only a higher version
-    /// replaces the known terms: an equal version with a different content does not.
+    /// Returns the terms in force after a pool with terms `known` received `told`. A higher version replaces the
+    /// known terms. An equal version replaces the TTL alone, because a changed setting raises no version.
     pub(crate) fn newest(known: Option<Self>, told: Option<Self>) -> Option<Self> {
-        let newer = told.filter(|told| known.is_none_or(|known| told.version > known.version));
-        newer.or(known)
+        let (Some(known), Some(told)) = (known, told) else { return told.or(known) };
+        Some(match told.version.cmp(&known.version) {
+            Ordering::Greater => told,
+            Ordering::Equal => Self { ttl: told.ttl, ..known },
+            Ordering::Less => known,
+        })
     }
 }
 

@@ -1,8 +1,9 @@
 //! Terms: versions, the end of an entitlement, and suspended or revoked entitlements.
 
-use seatkeeper_core::{Denial, EndReason, Outcome, PoolKind, Seats, Span, Standing, rule};
+use seatkeeper_core::rule::{self, Renewal};
+use seatkeeper_core::{Denial, EndReason, Outcome, PoolKind, Seats, Span, Standing, Terms};
 
-use crate::scene::{by, devices, every_kind, license};
+use crate::scene::{Scene, TTL, by, devices, every_kind, license};
 
 #[test]
 fn newer_terms_replace_older_ones() {
@@ -16,7 +17,7 @@ fn newer_terms_replace_older_ones() {
 #[test]
 fn older_terms_never_replace_newer_ones() {
     let mut scene = license(1);
-    let old = scene.policy.terms.map(|terms| seatkeeper_core::Terms { limit: Seats(9), ..terms });
+    let old = scene.policy.terms.map(|terms| Terms { limit: Seats(9), ..terms });
     scene.revise(|terms| terms.limit = Seats(1));
     let newer = scene.pool.terms();
     scene.policy.terms = old;
@@ -26,19 +27,50 @@ fn older_terms_never_replace_newer_ones() {
 }
 
 #[test]
-fn terms_of_the_same_version_change_nothing() {
+fn terms_of_the_same_version_change_nothing_but_the_ttl() {
     let mut scene = license(1);
-    let known = scene.pool.terms();
-    scene.policy.terms = known.map(|terms| seatkeeper_core::Terms { limit: Seats(9), ..terms });
+    let known = scene.pool.terms().expect("known");
+    let (ends_at, ttl) = (Some(scene.now), Span::from_secs(20));
+    scene.policy.terms = Some(Terms { limit: Seats(9), ends_at, ttl, standing: Standing::Closed, ..known });
     scene.claim("ann").admitted();
     scene.claim("bob").full();
-    assert_eq!(scene.pool.terms(), known);
+    assert_eq!(scene.pool.terms(), Some(Terms { ttl, ..known }));
+}
+
+#[test]
+fn a_ttl_of_the_same_version_counts_from_the_next_claim_on() {
+    for ttl in [20, 600].map(Span::from_secs) {
+        let mut scene = license(2);
+        let ann = scene.claim("ann").admitted();
+        scene.policy.terms = scene.pool.terms().map(|terms| Terms { ttl, ..terms });
+        assert_eq!(scene.heartbeat(ann), Renewal::Renewed);
+        let expiry =
+            |scene: &Scene, id| scene.pool.expiry_of(scene.pool.get(id).expect("the session is live"));
+        assert_eq!(expiry(&scene, ann), scene.now + TTL, "no claim has brought the TTL yet");
+        let bob = scene.claim("bob").admitted();
+        assert_eq!(expiry(&scene, bob), scene.now + ttl);
+        assert_eq!(expiry(&scene, ann), scene.now + TTL, "a claim changes no other session");
+        assert_eq!(scene.heartbeat(ann), Renewal::Renewed);
+        assert_eq!(expiry(&scene, ann), scene.now + ttl);
+    }
+}
+
+#[test]
+fn a_ttl_of_an_older_version_changes_nothing() {
+    let mut scene = license(1);
+    let old = scene.pool.terms().map(|terms| Terms { ttl: Span::from_secs(20), ..terms });
+    scene.revise(|terms| terms.limit = Seats(2));
+    let newer = scene.pool.terms();
+    scene.policy.terms = old;
+    scene.claim("ann").admitted();
+    assert_eq!(scene.pool.terms(), newer);
+    assert_eq!(scene.pool.next_expiry(), Some(scene.now + TTL));
 }
 
 #[test]
 fn a_pool_that_knew_nothing_learns_terms_of_any_version() {
     let mut scene = license(2).of_which_nothing_is_known();
-    scene.policy.terms = license(2).policy.terms.map(|terms| seatkeeper_core::Terms { version: 0, ..terms });
+    scene.policy.terms = license(2).policy.terms.map(|terms| Terms { version: 0, ..terms });
     scene.claim("ann").admitted();
     scene.claim("bob").admitted();
     assert_eq!(scene.pool.terms(), scene.policy.terms);
@@ -159,9 +191,9 @@ fn revised_terms_that_are_older_end_only_what_is_over() {
     scene.claim("ann").admitted();
     let old = scene.pool.terms().expect("known");
     scene.revise(|terms| terms.limit = Seats(3));
-    let closed = seatkeeper_core::Terms { standing: Standing::Closed, ..old };
+    let closed = Terms { standing: Standing::Closed, ..old };
     assert!(rule::revise(&mut scene.pool, closed, scene.now).is_empty());
     assert_eq!(scene.holders(), ["ann"]);
-    scene.pass(crate::scene::TTL);
+    scene.pass(TTL);
     assert_eq!(rule::revise(&mut scene.pool, closed, scene.now).len(), 1);
 }

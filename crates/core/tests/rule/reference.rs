@@ -142,8 +142,10 @@ impl Naive {
 
     pub(crate) fn revise(&mut self, terms: Terms, now: RegistryTime) -> Vec<End> {
         let mut ended = self.forget(now);
-        if self.terms.is_none_or(|known| known.version < terms.version) {
-            self.terms = Some(terms);
+        match &mut self.terms {
+            Some(known) if known.version > terms.version => {}
+            Some(known) if known.version == terms.version => known.ttl = terms.ttl,
+            Some(_) | None => self.terms = Some(terms),
         }
         ended.extend(self.forget(now));
         if self.terms.is_some_and(|terms| terms.standing == Standing::Closed) {

@@ -63,6 +63,15 @@ impl TestPool {
         Self { terms, policy: Policy { terms: Some(terms), ..self.policy }, ..self.clone() }
     }
 
+    /// Returns the pool with claims whose terms are changed without a new version.
+    pub(super) fn of_same_version(&self, change: impl FnOnce(&mut Terms)) -> Self {
+        let version = self.terms.version;
+        self.after(|terms| {
+            terms.version = version;
+            change(terms);
+        })
+    }
+
     /// Returns the pool with a new limit from the next claim on.
     pub(super) fn at_limit(&self, limit: u32) -> Self {
         self.after(|terms| terms.limit = Seats(limit))

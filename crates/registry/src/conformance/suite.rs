@@ -99,7 +99,9 @@ macro_rules! conformance_list {
                 closed_terms_end_every_session_and_admit_nobody,
                 reopened_terms_admit_again,
                 older_terms_change_nothing,
-                terms_of_the_same_version_change_nothing,
+                terms_of_the_same_version_change_nothing_but_the_ttl,
+                a_ttl_of_the_same_version_counts_from_the_next_claim_on,
+                a_ttl_of_the_same_version_reaches_an_empty_pool,
                 a_claim_brings_newer_terms_along,
                 a_shortened_entitlement_expires_who_is_in,
                 an_extended_entitlement_brings_nothing_back,
@@ -145,6 +147,7 @@ macro_rules! conformance_list {
                 after_a_sweep_nothing_is_due_already,
                 a_shortened_entitlement_is_due_at_its_new_end,
                 a_session_renewed_under_a_shorter_ttl_is_due_no_later_than_it_is_over,
+                a_shorter_ttl_of_a_claim_is_due_no_later_than_it_is_over,
                 a_bucket_that_never_held_anything_has_nothing_due,
             }
             denials {

@@ -133,6 +133,17 @@ pub async fn a_session_renewed_under_a_shorter_ttl_is_due_no_later_than_it_is_ov
     assert_eq!(sweep_all(&*pool.registry).await, 1);
 }
 
+pub async fn a_shorter_ttl_of_a_claim_is_due_no_later_than_it_is_over(h: &impl Harness) {
+    let pool = h.pool(seats(1)).await;
+    let ann = pool.claim("ann").await.admitted();
+    pool.of_same_version(|terms| terms.ttl = h.ttl()).claim("bob").await.full();
+    let renewed = pool.heartbeat(&ann).await;
+    assert!(renewed.expires < ann.expires);
+    due_by(&pool, renewed.expires).await;
+    h.let_pass(h.ttl()).await;
+    assert_eq!(sweep_all(&*pool.registry).await, 1);
+}
+
 pub async fn a_bucket_that_never_held_anything_has_nothing_due(h: &impl Harness) {
     let pool = h.pool(seats(1)).await;
     pool.claim("ann").await.admitted();

@@ -4,7 +4,7 @@ use seatkeeper_core::{Change, Denial, EndReason, Seats, Span, Standing, Terms};
 
 use super::books::events_of;
 use super::harness::{Harness, Scene};
-use super::plan::{devices, seats};
+use super::plan::{capacity, devices, seats};
 use super::pool::{TestPool, owner};
 use crate::Heartbeat;
 
@@ -65,12 +65,46 @@ pub async fn older_terms_change_nothing(h: &impl Harness) {
     assert_eq!(pool.view().await.terms, Some(newer.terms()));
 }
 
-pub async fn terms_of_the_same_version_change_nothing(h: &impl Harness) {
+pub async fn terms_of_the_same_version_change_nothing_but_the_ttl(h: &impl Harness) {
     let pool = h.pool(seats(1)).await;
-    let same = pool.after(|terms| *terms = Terms { version: 1, limit: Seats(5), ..*terms });
-    pool.revise(same.terms()).await;
+    let ends_at = Some(h.now().await);
+    let same = pool.of_same_version(|terms| {
+        (terms.limit, terms.ends_at, terms.standing) = (Seats(5), ends_at, Standing::Closed);
+    });
+    assert_eq!(pool.revise(same.terms()).await.count, 0);
     same.claim("ann").await.admitted();
     same.claim("bob").await.full();
+    assert_eq!(pool.view().await.terms, Some(pool.terms()));
+    let shorter = same.of_same_version(|terms| terms.ttl = Span::from_secs(60));
+    shorter.claim("bob").await.full();
+    assert_eq!(pool.view().await.terms, Some(Terms { ttl: shorter.ttl(), ..pool.terms() }));
+}
+
+pub async fn a_ttl_of_the_same_version_counts_from_the_next_claim_on(h: &impl Harness) {
+    for ttl in [60, 36_000].map(Span::from_secs) {
+        let pool = h.pool(seats(2).called(&format!("{ttl:?}"))).await;
+        let ann = pool.claim("ann").await.admitted();
+        assert_eq!(pool.heartbeat(&ann).await.ttl, pool.ttl(), "no claim has brought the TTL yet");
+        let changed = pool.of_same_version(|terms| terms.ttl = ttl);
+        let bob = changed.claim("bob").await.admitted();
+        assert_eq!((bob.session.ttl, bob.expires_in), (ttl, ttl));
+        let unrenewed = pool.session_by(&owner(&ann), ann.session.id).await.expect("ann is in");
+        assert_eq!(unrenewed.session.ttl, pool.ttl());
+        let renewed = pool.heartbeat(&ann).await;
+        assert_eq!((renewed.ttl, renewed.expires_in), (ttl, ttl));
+        // A node with the old setting.
+        assert_eq!(pool.claim("ann").await.resumed().session.ttl, pool.ttl());
+    }
+}
+
+pub async fn a_ttl_of_the_same_version_reaches_an_empty_pool(h: &impl Harness) {
+    for plan in [seats(1), capacity(), devices(1)] {
+        let pool = h.pool(plan).await;
+        let ann = pool.claim("ann").await.admitted();
+        pool.release(&ann).await;
+        let changed = pool.of_same_version(|terms| terms.ttl = Span::from_secs(60));
+        assert_eq!(changed.claim("ann").await.admitted().session.ttl, changed.ttl());
+    }
 }
 
 pub async fn a_claim_brings_newer_terms_along(h: &impl Harness) {

@@ -101,9 +101,13 @@ impl Pool {
 
     pub(crate) fn revise(&mut self, terms: Terms, step: &mut Step<'_>) -> usize {
         let mut ended = self.forget_over(step);
-        if self.terms.is_none_or(|known| known.version < terms.version) {
-            self.terms = Some(terms);
-            ended += self.forget_over(step);
+        match &mut self.terms {
+            Some(known) if known.version > terms.version => {}
+            Some(known) if known.version == terms.version => known.ttl = terms.ttl,
+            Some(_) | None => {
+                self.terms = Some(terms);
+                ended += self.forget_over(step);
+            }
         }
         if self.terms.is_some_and(|terms| terms.standing == Standing::Closed) {
             ended += self.end_where(|_, _| true, EndReason::EntitlementEnded, step);

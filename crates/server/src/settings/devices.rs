@@ -13,8 +13,9 @@ use super::{
 #[serde(default, deny_unknown_fields)]
 pub struct DevicesSettings {
     /// Lifetime of a session after its last heartbeat, for plans without a TTL, in seconds: 2 to 2,592,000.
-    /// Default 90. The answer to a device's heartbeat tells no interval, so a live session keeps a longer lifetime until the
-    /// device asks for a screen again.
+    /// Default 90. A changed lifetime counts for a subscriber from the next claim of a screen on. The answer
+    /// to a device's heartbeat tells no interval, so a live session keeps a longer lifetime until the device
+    /// asks for a screen again.
     pub ttl_seconds: u64,
     /// Maximum age of a cached plan of a subscriber, in seconds: 0 to 30. A change through the admin API
     /// takes effect at once. Default 30.

@@ -21,8 +21,9 @@ pub(crate) const CACHE_SECONDS_MAX: u64 = 30;
 #[serde(default, deny_unknown_fields)]
 pub struct LicensesSettings {
     /// Lifetime of a session after its last heartbeat, in seconds: 2 to 2,592,000. Default 360. Clients are
-    /// told to heartbeat at a third of the lifetime, in whole seconds and at least 1. A changed lifetime counts for a live
-    /// session from the next heartbeat on, whose answer tells the new interval.
+    /// told to heartbeat at a third of the lifetime, in whole seconds and at least 1. A changed lifetime
+    /// reaches the sessions of a license with the next claim on the license: from then on each heartbeat
+    /// gives and tells the new lifetime.
     pub ttl_seconds: u64,
     /// Maximum age of a cached license, in seconds: 0 to 30. A change through the admin API takes effect at
     /// once. Default 30.

@@ -39,13 +39,21 @@ local function end_all(reason)
   end
 end
 
--- Sets terms newer than the pool's terms. Returns whether the terms were newer.
+-- Sets terms newer than the pool's terms, or the TTL alone of terms of the same version. Returns whether the pool's
+-- terms changed.
 local function learn(told)
   if pool.terms ~= '' then
     local high, low = struct.unpack('>I4I4', told)
     local known_high, known_low = struct.unpack('>I4I4', pool.terms)
-    if high < known_high or (high == known_high and low <= known_low) then
+    if high < known_high or (high == known_high and low < known_low) then
       return false
+    end
+    if high == known_high and low == known_low then
+      -- The known version and limit, the told TTL, and the known rest: see `know`.
+      told = pool.terms:sub(1, 12) .. told:sub(13, 17) .. pool.terms:sub(18)
+      if told == pool.terms then
+        return false
+      end
     end
   end
   know(told)
