@@ -90,8 +90,8 @@ pub enum Error {
     /// A subscription would end before it starts.
     #[error("the subscription would not end after it starts")]
     EndsBeforeStart,
-    /// A subscription would end before the time of the change.
-    #[error("the subscription would have ended before it is changed")]
+    /// A subscription would end before the time of its creation or change.
+    #[error("the subscription would have ended before it is written")]
     EndsInThePast,
     /// The license's version is not the version expected by the caller.
     #[error("the license is at version {current}")]

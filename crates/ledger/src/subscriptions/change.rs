@@ -13,7 +13,7 @@ pub struct SubscriptionChange {
     pub plan: Option<PlanName>,
     /// The new start.
     pub starts_at: Option<RegistryTime>,
-    /// The new end, later than the start.
+    /// The new end, later than the start and than now.
     pub ends_at: Option<Option<RegistryTime>>,
     /// `true` cancels the subscription at once, for good.
     pub cancel: bool,

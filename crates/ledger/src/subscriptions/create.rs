@@ -19,14 +19,14 @@ pub struct NewSubscription {
     pub plan: PlanName,
     /// The start; `None` for now.
     pub starts_at: Option<RegistryTime>,
-    /// The end, later than the start; `None` for ever.
+    /// The end, later than the start and than now; `None` for ever.
     pub ends_at: Option<RegistryTime>,
 }
 
 impl Ledger {
     /// Creates a subscription and records the change. An active subscription of the user past its end is
     /// first recorded as expired; one that is not over gives [`Error::SubscriptionExists`]. Further errors
-    /// are [`Error::UnknownPlan`], [`Error::PlanRetired`] and [`Error::EndsBeforeStart`].
+    /// are [`Error::UnknownPlan`], [`Error::PlanRetired`], [`Error::EndsBeforeStart`] and [`Error::EndsInThePast`].
     pub async fn create_subscription(
         &self,
         new: NewSubscription,
@@ -38,7 +38,6 @@ impl Ledger {
             return Ok(answered);
         }
         make_room(&mut tx, &new, &write).await?;
-        let starts_at = new.starts_at.unwrap_or(write.at);
         let subscription = Subscription {
             id: SubscriptionId(ids::mint(write.at)),
             version: tenants::next_version(&mut tx, &new.tenant).await?,
@@ -46,14 +45,12 @@ impl Ledger {
             user: new.user,
             plan: new.plan,
             status: SubscriptionStatus::Active,
-            starts_at,
+            starts_at: new.starts_at.unwrap_or(write.at),
             ends_at: new.ends_at,
             created_at: write.at,
             updated_at: write.at,
         };
-        if subscription.ends_at.is_some_and(|ends_at| ends_at <= starts_at) {
-            return Err(Error::EndsBeforeStart);
-        }
+        subscription.check_dates(write.at)?;
         let plan = plans::in_transaction(&mut tx, &subscription.tenant, &subscription.plan).await?;
         let plan = plan.ok_or(Error::UnknownPlan)?;
         if plan.status == PlanStatus::Retired {

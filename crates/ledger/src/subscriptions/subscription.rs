@@ -79,6 +79,16 @@ impl Subscription {
         }
     }
 
+    /// Checks the dates of a subscription written at `at`.
+    pub(super) fn check_dates(&self, at: RegistryTime) -> Result<(), Error> {
+        match self.ends_at {
+            Some(ends_at) if ends_at <= self.starts_at => Err(Error::EndsBeforeStart),
+            // An end in the past is refused: sessions live after the end would contradict the record.
+            Some(ends_at) if ends_at <= at => Err(Error::EndsInThePast),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// Returns the pool of the user's devices.
     pub fn pool(&self) -> PoolId {
         PoolId::new(PoolKind::Subscriber, self.tenant.clone(), self.user.as_str())

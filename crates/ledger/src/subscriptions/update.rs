@@ -34,13 +34,7 @@ impl Ledger {
             if now.status_at(write.at) != SubscriptionStatus::Active {
                 return Err(Error::SubscriptionOver);
             }
-            if subscription.ends_at.is_some_and(|ends_at| ends_at <= subscription.starts_at) {
-                return Err(Error::EndsBeforeStart);
-            }
-            // An end in the past is refused: sessions live after the end would contradict the record.
-            if subscription.ends_at.is_some_and(|ends_at| ends_at <= write.at) {
-                return Err(Error::EndsInThePast);
-            }
+            subscription.check_dates(write.at)?;
             let plan = plans::in_transaction(&mut tx, tenant, &subscription.plan).await?;
             let plan = plan.ok_or(Error::UnknownPlan)?;
             if plan.status == PlanStatus::Retired && subscription.plan != now.plan {

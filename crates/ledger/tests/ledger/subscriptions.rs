@@ -160,6 +160,26 @@ async fn a_subscription_ends_after_it_starts() {
 }
 
 #[tokio::test]
+async fn no_subscription_is_created_or_changed_to_lie_in_the_past() {
+    let (_place, ledger) = ledger().await;
+    let at = later(100);
+    let origin = admin();
+    for ends_at in [later(50), at] {
+        let (starts_at, ends_at) = (Some(START), Some(ends_at));
+        let new = NewSubscription { starts_at, ends_at, ..new_subscription("ann", "basic") };
+        let refused = ledger.create_subscription(new, Write { at, ..by(&origin) }).await;
+        assert!(matches!(refused, Err(Error::EndsInThePast)), "{refused:?}");
+    }
+    assert_eq!(records(&ledger).await.len(), 0);
+    let ends_at = Some(at + Span::from_millis(1));
+    let new = NewSubscription { starts_at: Some(START), ends_at, ..new_subscription("ann", "basic") };
+    let made = ledger.create_subscription(new, Write { at, ..by(&origin) }).await.unwrap().value;
+    let ends = SubscriptionChange { ends_at: Some(Some(at)), ..SubscriptionChange::default() };
+    let refused = update(&ledger, made.id, &ends, at).await;
+    assert!(matches!(refused, Err(Error::EndsInThePast)), "{refused:?}");
+}
+
+#[tokio::test]
 async fn a_retired_plan_takes_no_new_subscription_and_who_has_it_keeps_it() {
     let (_place, ledger) = ledger().await;
     planned(&ledger, "family", 6).await;

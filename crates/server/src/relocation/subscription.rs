@@ -30,6 +30,8 @@ impl Mover {
         told: Option<Subscribed>,
         now: RegistryTime,
     ) -> Result<(), Error> {
+        // The subscription may have ended on the way, and no subscription is written after its end.
+        let told = told.filter(|told| told.ends_at.is_none_or(|ends_at| ends_at > now));
         let plan = told.as_ref().map_or_else(String::new, |told| told.plan.as_str().to_owned());
         let write = Write { origin: &Origin::SYSTEM, at: now, idempotency: None };
         let here = self.subscribed(tenant, user, now).await?;

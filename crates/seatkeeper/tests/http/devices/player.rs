@@ -103,6 +103,11 @@ pub(crate) async fn subscribe(api: &TenantClient, user: &str, plan: &str, ends_a
     subscription_path(&api.admin().post(SUBSCRIPTIONS, ask).await.expect(201))
 }
 
+/// Returns the registry's time, from the start of a new session.
+pub(crate) async fn clock(api: &TenantClient) -> Value {
+    Player::new(api, "clock", "clock").ask().await.expect(201)["started_at"].clone()
+}
+
 /// Returns the time `millis` milliseconds after a time in an answer.
 pub(crate) fn after(time: &Value, millis: i64) -> String {
     let time = chrono::DateTime::parse_from_rfc3339(text(time)).unwrap();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::player::{Player, after, change_plan, live, plan, subscribe};
+use super::player::{Player, after, change_plan, clock, live, plan, subscribe};
 use crate::http::tenant_client::{SUBSCRIPTIONS, TenantClient};
 use crate::http::until::until;
 
@@ -143,9 +143,4 @@ async fn a_plan_s_own_ttl_counts() {
     let taken = Player::new(&api, "ann", "tv").ask().await.expect(201);
     let told = (&taken["expires_in_seconds"], &taken["heartbeat_interval_seconds"]);
     assert_eq!(told, (&json!(30), &json!(10)));
-}
-
-/// Returns the registry's time, from the start of a new session.
-async fn clock(api: &TenantClient) -> Value {
-    Player::new(api, "clock", "clock").ask().await.expect(201)["started_at"].clone()
 }

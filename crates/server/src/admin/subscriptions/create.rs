@@ -34,7 +34,7 @@ pub(crate) struct CreateSubscription {
     /// Start of the subscription; absent: the time of the request.
     #[garde(custom(date_field))]
     starts_at: Option<DateTime<Utc>>,
-    /// End of the subscription, later than the start; absent: never.
+    /// End of the subscription, later than the start and than now; absent: never.
     #[garde(custom(date_field))]
     ends_at: Option<DateTime<Utc>>,
 }

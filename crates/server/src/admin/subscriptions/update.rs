@@ -28,7 +28,7 @@ pub(crate) struct UpdateSubscription {
     /// Start of the subscription.
     #[garde(custom(date_field))]
     starts_at: Option<DateTime<Utc>>,
-    /// End of the subscription, later than the start.
+    /// End of the subscription, later than the start and than now.
     #[garde(custom(date_change_field))]
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<DateTime<Utc>>)]
