@@ -107,6 +107,8 @@ pub struct Entitled {
     pub when_full: WhenFull,
     /// The rules of groups that watch together. Without an active subscription there are no groups.
     pub groups: GroupRules,
+    /// The time until the subscription starts or ends; `None` if time changes the terms no more.
+    pub next_phase_in: Option<Span>,
 }
 
 impl Subscriber {
@@ -125,33 +127,39 @@ impl Subscriber {
 
     /// Returns the subscriber's terms at `now`. The version of the terms never decreases with time or
     /// changes, is never 0, and never stands for two limits.
+    ///
+    /// The end of a subscription binds sessions from before the start as well. The start brings no terms to the pool, so
+    /// the end of these sessions would otherwise depend on a claim after the start.
     pub fn entitled(&self, now: RegistryTime, ttl_default: Span) -> Entitled {
         let phase = self.0.as_ref().map_or(Phase::Over, |held| held.phase(now));
         let change = self.0.as_ref().map_or(0, |held| held.version.max(held.plan_version));
+        let unfinished = self.0.as_ref().filter(|_| phase != Phase::Over);
         let without = Terms {
             version: NamedVersion { change, phase }.number(),
             limit: LIMIT_WITHOUT,
             ttl: ttl_default,
-            ends_at: None,
+            ends_at: unfinished.and_then(|held| held.ends_at),
             standing: Standing::Open,
         };
+        let next_phase_in = unfinished.and_then(|held| held.next_phase_in(now));
         match &self.0 {
             Some(held) if phase == Phase::Active => Entitled {
                 plan: Some(held.plan.clone()),
                 terms: Terms {
                     limit: held.device_limit,
                     ttl: held.ttl_seconds.map_or(ttl_default, |seconds| Span::from_secs(seconds.into())),
-                    ends_at: held.ends_at,
                     ..without
                 },
                 when_full: held.when_full,
                 groups: held.groups,
+                next_phase_in,
             },
             Some(_) | None => Entitled {
                 plan: None,
                 terms: without,
                 when_full: WhenFull::Evict,
                 groups: GroupRules::default(),
+                next_phase_in,
             },
         }
     }
@@ -160,6 +168,16 @@ impl Subscriber {
 impl Held {
     pub(crate) fn phase(&self, now: RegistryTime) -> Phase {
         Phase::at(self.status, self.starts_at, self.ends_at, now)
+    }
+
+    /// Returns the time until the next phase; `None` if the phase lasts.
+    fn next_phase_in(&self, now: RegistryTime) -> Option<Span> {
+        let next = match self.phase(now) {
+            Phase::Ahead => Some(self.starts_at),
+            Phase::Active => self.ends_at,
+            Phase::Over => None,
+        };
+        next.map(|next| next.since(now))
     }
 
     pub(super) fn read(row: &Row) -> Result<Self, Error> {

@@ -53,6 +53,6 @@ impl Subject for NoEntitlement {
     }
 
     async fn entitlement(&self) -> Result<Entitlement, Error> {
-        Ok(Entitlement { version: 0, event: "changed", data: Value::Null })
+        Ok(Entitlement { version: 0, event: "changed", data: Value::Null, changes_in: None })
     }
 }

@@ -1,5 +1,7 @@
 //! Server-sent events about the session of a device.
 
+use std::time::Duration;
+
 use axum::extract::State;
 use axum::http::header::HeaderMap;
 use axum::response::Response;
@@ -65,7 +67,8 @@ impl Subject for Subscription {
         // `null` without an active subscription.
         let plan = entitled.plan.as_ref().map(|plan| plan.as_str());
         let data = json!({ "plan": plan, "device_limit": entitled.terms.limit.0 });
-        Ok(Entitlement { version: entitled.terms.version, event: "plan_changed", data })
+        let changes_in = entitled.next_phase_in.map(|span| Duration::from_millis(span.as_millis()));
+        Ok(Entitlement { version: entitled.terms.version, event: "plan_changed", data, changes_in })
     }
 }
 

@@ -1,5 +1,7 @@
 //! Entitlement behind a watched session. Each API has an implementation of its own.
 
+use std::time::Duration;
+
 use seatkeeper_core::PoolId;
 use serde_json::Value;
 
@@ -26,4 +28,6 @@ pub(crate) struct Entitlement {
     pub(crate) event: &'static str,
     /// Data of the event of a change.
     pub(crate) data: Value,
+    /// Time until the entitlement changes by time alone, without a notice.
+    pub(crate) changes_in: Option<Duration>,
 }

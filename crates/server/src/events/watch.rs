@@ -159,6 +159,10 @@ impl<S: Subject> Watch<S> {
         let expires_in = Duration::from_millis(live.expires_in.as_millis().saturating_add(1));
         self.look_again_in = expires_in.min(LOOK_AGAIN_MAX);
         let entitlement = self.subject.entitlement().await?;
+        if let Some(changes_in) = entitlement.changes_in {
+            // The pace bounds the looks while the registry's time stands still.
+            self.look_again_in = self.look_again_in.min(changes_in.max(RUMOUR_PACE));
+        }
         if entitlement.version <= self.heard.version {
             return Ok(SessionState::Nothing);
         }

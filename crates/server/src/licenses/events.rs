@@ -67,6 +67,6 @@ impl Subject for WatchedLicense {
             "grace_seconds": license.grace_seconds,
             "reacquire": license.reacquire,
         });
-        Ok(Entitlement { version: license.version, event: "license_changed", data })
+        Ok(Entitlement { version: license.version, event: "license_changed", data, changes_in: None })
     }
 }

@@ -35,7 +35,8 @@ fn entitled(held: &Held, millis: u64) -> Entitled {
 
 fn without(version: u64) -> Entitled {
     let terms = Terms { version, limit: Seats(1), ttl: TTL, ends_at: None, standing: Standing::Open };
-    Entitled { plan: None, terms, when_full: WhenFull::Evict, groups: GroupRules::default() }
+    let (when_full, groups) = (WhenFull::Evict, GroupRules::default());
+    Entitled { plan: None, terms, when_full, groups, next_phase_in: None }
 }
 
 #[test]
@@ -57,15 +58,29 @@ fn a_subscription_grants_what_its_plan_does_between_its_dates() {
         },
         when_full: WhenFull::Deny,
         groups: GROUPS,
+        next_phase_in: Some(Span::from_millis(100)),
     };
-    assert_eq!(entitled(&held, 99), without(21));
     assert_eq!(entitled(&held, 100), active);
-    assert_eq!(entitled(&held, 199), active);
+    let at_last = Entitled { next_phase_in: Some(Span::from_millis(1)), ..active };
+    assert_eq!(entitled(&held, 199), at_last);
     assert_eq!(entitled(&held, 200), without(23));
 
     let open = Held { ends_at: None, ttl_seconds: None, ..held };
     let terms = entitled(&open, u64::MAX).terms;
     assert_eq!((terms.limit, terms.ttl, terms.ends_at), (Seats(3), TTL, None));
+}
+
+#[test]
+fn before_its_start_a_subscription_grants_one_seat_until_its_end() {
+    let ahead = without(21);
+    let terms = Terms { ends_at: Some(at(200)), ..ahead.terms };
+    let ahead = Entitled { terms, next_phase_in: Some(Span::from_millis(1)), ..ahead };
+    assert_eq!(entitled(&held(5), 99), ahead);
+
+    let open = Held { ends_at: None, ..held(5) };
+    let ahead = entitled(&open, 60);
+    assert_eq!((ahead.terms.ends_at, ahead.next_phase_in), (None, Some(Span::from_millis(40))));
+    assert_eq!(entitled(&open, 100).next_phase_in, None);
 }
 
 #[test]

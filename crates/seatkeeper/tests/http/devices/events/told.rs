@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::watch_and_listen;
+use super::{listen, watch_and_listen};
 use crate::harness::{EventStream, Heard};
-use crate::http::devices::player::{Player, ROAD, change_plan, path, plan, subscribe};
+use crate::http::devices::player::{Player, ROAD, after, change_plan, clock, path, plan, subscribe};
 use crate::http::shown::shown;
-use crate::http::tenant_client::{DEVICES, SESSIONS, TenantClient, text};
+use crate::http::tenant_client::{DEVICES, SESSIONS, SUBSCRIPTIONS, TenantClient, text};
 
 /// Asserts that the next event is the end of the session, and the last event.
 async fn assert_end(mut stream: EventStream, session: &Value, reason: &str, by: Value) {
@@ -130,4 +130,23 @@ async fn a_changed_plan_or_subscription_is_told_to_its_subscribers_and_nobody_el
     assert_eq!(bobs_stream.next().await.expect("an event").name, "revoked");
     api.subscription("ann", "basic").await;
     assert_eq!(stream.next().await, told(json!("basic"), 1));
+}
+
+#[tokio::test]
+async fn the_start_of_a_subscription_is_told_in_time_and_its_end_ends_sessions_from_before_the_start() {
+    let api = TenantClient::open();
+    let now = clock(&api).await;
+    let (starts_at, ends_at) = (after(&now, 3_000), after(&now, 9_000));
+    let ask = json!({ "user": "ann", "plan": "premium", "starts_at": starts_at, "ends_at": ends_at });
+    api.admin().post(SUBSCRIPTIONS, ask).await.expect(201);
+    let tv = Player::new(&api, "ann", "tv");
+    let taken = tv.ask().await.expect(201);
+    assert_eq!(after(&taken["expires_at"], 0), ends_at);
+    let session = taken["session_id"].clone();
+    let mut stream = listen(&tv.client, &session, None).await;
+    let data = json!({ "plan": "premium", "device_limit": 4 });
+    assert_eq!(stream.next().await, Some(Heard { name: "plan_changed".into(), data }));
+    let heard_at = after(&clock(&api).await, 0);
+    assert!(heard_at < ends_at, "heard at {heard_at}, after the end at {ends_at}");
+    assert_end(stream, &session, "expired", Value::Null).await;
 }
