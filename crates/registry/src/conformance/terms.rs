@@ -57,7 +57,8 @@ pub async fn older_terms_change_nothing(h: &impl Harness) {
     let pool = h.pool(seats(1)).await;
     let newer = pool.after(|terms| terms.version = 9);
     pool.revise(newer.terms()).await;
-    let older = Terms { version: 8, limit: Seats(5), standing: Standing::Closed, ..pool.terms() };
+    let ttl = Span::from_secs(60);
+    let older = Terms { version: 8, limit: Seats(5), ttl, standing: Standing::Closed, ..pool.terms() };
     pool.claim("ann").await.admitted();
     assert_eq!(pool.revise(older).await.count, 0);
     pool.claim("bob").await.full();
