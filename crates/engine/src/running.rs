@@ -21,7 +21,7 @@ use crate::engine::{Engine, OnLeft, Parts};
 use crate::failover::{EpochLease, Membership};
 use crate::metrics::Metrics;
 use crate::registries::Registries;
-use crate::settings::{Settings, Topology};
+use crate::settings::{Settings, SharedStore, Topology};
 use crate::terms::TermsSource;
 use crate::worker::WorkerSet;
 use crate::workers::{Drain, Flush, NodeLocalDrain, OnRecorded, Reconcile, Refusals, Sweep, WatchPauses};
@@ -54,7 +54,7 @@ pub struct Inputs {
     pub terms: Arc<dyn TermsSource>,
     /// The metrics that the engine fills.
     pub metrics: Metrics,
-    /// The callback for events committed by this node; `None` without a listener.
+    /// The callback for events of journals that other nodes do not read; `None` without a listener.
     pub on_recorded: Option<OnRecorded>,
     /// The callback for shares of sessions given up at this node; `None` without a listener.
     pub on_left: Option<OnLeft>,
@@ -98,11 +98,12 @@ impl RunningEngine {
         clock: impl FnOnce(RegistryTime) -> C,
     ) -> Result<Self, StartError> {
         let (upkeep, drainage) = (WorkerSet::new(), WorkerSet::new());
+        let endings = Arc::new(Endings::default());
         let mut built = match &settings.topology {
             Topology::Embedded => embedded(settings, &ledger, &inputs, &upkeep, clock).await?,
             Topology::Shared(sharing) => {
                 let shared = Shared::new(settings, sharing, &ledger).await?;
-                shared.start(&ledger, &upkeep, &inputs).await;
+                shared.start(&ledger, &upkeep, &inputs, &endings).await;
                 shared.built()
             }
         };
@@ -112,7 +113,6 @@ impl RunningEngine {
         }
         let written = ledger.apart();
         let starting = Starting { settings, ledger: &ledger, built: &built, inputs: &inputs };
-        let endings = Arc::new(Endings::default());
         starting.drains(&drainage, &written, &endings);
         starting.flushes(&upkeep, started_at);
         starting.sweeps(&upkeep);
@@ -194,11 +194,13 @@ impl Starting<'_> {
     fn drains(&self, drainage: &WorkerSet, written: &Ledger, endings: &Arc<Endings>) {
         let registries = &self.built.registries;
         for backend in registries.all() {
+            let is_main = Arc::ptr_eq(&backend.commits, &registries.main.commits);
+            let on_recorded = self.inputs.on_recorded.clone().filter(|_| !is_main || !self.is_over_redis());
             drainage.start(Drain {
                 backend: backend.clone(),
                 ledger: written.clone(),
                 endings: Arc::clone(endings),
-                on_recorded: self.inputs.on_recorded.clone(),
+                on_recorded,
                 lease: Arc::clone(&self.built.lease),
                 metrics: self.inputs.metrics.changes.clone(),
                 gives_way: Default::default(),
@@ -210,6 +212,14 @@ impl Starting<'_> {
         for (backend, without_home) in registries.node_locals() {
             let (backend, ledger) = (backend.clone(), self.ledger.clone());
             drainage.start(NodeLocalDrain { backend, ledger, node: LoneNode { id, without_home } });
+        }
+    }
+
+    /// Returns whether the main registry is in Redis. Every node then reads the ledger's progress with the journal there.
+    fn is_over_redis(&self) -> bool {
+        match &self.settings.topology {
+            Topology::Embedded => false,
+            Topology::Shared(sharing) => matches!(sharing.store, SharedStore::Redis(_)),
         }
     }
 

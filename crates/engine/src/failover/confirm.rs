@@ -14,6 +14,7 @@ use tokio::time::error::Elapsed;
 
 use super::{EpochLease, Membership, POLL_INTERVAL};
 use crate::commits::Commits;
+use crate::endings::Endings;
 use crate::error::{Error, with_causes};
 use crate::worker::{Progress, Worker};
 
@@ -33,6 +34,7 @@ pub(crate) struct Confirm {
     /// The ledger's progress for every registry under failover.
     pub(crate) commits: Vec<Arc<Commits>>,
     pub(crate) membership: Arc<Membership>,
+    pub(crate) endings: Arc<Endings>,
 }
 
 #[async_trait]
@@ -113,12 +115,17 @@ impl Confirm {
         let raised: Vec<(Bucket, u64)> =
             rows.iter().filter(is_new).map(|row| (row.bucket, row.epoch)).collect();
         self.lease.confirm(began, nodes, rows);
-        for (bucket, epoch) in raised {
+        for &(bucket, epoch) in &raised {
             // Fails the waits of older epochs.
             let begun = Receipt { bucket, epoch, position: 0 };
             for commits in &self.commits {
                 commits.advance(begun);
             }
         }
+        // A replay of the old epoch's journal announces no end, and a lost Redis takes announcements along.
+        self.endings.tell_of_buckets(&raised.into_iter().map(|(bucket, _)| bucket).collect());
     }
 }
+
+#[cfg(test)]
+mod tests;

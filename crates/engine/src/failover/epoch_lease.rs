@@ -19,6 +19,7 @@ use seatkeeper_ledger::nodes::KnownNode;
 use seatkeeper_registry::{Epochs, Error as RegistryError};
 use tokio::sync::{Notify, watch};
 
+use super::membership::live;
 use super::{LEASE, Reach};
 use crate::error::Unready;
 
@@ -203,6 +204,11 @@ impl EpochLease {
     /// Returns all nodes by the latest reading of the ledger.
     pub(super) fn nodes(&self) -> Arc<[KnownNode]> {
         self.shared.as_ref().map_or_else(|| Arc::new([]) as _, |shared| Arc::clone(&shared.nodes.lock()))
+    }
+
+    /// Returns whether every live node reaches the registry of every bucket, by the latest reading of the ledger.
+    pub(crate) fn is_registry_reached_by_all(&self) -> bool {
+        live(&self.nodes()).iter().all(|node| node.unreachable.is_empty())
     }
 
     /// Takes the buckets suspected since the last call, each with its epoch at the time of the suspicion.

@@ -16,6 +16,7 @@ use super::on_record::OnRecord;
 use super::{Built, Inputs, StartError};
 use crate::backend::Backend;
 use crate::commits::Commits;
+use crate::endings::Endings;
 use crate::failover::{
     Confirm, EpochLease, KnownEpochs, Membership, Probe, Reach, RebuildQueue, RebuildTargets, Rebuilder, Roll,
 };
@@ -116,13 +117,20 @@ impl Shared {
 
     /// Starts the workers of the failover protocol, and waits up to [`SERVED_WAIT_MAX`] until all buckets are
     /// served.
-    pub(super) async fn start(&self, ledger: &Ledger, upkeep: &WorkerSet, inputs: &Inputs) {
+    pub(super) async fn start(
+        &self,
+        ledger: &Ledger,
+        upkeep: &WorkerSet,
+        inputs: &Inputs,
+        endings: &Arc<Endings>,
+    ) {
         let Built { registries, lease, .. } = &self.built;
         let queue = Arc::new(RebuildQueue::default());
         upkeep.start(Confirm {
             lease: Arc::clone(lease),
             commits: registries.with_heartbeats().map(|backend| Arc::clone(&backend.commits)).collect(),
             membership: Arc::clone(&self.membership),
+            endings: Arc::clone(endings),
         });
         upkeep.start(Roll { lease: Arc::clone(lease), membership: Arc::clone(&self.membership) });
         let (reach, rebuilt) = (Arc::clone(&self.reach), self.targets.clone());

@@ -43,7 +43,8 @@ const GIVES_WAY_MAX: Duration = Duration::from_millis(900);
 /// The rest of an idle drain. A journal's wake-up is never lost, so the timer is only a backstop.
 const REST: Duration = Duration::from_secs(5);
 
-/// A callback for the events of each batch committed by this node.
+/// A callback for the events of each batch that this node commits from a journal in PostgreSQL. The drains of the other
+/// nodes notice a commit from a journal in Redis by themselves.
 pub type OnRecorded = Arc<dyn Fn(&[Event]) + Send + Sync>;
 
 /// The worker that commits the events of the journal.
