@@ -53,6 +53,13 @@ impl Connections {
         Self::new(self.pool.options().clone().connect_lazy_with(options), self.password.clone())
     }
 
+    /// Creates a pool of a single connection with equal options, separate from the first pool.
+    pub fn single(&self) -> Self {
+        let options = PgConnectOptions::clone(&self.pool.connect_options());
+        let pool = self.pool.options().clone().max_connections(1);
+        Self::new(pool.connect_lazy_with(options), self.password.clone())
+    }
+
     fn new(pool: PgPool, password: Option<PasswordFile>) -> Self {
         Self { pool, password, kept: Arc::default() }
     }

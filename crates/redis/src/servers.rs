@@ -98,6 +98,13 @@ impl Servers {
         Ok(T::from_redis_value(answer.value)?)
     }
 
+    /// Waits up to `patience` for the connection to the server of `key`. Returns `false` if no connection is there: a
+    /// call would wait for a second, and fail.
+    pub async fn is_connected(&self, key: &str, patience: Duration) -> bool {
+        let connection = async { self.link(Slot::from_key(key)).await?.up().await };
+        tokio::time::timeout(patience, connection).await.is_ok_and(|connected| connected.is_ok())
+    }
+
     /// Connects to a server for published messages. In a cluster, every server receives every message.
     pub async fn pubsub(&self) -> RedisResult<PubSub> {
         let address = match &self.links {

@@ -99,6 +99,8 @@ pub(crate) enum Error {
     Ledger(#[source] seatkeeper_ledger::Error),
     #[error("the other nodes cannot be reached")]
     OthersUnreachable(#[from] redis::RedisError),
+    #[error("Redis is not connected")]
+    RedisNotConnected,
     #[error("the connection that other nodes are heard by was lost")]
     NoticesLost,
     #[error("the record was not on disk in time")]

@@ -295,6 +295,7 @@ impl From<Error> for Problem {
             Error::Ledger(_)
             | Error::CapacityDenied
             | Error::CutOff(_)
+            | Error::RedisNotConnected
             | Error::NoticesLost
             | Error::Panicked
             | Error::Unwritable(_) => Self::new(&INTERNAL, format!("The log has the cause: {detail}.")),

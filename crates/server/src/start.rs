@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use seatkeeper_core::{Region, RegistryTime, Span};
-use seatkeeper_engine::{Endings, Inputs, RunningEngine, WorkerSet};
+use seatkeeper_engine::{Endings, Engine, Inputs, RunningEngine, WorkerSet};
 use seatkeeper_ledger::Ledger;
 use seatkeeper_redis::Servers;
 use seatkeeper_registry::{MonotonicClock, TimeSource};
@@ -143,13 +143,15 @@ async fn start_by<C: TimeSource>(
     let listeners = Listeners::bind(&settings)?;
     let metrics = Metrics::default();
     let servers = settings.registry.shared()?.map(Servers::new);
-    let others = others(&settings, servers.clone(), &ledger);
+    let has_others = servers.is_some() || settings.registry.is_ledgers();
     let engine_settings = engine_settings(&settings, &location, servers.clone());
-    let (inputs, teller) = engine_inputs(&settings, &ledger, &metrics, others.as_ref());
+    let ended = has_others.then(|| Arc::new(EndedAbroad::new(servers.is_some())));
+    let inputs = engine_inputs(&settings, &ledger, &metrics, ended.as_ref());
     let running = RunningEngine::start_with_clock(ledger.clone(), &engine_settings, inputs, clock).await?;
     let workers = running.workers();
-    if let Some(teller) = teller {
-        workers.start(teller);
+    let others = has_others.then(|| others(servers.clone(), &ledger, running.engine()));
+    if let (Some(others), Some(ended)) = (others.clone(), ended) {
+        workers.start(EndTeller::new(others, ended));
     }
     verifier.keep_up(workers).await;
     let mut jobs = all_jobs(&settings, &running, &ledger, &metrics).await?;
@@ -227,29 +229,25 @@ fn mover(
     }))
 }
 
-/// Returns the inputs of the engine. If nodes share a store, also returns the worker that announces ends to the other
-/// nodes.
+/// Returns the inputs of the engine. `ended` collects the ends for the [`EndTeller`].
 fn engine_inputs(
     settings: &Settings,
     ledger: &Ledger,
     metrics: &Metrics,
-    others: Option<&Others>,
-) -> (Inputs, Option<EndTeller>) {
-    let teller =
-        others.map(|others| EndTeller { others: others.clone(), ended: Arc::new(EndedAbroad::new(others)) });
-    let inputs = Inputs {
+    ended: Option<&Arc<EndedAbroad>>,
+) -> Inputs {
+    Inputs {
         terms: Arc::new(PoolTerms { ledger: ledger.clone(), settings: settings.clone() }),
         metrics: metrics.engine.clone(),
-        on_recorded: teller.as_ref().map(|teller| {
-            let ended = Arc::clone(&teller.ended);
+        on_recorded: ended.map(|ended| {
+            let ended = Arc::clone(ended);
             Arc::new(move |events: &[_]| ended.note(events)) as _
         }),
-        on_left: teller.as_ref().map(|teller| {
-            let ended = Arc::clone(&teller.ended);
+        on_left: ended.map(|ended| {
+            let ended = Arc::clone(ended);
             Arc::new(move |bucket| ended.note_bucket(bucket)) as _
         }),
-    };
-    (inputs, teller)
+    }
 }
 
 /// Starts all jobs, with the jobs of usage if a sink is configured.
@@ -337,17 +335,15 @@ fn looks(settings: &Settings, running: &RunningEngine, ledger: &Ledger, servers:
     Looks::new(node, books, servers.map(Redis::new), refresh)
 }
 
-/// Returns the channel to the other nodes: Redis if it is configured, else the shared PostgreSQL ledger.
-fn others(settings: &Settings, servers: Option<Servers>, ledger: &Ledger) -> Option<Others> {
-    match servers {
-        Some(servers) => Some(Others::ByRedis(servers)),
-        None if settings.registry.is_ledgers() => ledger.notices().map(Others::ByPostgres),
-        None => None,
-    }
+/// Returns the transports to the other nodes: Redis if it is configured, and the shared PostgreSQL ledger.
+fn others(redis: Option<Servers>, ledger: &Ledger, engine: &Arc<Engine>) -> Others {
+    let engine = Arc::clone(engine);
+    let is_redis_well = Arc::new(move || engine.is_registry_reached_by_all());
+    Others { redis, notices: ledger.notices(), is_redis_well }
 }
 
 /// Builds the caches of entitlements, and starts their workers: the reader of policies, and, if nodes share a store, the
-/// listener for invalidations by other nodes.
+/// listeners for invalidations by other nodes.
 fn entitlements(
     settings: &Settings,
     others: Option<Others>,
@@ -357,25 +353,22 @@ fn entitlements(
 ) -> Arc<Entitlements> {
     let licenses = Licenses::new(ledger.clone(), Duration::from_secs(settings.licenses.cache_seconds));
     let remember_for = Duration::from_secs(settings.devices.plan_cache_seconds);
-    let shared = match &others {
-        Some(Others::ByRedis(servers)) => Some(servers.clone()),
-        Some(Others::ByPostgres(_)) | None => None,
-    };
+    let shared = others.as_ref().and_then(|others| others.redis.clone());
     let subscribers = Subscribers::new(ledger.clone(), remember_for, shared);
     let entitlements = Arc::new(Entitlements { licenses, subscribers, others: others.clone() });
     upkeep.start(PolicyReader(Arc::clone(&entitlements)));
-    match others {
-        Some(Others::ByRedis(servers)) => {
-            let (entitlements, endings) = (Arc::clone(&entitlements), Arc::clone(endings));
-            upkeep.start(Listener::new(servers, entitlements, endings, upkeep.stopping()));
-        }
-        Some(Others::ByPostgres(notices)) => upkeep.start(NoticeReader {
+    let Some(Others { redis, notices, .. }) = others else { return entitlements };
+    if let Some(servers) = redis {
+        let (entitlements, endings) = (Arc::clone(&entitlements), Arc::clone(endings));
+        upkeep.start(Listener::new(servers, entitlements, endings, upkeep.stopping()));
+    }
+    if let Some(notices) = notices {
+        upkeep.start(NoticeReader {
             notices,
             entitlements: Arc::clone(&entitlements),
             endings: Arc::clone(endings),
             stopping: upkeep.stopping(),
-        }),
-        None => {}
+        });
     }
     entitlements
 }

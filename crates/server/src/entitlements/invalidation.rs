@@ -1,33 +1,29 @@
 //! Cache invalidation between nodes: a node publishes each change of an entitlement, and the receivers drop
 //! their cached copies.
 //!
-//! Messages travel over Redis publish/subscribe, or over PostgreSQL `NOTIFY` in deployments without Redis
-//! (`by_postgres.rs`). Either transport loses messages while a node is disconnected. A node therefore clears
-//! its caches after every connect, and a cached entry expires after a bounded time in any case.
+//! Messages travel over Redis publish/subscribe (`by_redis.rs`) and over PostgreSQL `NOTIFY` (`by_postgres.rs`). A node
+//! listens on every transport that the nodes share, so a message arrives even while Redis is out of reach. Either transport
+//! loses messages while a node is disconnected. A node therefore clears its caches after every connect, and a cached
+//! entry expires after a bounded time in any case.
 
 mod by_postgres;
+mod by_redis;
 mod ends;
 mod message;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-use futures_util::StreamExt as _;
-use redis::Msg;
-use redis::aio::PubSub;
-use seatkeeper_core::Bucket;
 use seatkeeper_ledger::notices::Notices;
 use seatkeeper_redis::Servers;
-use tokio_util::sync::CancellationToken;
+use tokio::time::timeout;
 
-use super::{Changed, Entitlements};
+use super::Changed;
 use crate::error::Error;
 pub(crate) use by_postgres::NoticeReader;
-use ends::buckets_of;
+pub(crate) use by_redis::Listener;
 pub(crate) use ends::{EndTeller, EndedAbroad};
 use message::Message;
-use seatkeeper_engine::{Endings, Progress, Worker};
 
 /// A channel of messages between nodes, by its name in each transport.
 struct Channel {
@@ -41,118 +37,79 @@ const ENTITLEMENTS: Channel = Channel { redis: "sk:entitlements", postgres: "sea
 /// The channel of ends of sessions.
 const ENDINGS: Channel = Channel { redis: "sk:endings", postgres: "seatkeeper_endings" };
 
-/// Timeout of connecting, subscribing and pinging.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// Timeout of connecting and subscribing.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Longest time that a writer waits for the publication of its change.
+/// Longest time that a writer waits for the publication of its change, and for the shared cache to take an invalidation.
 pub(super) const TELLING_MAX: Duration = Duration::from_secs(1);
 
-/// Interval of liveness checks on the listening connection. A check detects a connection that died silently.
-const STILL_THERE: Duration = Duration::from_secs(5);
+/// Longest time that a writer waits for a lost connection to Redis. A server that is well is connected again within
+/// milliseconds, and a server that is away must not delay the answer.
+pub(super) const RECONNECT_WAIT: Duration = Duration::from_millis(100);
 
-/// The transport of messages to the other nodes.
+/// Time limit of an answer to `PUBLISH`. A late answer leaves time for a notice, so that the message arrives within a
+/// second.
+const PUBLISH_TIMEOUT: Duration = Duration::from_millis(400);
+
+/// Interval of pings on a listening connection, and the time limit of an answer. A connection that died without an error
+/// is replaced after both together.
+const PING_INTERVAL: Duration = Duration::from_secs(1);
+const PING_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Longest pause of a listener and of a teller after a failure.
+const RETRY_PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// The transports of messages to the other nodes.
 #[derive(Clone)]
-pub(crate) enum Others {
-    ByRedis(Servers),
-    ByPostgres(Notices),
+pub(crate) struct Others {
+    /// `None` in deployments without Redis.
+    pub(crate) redis: Option<Servers>,
+    /// `None` over a ledger in SQLite.
+    pub(crate) notices: Option<Notices>,
+    /// Returns whether every node reaches Redis.
+    pub(crate) is_redis_well: Arc<dyn Fn() -> bool + Send + Sync>,
 }
 
 /// Publishes a change to the other nodes. Returns `Err(TimedOut)` after [`TELLING_MAX`].
 pub(super) async fn tell(others: &Others, changed: &Changed) -> Result<(), Error> {
     let text = Message::from_change(changed).to_text();
-    let told = publish(others, &ENTITLEMENTS, &text);
-    tokio::time::timeout(TELLING_MAX, told).await.map_err(|_| Error::TimedOut)?
+    let told = timeout(TELLING_MAX, announce(others, &ENTITLEMENTS, &text)).await;
+    told.map_err(|_| Error::TimedOut)?
 }
 
-/// Publishes a message on a channel.
-async fn publish(others: &Others, channel: &Channel, text: &str) -> Result<(), Error> {
-    match others {
-        Others::ByRedis(servers) => {
-            let publish = redis::cmd("PUBLISH").arg(channel.redis).arg(text).take();
-            Ok(servers.query::<()>(channel.redis, &publish).await?)
-        }
-        Others::ByPostgres(notices) => notices.tell(channel.postgres, text).await.map_err(Error::Ledger),
-    }
-}
-
-/// A worker that applies invalidations received over Redis to the caches of this node.
-pub(crate) struct Listener {
-    others: Servers,
-    entitlements: Arc<Entitlements>,
-    endings: Arc<Endings>,
-    stopping: CancellationToken,
-}
-
-impl Listener {
-    /// Creates a listener that runs until `stopping` is cancelled.
-    pub(crate) fn new(
-        others: Servers,
-        entitlements: Arc<Entitlements>,
-        endings: Arc<Endings>,
-        stopping: CancellationToken,
-    ) -> Self {
-        Self { others, entitlements, endings, stopping }
-    }
-
-    async fn subscribed(&self) -> redis::RedisResult<PubSub> {
-        let mut connection = self.others.pubsub().await?;
-        connection.subscribe(&[ENTITLEMENTS.redis, ENDINGS.redis]).await?;
-        Ok(connection)
-    }
-
-    /// Subscribes, and applies invalidations until the connection ends.
-    async fn listen(&self) -> Result<(), Error> {
-        let subscribed = tokio::time::timeout(ANSWER_TIMEOUT, self.subscribed()).await;
-        let (mut speaking, mut heard) = subscribed.map_err(|_| Error::TimedOut)??.split();
-        // Messages published before the subscription are lost. Every cached entry may be stale, and any awaited
-        // session may have ended.
-        self.entitlements.forget(Changed::Anything);
-        self.endings.tell_of_buckets(&Bucket::all().collect());
-        let mut still_there = tokio::time::interval(STILL_THERE);
-        loop {
-            tokio::select! {
-                message = heard.next() => match message {
-                    Some(message) => self.hear(&message),
-                    None => return Ok(()),
-                },
-                _ = still_there.tick() => {
-                    let subscribed = tokio::time::timeout(ANSWER_TIMEOUT, speaking.subscribe(ENTITLEMENTS.redis)).await;
-                    subscribed.map_err(|_| Error::TimedOut)??;
-                }
+/// Publishes a message on Redis. PostgreSQL takes a message that Redis refuses, and every message while a node is cut off
+/// from Redis. A notice costs a commit, so PostgreSQL takes no other messages.
+async fn announce(others: &Others, channel: &Channel, text: &str) -> Result<(), Error> {
+    match (&others.redis, &others.notices) {
+        (Some(redis), Some(notices)) if (others.is_redis_well)() => {
+            match publish(redis, channel, text).await {
+                Ok(()) => Ok(()),
+                Err(_) => notify(notices, channel, text).await,
             }
         }
+        (Some(redis), Some(notices)) => {
+            let (_, told) = tokio::join!(publish(redis, channel, text), notify(notices, channel, text));
+            told
+        }
+        (None, Some(notices)) => notify(notices, channel, text).await,
+        (Some(redis), None) => publish(redis, channel, text).await,
+        (None, None) => Ok(()),
     }
 }
 
-impl Listener {
-    fn hear(&self, message: &Msg) {
-        if message.get_channel_name() == ENDINGS.redis {
-            let text = String::from_utf8_lossy(message.get_payload_bytes());
-            self.endings.tell_of_buckets(&buckets_of(&text));
-        } else {
-            self.entitlements.forget(Message::read(message.get_payload_bytes()));
-        }
+/// Publishes a message on a channel of Redis. Returns `Err` if Redis is not connected, or does not answer in time.
+async fn publish(servers: &Servers, channel: &Channel, text: &str) -> Result<(), Error> {
+    if !servers.is_connected(channel.redis, RECONNECT_WAIT).await {
+        return Err(Error::RedisNotConnected);
     }
+    let publish = redis::cmd("PUBLISH").arg(channel.redis).arg(text).take();
+    let published = timeout(PUBLISH_TIMEOUT, servers.query::<()>(channel.redis, &publish)).await;
+    Ok(published.map_err(|_| Error::TimedOut)??)
 }
 
-#[async_trait]
-impl Worker for Listener {
-    type Error = Error;
-
-    fn name(&self) -> &'static str {
-        "invalidation"
-    }
-
-    fn rest(&self) -> Duration {
-        Duration::ZERO
-    }
-
-    async fn activate(&self) -> Result<Progress, Error> {
-        tokio::select! {
-            () = self.stopping.cancelled() => Ok(Progress::Idle),
-            ended = self.listen() => ended.map(|()| Progress::More),
-        }
-    }
+/// Publishes a message on a channel of PostgreSQL.
+async fn notify(notices: &Notices, channel: &Channel, text: &str) -> Result<(), Error> {
+    notices.tell(channel.postgres, text).await.map_err(Error::Ledger)
 }
 
 #[cfg(test)]

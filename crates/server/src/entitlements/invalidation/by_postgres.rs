@@ -1,4 +1,4 @@
-//! Messages between nodes over PostgreSQL `NOTIFY`, for deployments without Redis.
+//! Messages between nodes over PostgreSQL `NOTIFY`.
 //!
 //! A node receives changes of entitlements and ends of sessions on a single connection. As with Redis,
 //! messages sent while a node is disconnected are lost: after a reconnect the node clears its caches and
@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::ends::buckets_of;
 use super::message::Message;
-use super::{ANSWER_TIMEOUT, ENDINGS, ENTITLEMENTS, STILL_THERE};
+use super::{CONNECT_TIMEOUT, ENDINGS, ENTITLEMENTS, PING_INTERVAL, PING_TIMEOUT, RETRY_PAUSE_MAX};
 use crate::entitlements::{Changed, Entitlements};
 use crate::error::Error;
 use seatkeeper_engine::Endings;
@@ -31,23 +31,29 @@ pub(crate) struct NoticeReader {
 }
 
 impl NoticeReader {
-    /// Applies notices until the connection is lost, and returns an error: the worker retries with a backoff.
+    /// Applies notices until the connection falls silent. Returns `Err` if the connection is lost: the worker retries with
+    /// a backoff.
     async fn read(&self) -> Result<(), Error> {
         let listening =
-            timeout(ANSWER_TIMEOUT, self.notices.listen(&[ENTITLEMENTS.postgres, ENDINGS.postgres])).await;
+            timeout(CONNECT_TIMEOUT, self.notices.listen(&[ENTITLEMENTS.postgres, ENDINGS.postgres])).await;
         let mut listening: NoticeListener = listening.map_err(|_| Error::TimedOut)?.map_err(Error::Ledger)?;
         // Notices sent before `LISTEN` are lost. Every cached entry may be stale, and any awaited session may
         // have ended.
         self.entitlements.forget(Changed::Anything);
         self.endings.tell_of_buckets(&Bucket::all().collect());
         loop {
-            match timeout(STILL_THERE, listening.next()).await {
+            match timeout(PING_INTERVAL, listening.next()).await {
                 Ok(Ok(Some(notice))) => self.hear(&notice),
                 Ok(Ok(None)) => return Err(Error::NoticesLost),
                 Ok(Err(error)) => return Err(Error::Ledger(error)),
                 Err(_) => {
-                    let pinged = timeout(ANSWER_TIMEOUT, listening.ping(ENDINGS.postgres)).await;
-                    pinged.map_err(|_| Error::TimedOut)?.map_err(Error::Ledger)?;
+                    let Ok(pinged) = timeout(PING_TIMEOUT, listening.ping()).await else {
+                        tracing::warn!(
+                            "PostgreSQL fell silent on the connection for notices of other nodes: reconnecting"
+                        );
+                        return Ok(());
+                    };
+                    pinged.map_err(Error::Ledger)?;
                 }
             }
         }
@@ -72,6 +78,10 @@ impl Worker for NoticeReader {
 
     fn rest(&self) -> Duration {
         Duration::ZERO
+    }
+
+    fn retry_pause_max(&self) -> Duration {
+        RETRY_PAUSE_MAX
     }
 
     async fn activate(&self) -> Result<Progress, Error> {

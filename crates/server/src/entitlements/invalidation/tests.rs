@@ -2,16 +2,18 @@
 
 use std::time::Instant;
 
+use futures_util::FutureExt as _;
 use seatkeeper_core::{Actor, Origin, RegistryTime, Seats, Span, TenantId, UserId};
 use seatkeeper_ledger::licenses::LicenseId;
 use seatkeeper_ledger::subscriptions::NewSubscription;
-use seatkeeper_ledger::{Ledger, Settings, Write};
+use seatkeeper_ledger::{Ledger, PostgresUrl, Settings, Write};
+use seatkeeper_testbed::postgres;
 use seatkeeper_testbed::proxy::{Network, Proxy};
 use seatkeeper_testbed::redis::Redis;
 use uuid::Uuid;
 
 use super::*;
-use crate::entitlements::{Licenses, Subscribers};
+use crate::entitlements::{Entitlements, Licenses, Subscribers};
 use seatkeeper_engine::WorkerSet;
 
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -48,12 +50,20 @@ impl Node {
     fn start(ledger: &Ledger, url: &str) -> Self {
         let for_an_hour = Duration::from_secs(3_600);
         let licenses = Licenses::new(ledger.clone(), for_an_hour);
-        let others = Servers::new(url.parse().expect("a URL"));
-        let subscribers = Subscribers::new(ledger.clone(), for_an_hour, Some(others.clone()));
-        let entitlements =
-            Arc::new(Entitlements { licenses, subscribers, others: Some(Others::ByRedis(others.clone())) });
+        let redis = Servers::new(url.parse().expect("a URL"));
+        let subscribers = Subscribers::new(ledger.clone(), for_an_hour, Some(redis.clone()));
+        let others = Others {
+            redis: Some(redis.clone()),
+            notices: ledger.notices(),
+            is_redis_well: Arc::new(|| true),
+        };
+        let entitlements = Arc::new(Entitlements { licenses, subscribers, others: Some(others) });
         let workers = WorkerSet::new();
-        workers.start(Listener::new(others, Arc::clone(&entitlements), Arc::default(), workers.stopping()));
+        workers.start(Listener::new(redis, Arc::clone(&entitlements), Arc::default(), workers.stopping()));
+        if let Some(notices) = ledger.notices() {
+            let (entitlements, stopping) = (Arc::clone(&entitlements), workers.stopping());
+            workers.start(NoticeReader { notices, entitlements, endings: Arc::default(), stopping });
+        }
         Self { entitlements, workers }
     }
 
@@ -125,4 +135,27 @@ async fn whoever_was_cut_off_forgets_everything_when_it_is_back() {
     proxy.set(Network::Well);
     node.comes_to(Seats(4)).await;
     node.workers.stop().await;
+}
+
+#[tokio::test]
+async fn a_change_counts_on_another_node_while_redis_is_away() {
+    let (database, mut redis) = (postgres::database(), Redis::start());
+    let url: PostgresUrl = database.url().parse().expect("a URL");
+    let ledger = Ledger::open(Settings::new(url)).await.expect("a ledger");
+    redis.kill();
+    let (one, other) = (Node::start(&ledger, &redis.url()), Node::start(&ledger, &redis.url()));
+    let mut listening = other.entitlements.subscribers.listen(acme(), "ann".into());
+    let deadline = Instant::now() + DEADLINE;
+    // The first invalidation comes once the node listens.
+    while listening.changed().now_or_never().is_none() {
+        assert!(Instant::now() < deadline, "the node does not listen");
+        one.entitlements.changed(Changed::Subscriber(acme(), "ann".into())).await;
+    }
+    assert_eq!((one.limit().await, other.limit().await), (Seats(1), Seats(1)));
+    subscribe(&ledger).await;
+    one.entitlements.changed(Changed::Subscriber(acme(), "ann".into())).await;
+    other.comes_to(Seats(4)).await;
+    one.workers.stop().await;
+    other.workers.stop().await;
+    ledger.close().await;
 }

@@ -13,7 +13,7 @@ use seatkeeper_ledger::subscriptions::Subscriber;
 use seatkeeper_redis::{Script, Servers};
 
 use crate::entitlements::Changed;
-use crate::entitlements::invalidation::TELLING_MAX;
+use crate::entitlements::invalidation::{RECONNECT_WAIT, TELLING_MAX};
 
 /// Lifetime of an entry, and of a tombstone after a change, in seconds.
 const KEPT_SECONDS: u64 = 60;
@@ -92,6 +92,15 @@ impl Shared {
 
     async fn try_to_forget(&self, changed: &Changed) -> RedisResult<()> {
         match changed {
+            Changed::Subscriber(tenant, _) | Changed::Tenant(tenant)
+                if !self.redis.is_connected(&generation_key(tenant), RECONNECT_WAIT).await =>
+            {
+                tracing::warn!(
+                    "Redis is not connected, and missed an invalidation: should Redis return with its memory, cached \
+                     subscribers may be stale until they expire"
+                );
+                Ok(())
+            }
             Changed::Subscriber(tenant, user) => {
                 let entry = entry_key(tenant, user);
                 let close = redis::cmd("SETEX").arg(&entry).arg(KEPT_SECONDS).arg("").take();
