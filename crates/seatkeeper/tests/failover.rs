@@ -58,6 +58,7 @@ mod failover {
     mod rolling_upgrade;
     mod several_nodes;
     mod standby;
+    mod told_elsewhere;
     mod unreadable_entry;
     mod unseen_sessions;
     mod unserved;

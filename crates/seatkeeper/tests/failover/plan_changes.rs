@@ -8,6 +8,7 @@ use seatkeeper_ledger::{Ledger, Settings, Write};
 use seatkeeper_server::wall_clock;
 use seatkeeper_testbed::redis::Redis;
 use serde_json::{Value, json};
+use sqlx::{Connection as _, PgConnection};
 
 use super::support::{Nodes, seat};
 use crate::harness::{Client, TENANT};
@@ -25,6 +26,9 @@ const UNTOLD_WITHIN: Duration = Duration::from_secs(90);
 
 /// The pub/sub channel for invalidations between nodes.
 const CHANNEL: &str = "sk:entitlements";
+
+/// Takes the function away by which nodes send notices. The nodes have sent none before.
+const NO_NOTICES: &str = "ALTER FUNCTION pg_catalog.pg_notify(text, text) RENAME TO no_notify";
 
 /// Time limit for a node to carry out a change that a dead node left undone.
 const CARRIED_OUT_WITHIN: Duration = Duration::from_secs(20);
@@ -93,7 +97,7 @@ async fn a_change_at_one_node_binds_every_node_within_a_second() {
 }
 
 #[tokio::test]
-async fn with_all_pub_sub_cut_it_binds_them_once_what_they_remember_is_too_old() {
+async fn with_all_announcements_cut_it_binds_them_once_what_they_remember_is_too_old() {
     let redis = Redis::start();
     let (remembered, settings): (_, &[_]) = match knobs::plans_remembered_in_full() {
         true => (UNTOLD_WITHIN, &[]),
@@ -105,6 +109,8 @@ async fn with_all_pub_sub_cut_it_binds_them_once_what_they_remember_is_too_old()
     let mut deaf = redis::cmd("ACL");
     deaf.arg("SETUSER").arg("default").arg("resetchannels");
     redis.ask::<()>(deaf);
+    let mut database = PgConnection::connect(nodes.ledger_url()).await.expect("a connection");
+    sqlx::raw_sql(NO_NOTICES).execute(&mut database).await.expect("a superuser may");
     for limit in [2, 3] {
         let harness = &nodes.harnesses[0];
         harness.admin().patch(&ann.plan_path(), Some(json!({ "device_limit": limit }))).await.expect(200);
