@@ -18,17 +18,17 @@ async fn streams_of_a_bucket_look_again_after_its_epoch_has_risen() {
         membership: Arc::new(Membership::new("node".to_owned(), ledger.clone(), reach, None)),
         endings: Arc::clone(&endings),
     };
-    confirm.note(Instant::now(), Vec::new(), rows.clone());
+    confirm.note(HostInstant::now(), Vec::new(), rows.clone());
 
     let listen = |bucket| {
         let id = SessionId::mint(RegistryTime::default(), bucket, Region::default(), 1);
         endings.listen(id, None, 9).expect("few listeners")
     };
     let (mut raised, mut other) = (listen(rows[7].bucket), listen(rows[8].bucket));
-    confirm.note(Instant::now(), Vec::new(), rows.clone());
+    confirm.note(HostInstant::now(), Vec::new(), rows.clone());
     assert!(!is_woken(&mut raised).await, "no epoch has risen");
     rows[7].epoch += 1;
-    confirm.note(Instant::now(), Vec::new(), rows);
+    confirm.note(HostInstant::now(), Vec::new(), rows);
     assert!(is_woken(&mut raised).await);
     assert!(!is_woken(&mut other).await);
     ledger.close().await;
