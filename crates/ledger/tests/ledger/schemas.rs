@@ -25,7 +25,8 @@ const COLUMNS_OF_POSTGRES: &str = "
             ELSE data_type
         END AS line
     FROM information_schema.columns
-    WHERE table_schema = 'public' AND table_name NOT LIKE '\\_sqlx%' AND table_name NOT IN ('live_sessions', 'this_ledger')";
+    WHERE table_schema = 'public' AND table_name NOT LIKE '\\_sqlx%' AND table_name NOT IN
+        ('live_sessions', 'this_ledger', 'known_homes')";
 
 /// The columns of the live sessions, a table on PostgreSQL and a view of `sessions` on SQLite.
 const LIVE_ON_SQLITE: &str = "SELECT name AS line FROM pragma_table_info('live_sessions')";
