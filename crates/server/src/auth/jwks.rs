@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::RwLock;
 use reqwest::{Client, StatusCode};
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Notify};
 use tokio::task::JoinError;
 
 use super::key_match::KeyMatch;
@@ -37,7 +37,11 @@ pub(super) struct Jwks {
     url: String,
     algorithm: Algorithm,
     interval: Duration,
+    /// Pause before the retry of a failed fetch, or of a fetch without keys.
+    retry_pause: Duration,
     cached: RwLock<CachedKeySet>,
+    /// Signals that the next scheduled fetch has become due earlier.
+    due_earlier: Notify,
     /// Serializes fetches, and holds the time of the last fetch on demand.
     fetch_lock: Mutex<Option<Instant>>,
 }
@@ -66,12 +70,15 @@ impl Jwks {
     pub(super) fn from_settings(settings: &AuthSettings) -> Result<Option<Self>, KeyError> {
         let Some(url) = &settings.jwks_url else { return Ok(None) };
         let cached = CachedKeySet { keys: Arc::default(), due: Instant::now() };
+        let interval = Duration::from_secs(settings.jwks_refresh_seconds);
         Ok(Some(Self {
             client: outbound::client(TIMEOUT)?,
             url: url.clone(),
             algorithm: settings.algorithm,
-            interval: Duration::from_secs(settings.jwks_refresh_seconds),
+            interval,
+            retry_pause: interval.min(RETRY_PAUSE),
             cached: RwLock::new(cached),
+            due_earlier: Notify::new(),
             fetch_lock: Mutex::default(),
         }))
     }
@@ -146,21 +153,26 @@ impl Jwks {
         let mut cached = self.cached.write();
         let pause = match fetched {
             Ok(keys) => {
-                let pause = if keys.is_empty() { self.retry_pause() } else { self.interval };
+                let pause = if keys.is_empty() { self.retry_pause } else { self.interval };
                 cached.adopt(keys);
                 pause
             }
             Err(why) => {
                 let keys = cached.keys.len();
                 tracing::warn!(%why, keys, "fetching auth.jwks_url failed: the last fetched keys stay valid; a retry follows");
-                self.retry_pause()
+                self.retry_pause
             }
         };
-        cached.due = Instant::now() + pause;
+        let due = Instant::now() + pause;
+        if due < cached.due {
+            self.due_earlier.notify_one();
+        }
+        cached.due = due;
     }
 
-    fn retry_pause(&self) -> Duration {
-        self.interval.min(RETRY_PAUSE)
+    /// Waits until the next scheduled fetch becomes due earlier than before.
+    async fn due_earlier(&self) {
+        self.due_earlier.notified().await;
     }
 
     async fn fetch(&self) -> Result<KeySet, Fault> {
@@ -196,3 +208,6 @@ impl CachedKeySet {
         self.keys = Arc::new(next);
     }
 }
+
+#[cfg(test)]
+mod tests;

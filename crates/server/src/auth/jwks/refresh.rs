@@ -34,6 +34,11 @@ impl Worker for Refresh {
         self.0.due_in()
     }
 
+    /// Waits for an earlier schedule: a fetch on demand that fails is retried sooner than the worker's rest ends.
+    async fn woken(&self) {
+        self.0.due_earlier().await;
+    }
+
     async fn activate(&self) -> Result<Progress, Infallible> {
         self.0.fetch_if_due().await;
         Ok(Progress::Idle)
