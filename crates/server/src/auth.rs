@@ -12,6 +12,7 @@ mod license_tokens;
 mod mint;
 mod own_keys;
 mod refusal;
+mod usable_key;
 mod verifier;
 
 pub(crate) use authorization::bearer_of;

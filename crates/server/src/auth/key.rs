@@ -10,6 +10,7 @@ use std::sync::Arc;
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
 use jsonwebtoken::{DecodingKey, EncodingKey};
 
+use super::usable_key::can_verify;
 use crate::settings::{Algorithm, SECRET_BYTES_MIN, Secret, Settings};
 
 /// File name of the key in the data directory.
@@ -18,6 +19,10 @@ pub const KEY_FILE_NAME: &str = "token-key.pem";
 /// Highest number of keys in a file, and of published keys that check a token without a key id. The limit bounds the cost
 /// of a forged token, which is checked against every key.
 pub(super) const KEYS_MAX: usize = 4;
+
+/// The fault of a file with a private key for RS256 or ES256, and its remedy.
+const PRIVATE_KEY_FAULT: &str = "holds a private key: the server only checks tokens of RS256 and ES256, and takes public \
+                                 keys alone; make the public key with openssl pkey -in PRIVATE_KEY_FILE -pubout";
 
 /// A failure to load or create a key.
 #[derive(Debug, thiserror::Error)]
@@ -32,12 +37,18 @@ pub enum KeyError {
         source: io::Error,
     },
     /// The file is not a list of 1 to 4 PEM keys for the algorithm in the settings.
-    #[error("{path} does not hold 1 to {KEYS_MAX} keys for {algorithm:?} in PEM")]
+    #[error("{path} does not hold 1 to {KEYS_MAX} {} in PEM", wanted_keys(*algorithm))]
     NotAKey {
         /// Path of the file.
         path: PathBuf,
         /// Algorithm in the settings.
         algorithm: Algorithm,
+    },
+    /// The file holds a private key, and keys of its algorithm only check tokens.
+    #[error("{path} {PRIVATE_KEY_FAULT}")]
+    PrivateKey {
+        /// Path of the file.
+        path: PathBuf,
     },
     /// The first key of the file does not sign.
     #[error("{path} does not hold 1 to {KEYS_MAX} Ed25519 keys in PEM, the first of them private")]
@@ -131,6 +142,9 @@ impl Source {
                 Ok(secrets.into_iter().map(DecodingKey::from_secret).collect())
             }
             Self::KeyFile { path, algorithm, .. } => {
+                if matches!(algorithm, Algorithm::Rs256 | Algorithm::Es256) && holds_private_key(text) {
+                    return Err(KeyError::PrivateKey { path: path.clone() });
+                }
                 let keys = blocks_in(text)
                     .and_then(|blocks| blocks.iter().map(|block| public_of(block, *algorithm)).collect());
                 keys.ok_or_else(|| KeyError::NotAKey { path: path.clone(), algorithm: *algorithm })
@@ -194,10 +208,13 @@ fn region_source(path: &Path) -> Source {
 pub(crate) fn check_key_file(path: &Path, algorithm: Algorithm) -> Result<(), String> {
     let text = fs::read(path).map_err(|error| error.to_string())?;
     let source = Source::KeyFile { path: path.to_owned(), algorithm, is_own: false };
-    if algorithm == Algorithm::Hs256 || source.keys_in(&text).is_ok() {
+    if algorithm == Algorithm::Hs256 {
         return Ok(());
     }
-    Err(format!("it does not hold 1 to {KEYS_MAX} keys for {algorithm:?} in PEM"))
+    source.keys_in(&text).map(drop).map_err(|error| match matches!(error, KeyError::PrivateKey { .. }) {
+        true => format!("it {PRIVATE_KEY_FAULT}"),
+        false => format!("it does not hold 1 to {KEYS_MAX} {} in PEM", wanted_keys(algorithm)),
+    })
 }
 
 /// Checks that the file holds keys of license tokens. Returns the reason as an error if it does not.
@@ -238,13 +255,28 @@ fn blocks_in(text: &[u8]) -> Option<Vec<Vec<u8>>> {
     Some(blocks.iter().map(|block| pem::encode(block).into_bytes()).collect())
 }
 
-fn public_of(text: &[u8], algorithm: Algorithm) -> Option<DecodingKey> {
+/// Returns the keys in a file for `algorithm`, in words.
+fn wanted_keys(algorithm: Algorithm) -> &'static str {
     match algorithm {
+        Algorithm::EdDsa => "keys for EdDSA (Ed25519)",
+        Algorithm::Rs256 => "public keys for RS256 (RSA, 2,048 to 8,192 bits)",
+        Algorithm::Es256 => "public keys for ES256 (on the curve P-256)",
+        Algorithm::Hs256 => "keys for HS256",
+    }
+}
+
+fn holds_private_key(text: &[u8]) -> bool {
+    pem::parse_many(text).is_ok_and(|blocks| blocks.iter().any(|block| block.tag().ends_with("PRIVATE KEY")))
+}
+
+fn public_of(text: &[u8], algorithm: Algorithm) -> Option<DecodingKey> {
+    let key = match algorithm {
         Algorithm::EdDsa => public_of_private(text).or_else(|| DecodingKey::from_ed_pem(text).ok()),
         Algorithm::Rs256 => DecodingKey::from_rsa_pem(text).ok(),
         Algorithm::Es256 => DecodingKey::from_ec_pem(text).ok(),
         Algorithm::Hs256 => None,
-    }
+    };
+    key.filter(|key| can_verify(key, algorithm))
 }
 
 fn public_of_private(text: &[u8]) -> Option<DecodingKey> {

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::auth::key::KEYS_MAX;
 use crate::auth::key_match::KeyMatch;
+use crate::auth::usable_key::can_verify;
 use crate::settings::Algorithm;
 
 /// An edition of the issuer's usable keys. The default is the empty set, as before the first fetch.
@@ -38,6 +39,7 @@ impl KeySet {
             let Ok(jwk) = serde_json::from_value::<Jwk>(jwk) else { continue };
             if fits(&jwk, algorithm)
                 && let Ok(key) = DecodingKey::from_jwk(&jwk)
+                && can_verify(&key, algorithm)
             {
                 set.add(jwk, key.clone());
                 all.push(key);
@@ -81,8 +83,8 @@ impl KeySet {
     }
 }
 
-/// Checks that the key can verify signatures of `algorithm`, and that its `use`, `key_ops` and `alg` members
-/// allow it.
+/// Checks that the key claims to be a key for signatures of `algorithm`, and that its `use`, `key_ops` and `alg` members
+/// allow their verification.
 fn fits(key: &Jwk, algorithm: Algorithm) -> bool {
     let is_for_signatures = matches!(key.common.public_key_use, None | Some(PublicKeyUse::Signature));
     let checks = |operations: &Vec<KeyOperations>| operations.contains(&KeyOperations::Verify);

@@ -4,10 +4,14 @@ use serde_json::json;
 
 use super::*;
 
-/// Coordinates of a point on P-256. `X` also serves as an Ed25519 public key, an RSA modulus and a symmetric
-/// key.
+/// Coordinates of a point on P-256. `X` also serves as an Ed25519 public key and a symmetric key.
 const X: &str = "MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4";
 const Y: &str = "4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM";
+
+/// Returns an odd RSA modulus: `first`, then base64url digits with all bits set, and the `last` digit.
+fn modulus(first: &str, digits: usize, last: &str) -> String {
+    format!("{first}{}{last}", "_".repeat(digits))
+}
 
 fn names(keys: &Value, algorithm: Algorithm) -> Vec<String> {
     let set = KeySet::read(json!({ "keys": keys }).to_string().as_bytes(), algorithm);
@@ -18,6 +22,7 @@ fn names(keys: &Value, algorithm: Algorithm) -> Vec<String> {
 
 #[test]
 fn keys_that_do_not_fit_the_algorithm_count_for_nothing() {
+    let bits_2048 = modulus("", 341, "w");
     let keys = json!([
         { "kid": "ec", "kty": "EC", "crv": "P-256", "x": X, "y": Y },
         { "kid": "ec-sig", "kty": "EC", "crv": "P-256", "x": X, "y": Y, "use": "sig", "alg": "ES256" },
@@ -31,15 +36,22 @@ fn keys_that_do_not_fit_the_algorithm_count_for_nothing() {
         { "kid": 7, "kty": "EC", "crv": "P-256", "x": X, "y": Y },
         { "kid": "ed", "kty": "OKP", "crv": "Ed25519", "x": X },
         { "kid": "ed-x", "kty": "OKP", "crv": "X25519", "x": X },
-        { "kid": "rsa", "kty": "RSA", "n": X, "e": "AQAB" },
-        { "kid": "rsa-pss", "kty": "RSA", "n": X, "e": "AQAB", "alg": "PS256" },
+        { "kid": "ec-off", "kty": "EC", "crv": "P-256", "x": X, "y": X },
+        { "kid": "ed-short", "kty": "OKP", "crv": "Ed25519", "x": "AQAB" },
+        { "kid": "rsa", "kty": "RSA", "n": bits_2048, "e": "AQAB" },
+        { "kid": "rsa-8192", "kty": "RSA", "n": modulus("", 1_365, "w"), "e": "AQAB" },
+        { "kid": "rsa-pss", "kty": "RSA", "n": bits_2048, "e": "AQAB", "alg": "PS256" },
+        { "kid": "rsa-1024", "kty": "RSA", "n": modulus("", 170, "8"), "e": "AQAB" },
+        { "kid": "rsa-2047", "kty": "RSA", "n": modulus("f", 340, "w"), "e": "AQAB" },
+        { "kid": "rsa-8200", "kty": "RSA", "n": modulus("", 1_366, "8"), "e": "AQAB" },
+        { "kid": "rsa-even", "kty": "RSA", "n": bits_2048, "e": "AQAC" },
         { "kid": "oct", "kty": "oct", "k": X },
         { "kid": "oct-hs", "kty": "oct", "k": X, "alg": "HS256" },
         "no key", null, {}, [], 7
     ]);
     assert_eq!(names(&keys, Algorithm::Es256), ["ec", "ec-ops", "ec-sig"]);
     assert_eq!(names(&keys, Algorithm::EdDsa), ["ed"]);
-    assert_eq!(names(&keys, Algorithm::Rs256), ["rsa"]);
+    assert_eq!(names(&keys, Algorithm::Rs256), ["rsa", "rsa-8192"]);
     assert_eq!(names(&keys, Algorithm::Hs256), [""; 0]);
 }
 
