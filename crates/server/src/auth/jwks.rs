@@ -10,9 +10,9 @@ mod refresh;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex as SyncMutex, RwLock};
 use reqwest::{Client, StatusCode};
-use tokio::sync::{Mutex, Notify};
+use tokio::sync::{Mutex, Notify, Semaphore};
 use tokio::task::JoinError;
 
 use super::key_match::KeyMatch;
@@ -28,6 +28,10 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// Throttle on fetches on demand: at most one in 30 s, because anybody can write a token that no key has signed.
 const DEMAND_PAUSE: Duration = Duration::from_secs(30);
 
+/// Highest number of tokens that wait for a fetch on demand at once. Each waiting token keeps a request open for up to
+/// [`TIMEOUT`], and forged tokens must not fill `server.requests_max` while the issuer is slow.
+const WAITING_TOKENS_MAX: usize = 64;
+
 /// Longest pause before the retry of a failed fetch, or of a fetch without keys. A shorter refresh interval takes
 /// precedence.
 const RETRY_PAUSE: Duration = Duration::from_secs(10);
@@ -42,8 +46,12 @@ pub(super) struct Jwks {
     cached: RwLock<CachedKeySet>,
     /// Signals that the next scheduled fetch has become due earlier.
     due_earlier: Notify,
-    /// Serializes fetches, and holds the time of the last fetch on demand.
-    fetch_lock: Mutex<Option<Instant>>,
+    /// Serializes fetches.
+    fetch_lock: Mutex<()>,
+    /// Time of the end of the last fetch on demand.
+    fetched_on_demand: SyncMutex<Option<Instant>>,
+    /// Places of the tokens that wait for a fetch on demand.
+    waiting: Arc<Semaphore>,
 }
 
 struct CachedKeySet {
@@ -80,6 +88,8 @@ impl Jwks {
             cached: RwLock::new(cached),
             due_earlier: Notify::new(),
             fetch_lock: Mutex::default(),
+            fetched_on_demand: SyncMutex::default(),
+            waiting: Arc::new(Semaphore::new(WAITING_TOKENS_MAX)),
         }))
     }
 
@@ -120,19 +130,30 @@ impl Jwks {
         self.candidates(kid).await.map(Some)
     }
 
-    /// Fetches the keys, unless throttled by `DEMAND_PAUSE`. Waits for a fetch in progress.
+    /// Fetches the keys, or waits for a fetch on demand in progress. Returns at once if throttled by `DEMAND_PAUSE`, and if
+    /// [`WAITING_TOKENS_MAX`] tokens wait already.
     async fn fetch_on_demand(self: &Arc<Self>) -> Result<(), JoinError> {
+        // The throttle is checked before the lock: a scheduled fetch may hold the lock for up to `TIMEOUT`.
+        if self.is_throttled() {
+            return Ok(());
+        }
+        let Ok(place) = Arc::clone(&self.waiting).try_acquire_owned() else { return Ok(()) };
         // The fetch runs in a task, because the request that triggers it may be cancelled while other
         // requests wait for the result.
         let jwks = Arc::clone(self);
         let fetch = async move {
-            let mut last = jwks.fetch_lock.lock().await;
-            if last.is_none_or(|at| at.elapsed() >= DEMAND_PAUSE) {
-                *last = Some(Instant::now());
+            let _place = place;
+            let _lock = jwks.fetch_lock.lock().await;
+            if !jwks.is_throttled() {
                 jwks.fetch_and_store().await;
+                *jwks.fetched_on_demand.lock() = Some(Instant::now());
             }
         };
         tokio::spawn(fetch).await
+    }
+
+    fn is_throttled(&self) -> bool {
+        self.fetched_on_demand.lock().is_some_and(|at| at.elapsed() < DEMAND_PAUSE)
     }
 
     /// Returns the time until the next scheduled fetch.

@@ -1,4 +1,4 @@
-//! Tests of fetches on demand: the retry after a failed fetch.
+//! Tests of fetches on demand: the retry after a failed fetch, and the bound on tokens that wait for a slow issuer.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -10,6 +10,7 @@ use seatkeeper_engine::WorkerSet;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use super::*;
 
@@ -79,4 +80,43 @@ async fn after_a_failed_fetch_on_demand_the_worker_retries_without_any_token() {
     tokio::time::timeout(SLOW, come_back).await.expect("the keys come back without a token");
     assert!(jwks.due_in() > SLOW, "the usual interval holds again");
     workers.stop().await;
+}
+
+#[tokio::test]
+async fn a_slow_issuer_keeps_few_unknown_tokens_waiting_and_answers_the_others_at_once() {
+    const BEYOND: usize = 100;
+    let (issuer, jwks) = Issuer::start().await;
+    let jwks = Arc::new(jwks);
+    jwks.fetch_if_due().await;
+    issuer.answers.send_replace(false);
+    let ask = |jwks: &Arc<Jwks>| {
+        let jwks = Arc::clone(jwks);
+        async move { assert!(matches!(jwks.candidates(Some("new")).await, Err(Error::Refused(_)))) }
+    };
+    let mut asked: JoinSet<_> = (0..WAITING_TOKENS_MAX + BEYOND).map(|_| ask(&jwks)).collect();
+    for _ in 0..BEYOND {
+        let answered = tokio::time::timeout(TIMEOUT / 2, asked.join_next()).await;
+        answered.expect("a token beyond the bound does not wait").expect("an answer").expect("a refusal");
+    }
+    assert!(asked.try_join_next().is_none(), "the other tokens wait for the issuer");
+    assert_eq!(jwks.candidates(Some("known")).await.map(|found| found.keys.len()).ok(), Some(1));
+
+    issuer.answers.send_replace(true);
+    while let Some(answered) = asked.join_next().await {
+        answered.expect("a refusal");
+    }
+    assert_eq!(issuer.fetches(), 2, "once at the start, once for all tokens");
+    assert_eq!(jwks.waiting.available_permits(), WAITING_TOKENS_MAX);
+}
+
+#[tokio::test]
+async fn a_throttled_token_does_not_wait_for_a_scheduled_fetch() {
+    let (issuer, jwks) = Issuer::start().await;
+    let jwks = Arc::new(jwks);
+    jwks.fetch_if_due().await;
+    assert!(jwks.candidates(Some("new")).await.is_err());
+    let _scheduled_fetch = jwks.fetch_lock.lock().await;
+    let answered = tokio::time::timeout(TIMEOUT, jwks.candidates(Some("new"))).await;
+    assert!(answered.expect("the answer comes at once").is_err());
+    assert_eq!(issuer.fetches(), 2);
 }
