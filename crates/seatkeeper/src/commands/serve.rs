@@ -37,6 +37,7 @@ pub(crate) async fn run(args: &ServeArgs) -> Result<ExitCode, Error> {
     let running = seatkeeper_server::start(settings.clone(), stop.clone()).await?;
     warn_if_exposed(running.addr, &settings);
     warn_if_metrics_are_open(&running, &settings);
+    warn_if_audience_is_open(&settings);
     if let Err(error) = welcome(&running, &settings) {
         tracing::warn!(%error, "the standard output is closed: the hints are not printed, and the server runs on");
     }
@@ -116,6 +117,15 @@ fn warn_if_metrics_are_open(running: &Running, settings: &Settings) {
         tracing::warn!(
             %addr,
             "metrics show the license ids of all tenants to whoever reaches their address: set metrics.token_file, or let metrics.listen be an address that only Prometheus reaches"
+        );
+    }
+}
+
+/// Warns of an issuer whose tokens for other applications are accepted (RFC 8725, section 3.9).
+fn warn_if_audience_is_open(settings: &Settings) {
+    if settings.auth.jwks_url.is_some() && settings.auth.audience.is_none() {
+        tracing::warn!(
+            "tokens that the issuer at auth.jwks_url makes for other applications are accepted: set auth.audience to the aud of the tokens for this server"
         );
     }
 }

@@ -55,7 +55,8 @@ pub struct AuthSettings {
     pub secret_file: Option<PathBuf>,
     /// The `iss` that tokens must carry. Absent: any `iss`.
     pub issuer: Option<String>,
-    /// The `aud` that tokens must carry. Absent: any `aud`, or none.
+    /// The `aud` that tokens must carry. Absent: any `aud`, or none; with `jwks_url` the start then warns, because
+    /// tokens of the issuer for other applications are accepted.
     pub audience: Option<String>,
     /// The claim that names the tenant. Default `tenant`.
     pub tenant_claim: String,

@@ -268,3 +268,20 @@ async fn where_the_issuer_signs_nobody_else_does() {
     assert_eq!(output.status.code(), Some(1));
     assert!(output.stderr.contains("auth.jwks_url"), "{}", output.stderr);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn an_issuer_without_an_audience_in_the_settings_is_warned_of_at_the_start() {
+    let issuer = Issuer::open(Say::Keys(vec![Forge::ec().jwk(None)])).await;
+    let keys = [("AUTH_ALGORITHM", "ES256"), ("AUTH_JWKS_URL", &*issuer.url)];
+    for (audience, is_warned) in [(None, true), (Some(("AUTH_AUDIENCE", "seatkeeper")), false)] {
+        let settings: Vec<_> = keys.into_iter().chain(audience).collect();
+        let mut harness = Harness::open_with(&settings);
+        let (status, log) = tokio::task::block_in_place(|| harness.stop());
+        assert!(status.success(), "{log}");
+        assert_eq!(
+            log.contains("for other applications are accepted: set auth.audience"),
+            is_warned,
+            "{log}"
+        );
+    }
+}
