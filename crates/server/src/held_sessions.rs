@@ -41,8 +41,8 @@ pub(crate) async fn held_sessions(
     let records = app.ledger.live_sessions_of(pool, VIEWED_MAX).await.map_err(Error::Ledger)?;
     let records: HashMap<_, _> = records.into_iter().map(|record| (record.session.id, record)).collect();
     let answer = |live: &Live| match records.get(&live.session.id) {
-        Some(record) => SessionAnswer::new(record, Some(live)),
-        None => SessionAnswer::new(&unrecorded(live), Some(live)),
+        Some(record) => SessionAnswer::new(record, Some(live), who),
+        None => SessionAnswer::new(&unrecorded(live), Some(live), who),
     };
     Ok(Some(Page { items: held.iter().map(answer).collect(), next_cursor: next }))
 }

@@ -1,6 +1,6 @@
 //! A session of any kind, as shown to license clients and operators.
 
-use seatkeeper_core::PoolKind;
+use seatkeeper_core::{Authority, PoolKind, Reach};
 use seatkeeper_ledger::sessions::SessionRecord;
 use seatkeeper_registry::Live;
 use serde::Serialize;
@@ -26,8 +26,9 @@ pub(crate) struct SessionAnswer {
     /// The holder of a seat outside licenses: a user, or a device's fingerprint.
     #[serde(skip_serializing_if = "Option::is_none")]
     holder: Option<String>,
-    /// The user who acquired the session.
-    user: String,
+    /// The user who acquired the session; absent for a further user of the machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user: Option<String>,
     /// The tenant of the user; present for a service of a foreign tenant.
     #[serde(skip_serializing_if = "Option::is_none")]
     user_tenant: Option<String>,
@@ -44,6 +45,7 @@ pub(crate) struct SessionAnswer {
     /// The reason of the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<&'static str>,
+    /// The address of the user; absent for a further user of the machine, as are `user_agent` and `metadata`.
     #[serde(skip_serializing_if = "Option::is_none")]
     ip: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,9 +60,18 @@ pub(crate) struct SessionAnswer {
 }
 
 impl SessionAnswer {
-    /// Builds the answer from the record. For a live session the heartbeat and the expiry come from the
-    /// registry, which is newer than the record.
-    pub(crate) fn new(record: &SessionRecord, live: Option<&Live>) -> Self {
+    /// Builds the answer from the record, for the caller `who`. For a live session the heartbeat and the expiry
+    /// come from the registry, which is newer than the record. The user on record and the user's particulars are
+    /// shown to that user and to callers who reach the whole tenant.
+    pub(crate) fn new(record: &SessionRecord, live: Option<&Live>, who: &Authority) -> Self {
+        let answer = Self::with_particulars(record, live);
+        if is_shown_to(who, record) {
+            return answer;
+        }
+        Self { user: None, user_tenant: None, ip: None, user_agent: None, metadata: None, ..answer }
+    }
+
+    fn with_particulars(record: &SessionRecord, live: Option<&Live>) -> Self {
         let (holder, instance_id) = record.session.holder.parts();
         let (machine_id, holder) = match record.pool.kind {
             PoolKind::License => (Some(holder.into()), None),
@@ -76,7 +87,7 @@ impl SessionAnswer {
             instance_id: instance_id.map(Into::into),
             machine_id,
             holder,
-            user: user.into(),
+            user: Some(user.into()),
             user_tenant: user_tenant.map(Into::into),
             tier: (record.pool.kind == PoolKind::Capacity).then_some(record.session.tier.0),
             started_at: text_of(record.session.started),
@@ -91,5 +102,18 @@ impl SessionAnswer {
             device_name: device.and_then(|device| device.name.as_deref()).map(Into::into),
             metadata: metadata.as_deref().and_then(|text| serde_json::from_str(text).ok()),
         }
+    }
+}
+
+/// Checks that the caller may read who acquired the session, and from where. A share of the session is not
+/// enough: any user of the tenant gets a share by the name of the machine, which denials list.
+fn is_shown_to(who: &Authority, record: &SessionRecord) -> bool {
+    let user = record.session.users.first();
+    if who.tenant != record.pool.tenant {
+        return who.abroad.as_ref() == Some(user);
+    }
+    match &who.reach {
+        Reach::Own(own) => own == user,
+        Reach::Tenant => true,
     }
 }

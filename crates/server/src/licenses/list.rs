@@ -67,7 +67,7 @@ pub(super) async fn list(
     for record in &page.items {
         // The registry is ahead of the ledger: sessions that are over in the registry are left out.
         if let Some(live) = app.engine.live(record.session.id, &who).await? {
-            items.push(SessionAnswer::new(record, Some(&live)));
+            items.push(SessionAnswer::new(record, Some(&live), &who));
         }
     }
     Ok(axum::Json(Page { items, next_cursor: page.next.map(|id| id.to_string()) }))

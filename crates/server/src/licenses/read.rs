@@ -26,13 +26,14 @@ pub(super) async fn read(
     SessionPath(id): SessionPath,
 ) -> Result<axum::Json<SessionAnswer>, Error> {
     let is_of_license = who.scopes.license.is_some();
-    let mut who = who.authority().through(PoolKind::License);
+    let who = who.authority().through(PoolKind::License);
     let live = app.engine.live(id, &who).await?;
+    let mut reader = who.clone();
     if live.is_some() && !is_of_license {
         // A shared session has only its first user on record, but the registry knows all users of the
-        // session. A license token never shows another user's particulars.
-        who.reach = Reach::Tenant;
+        // session. The answer leaves out the first user's particulars, and a license token sees no shared session.
+        reader.reach = Reach::Tenant;
     }
-    let record = app.engine.record(id, &who).await?.ok_or(Error::SessionNotFound)?;
-    Ok(axum::Json(SessionAnswer::new(&record, live.as_ref())))
+    let record = app.engine.record(id, &reader).await?.ok_or(Error::SessionNotFound)?;
+    Ok(axum::Json(SessionAnswer::new(&record, live.as_ref(), &who)))
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::http::exchange::assert_problem;
 use crate::http::shown::shown;
-use crate::http::tenant_client::{TenantClient, session_path, sessions_path, text};
+use crate::http::tenant_client::{ACQUIRE, TenantClient, session_path, sessions_path, text};
 use crate::http::until::until;
 
 #[tokio::test]
@@ -54,6 +54,29 @@ async fn all_users_of_a_machine_and_the_admin_see_its_session_and_nobody_else() 
         reader.get(&session_path(&session)).await.expect(200);
     }
     assert_problem(&api.user("cid").get(&session_path(&session)).await, 404, "someone else");
+}
+
+/// Members of a session that concern its recorded user alone.
+const PARTICULARS: [&str; 4] = ["user", "ip", "user_agent", "metadata"];
+
+#[tokio::test]
+async fn a_further_user_of_a_machine_sees_its_session_without_the_first_users_particulars() {
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 1 })).await;
+    let ask = json!({
+        "license_key": license["license_key"], "machine_id": "laptop-1", "user_agent": "cad/7.1",
+        "metadata": { "ticket": "of ann" },
+    });
+    let session = api.user("ann").post(ACQUIRE, ask).await.expect(201)["session_id"].clone();
+    api.user("bob").acquire(&license["license_key"], "laptop-1").await.expect(200);
+    for (reader, sees) in [(api.user("ann"), true), (api.user("bob"), false), (api.admin(), true)] {
+        let read = reader.get(&session_path(&session)).await.expect(200);
+        let listed = reader.get(&sessions_path(&license)).await.expect(200);
+        for shown in [&read, &listed["items"][0]] {
+            assert_eq!((&shown["session_id"], &shown["machine_id"]), (&session, &json!("laptop-1")));
+            assert_eq!(PARTICULARS.map(|member| shown.get(member).is_some()), [sees; 4], "{shown:#}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -101,16 +101,16 @@ pub(super) async fn now(
 ) -> Result<Option<SessionAnswer>, Error> {
     let who = &who.clone().through(record.pool.kind);
     if record.ended.is_some() {
-        return Ok(Some(SessionAnswer::new(&record, None)));
+        return Ok(Some(SessionAnswer::new(&record, None, who)));
     }
     if let Some(live) = app.engine.live(record.session.id, who).await? {
-        return Ok(Some(SessionAnswer::new(&record, Some(&live))));
+        return Ok(Some(SessionAnswer::new(&record, Some(&live), who)));
     }
     if live_alone {
         return Ok(None);
     }
     let ended = app.engine.record(record.session.id, who).await?;
-    Ok(ended.map(|record| SessionAnswer::new(&record, None)))
+    Ok(ended.map(|record| SessionAnswer::new(&record, None, who)))
 }
 
 impl SearchQuery {
