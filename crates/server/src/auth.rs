@@ -6,6 +6,7 @@ mod caller;
 mod claims;
 mod jwks;
 mod key;
+mod key_changes;
 mod key_match;
 mod keys;
 mod license_tokens;

@@ -10,7 +10,8 @@ use crate::reload::Reload;
 use crate::settings::{Algorithm, Settings};
 use seatkeeper_engine::WorkerSet;
 
-/// The operator's own keys, or the keys published by an issuer.
+/// The operator's own keys, or the keys published by an issuer. A clone shares the keys.
+#[derive(Clone)]
 pub(super) enum Keys {
     Own(OwnKeys),
     Published(Arc<Jwks>),

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use jsonwebtoken::{DecodingKey, Validation};
 use quick_cache::sync::Cache;
 use seatkeeper_core::{TenantId, UserId, is_name};
+use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::claims::signed_by_any;
+use super::key_changes::{Editions, KeyChanges};
 use super::key_match::KeyMatch;
 use super::keys::Keys;
 use super::license_tokens::{LicenseTokens, is_license_type};
@@ -29,7 +31,9 @@ pub(crate) struct Verifier {
     claims: ClaimNames,
     leeway_seconds: i64,
     /// `None`: the server gives and believes no license tokens.
-    license_tokens: Option<LicenseTokens>,
+    license_tokens: Option<Arc<LicenseTokens>>,
+    /// Announces changes of the keys.
+    editions: watch::Sender<Editions>,
     remembered: Cache<Box<str>, Remembered>,
 }
 
@@ -77,8 +81,11 @@ fn validation_of(auth: &AuthSettings) -> Validation {
 impl Verifier {
     pub(crate) fn new(settings: &Settings) -> Result<Self, KeyError> {
         let auth = &settings.auth;
+        let keys = Keys::from_settings(settings)?;
+        let license_tokens = LicenseTokens::new(settings)?.map(Arc::new);
+        let (editions, _) = watch::channel(Editions::new(&keys, license_tokens.as_deref()));
         Ok(Self {
-            keys: Keys::from_settings(settings)?,
+            keys,
             algorithm: auth.algorithm,
             validation: validation_of(auth),
             issuer: auth.issuer.clone(),
@@ -88,22 +95,28 @@ impl Verifier {
                 scope: auth.scope_claim.clone(),
             },
             leeway_seconds: i64::try_from(auth.leeway_seconds).unwrap_or(i64::MAX),
-            license_tokens: LicenseTokens::new(settings)?,
+            license_tokens,
+            editions,
             remembered: Cache::new(TOKENS_REMEMBERED_MAX),
         })
     }
 
-    /// Starts the worker that follows changes of the keys.
+    /// Starts the workers that follow and announce changes of the keys.
     pub(crate) async fn keep_up(&self, upkeep: &WorkerSet) {
         self.keys.keep_up(upkeep).await;
         if let Some(license_tokens) = &self.license_tokens {
             license_tokens.keep_up(upkeep);
         }
+        upkeep.start(KeyChanges {
+            keys: self.keys.clone(),
+            license_tokens: self.license_tokens.clone(),
+            editions: self.editions.clone(),
+        });
     }
 
     /// Returns the signer of license tokens; `None` if the server has no key for license tokens.
     pub(crate) fn license_tokens(&self) -> Option<&LicenseTokens> {
-        self.license_tokens.as_ref()
+        self.license_tokens.as_deref()
     }
 
     /// Returns `Err(NoKeys)` until a key is available.
@@ -129,6 +142,17 @@ impl Verifier {
         Ok(caller)
     }
 
+    /// Waits until `token` is refused after a change of the keys.
+    pub(crate) async fn until_refused(&self, token: &str) {
+        let mut editions = self.editions.subscribe();
+        // No change before the subscription is announced, so the token is verified first.
+        while self.caller(token).await.is_ok() {
+            if editions.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
     /// Returns the edition of the keys that count now for tokens of the caller's kind.
     fn edition_for(&self, caller: &Caller) -> u64 {
         match (caller.scopes.license, &self.license_tokens) {
@@ -140,7 +164,7 @@ impl Verifier {
     /// Checks a token by the keys of its issuer. The issuer that the token claims chooses the keys, and nothing else: a token
     /// that lies about its issuer is not signed by a key of that issuer.
     async fn check(&self, token: &str) -> Result<(Caller, u64), Error> {
-        let license_tokens = self.license_tokens.as_ref();
+        let license_tokens = self.license_tokens.as_deref();
         if let Some(license_tokens) = license_tokens.filter(|tokens| tokens.are_claimed_by(token)) {
             return Ok(license_tokens.check(token)?);
         }

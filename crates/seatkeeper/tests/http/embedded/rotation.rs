@@ -11,8 +11,8 @@ use serde_json::json;
 use tokio::sync::RwLock;
 use uuid::Uuid;
 
-use crate::harness::Harness;
 use crate::harness::sink::{Do, Sink, header};
+use crate::harness::{EventStream, Harness};
 use crate::http::until::until;
 
 /// Concurrent clients.
@@ -82,6 +82,39 @@ async fn keys_are_rotated(setting: &str, algorithm: &str, [old, new]: [&str; 2],
     assert!(status.success() && log.contains(TOLD), "{log}");
     replace(&file, new);
     harness.prove();
+}
+
+/// Rotates from the old key over both keys to the new key, and watches the streams of a token of each key.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stream_ends_with_the_key_of_its_token_and_goes_on_with_a_kept_key() {
+    let [old, new] = [(); 2].map(|()| ed25519_key());
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("keys");
+    replace(&file, &old);
+    let settings = [("AUTH_KEY_FILE", file.to_str().expect("a plain path"))];
+    let harness = Harness::open_with(&settings);
+    let (license, by_old) = (harness.license(1).await, harness.client("ann"));
+    let seat = by_old.acquire(&license["license_key"], "m").await.expect(201)["session_id"].clone();
+    let path = format!("/api/v1/licenses/sessions/{}/events", seat.as_str().expect("an id"));
+    let mut of_old = EventStream::open(&by_old, &path, None).await.expect("a stream");
+
+    replace(&file, &format!("{new}\n{old}"));
+    // The token is signed by the file's first key.
+    let by_new = harness.client("ann");
+    until("the new key counts", async || match by_new.heartbeat(&seat).await.status {
+        200 => Ok(()),
+        status => Err(status.to_string()),
+    })
+    .await;
+    let mut of_new = EventStream::open(&by_new, &path, None).await.expect("a stream");
+    // A comment comes after the change of the keys: the stream of a key that is kept goes on.
+    assert_eq!(of_old.comment().await, "still here");
+
+    replace(&file, &new);
+    assert_eq!(of_old.next().await, None, "the key of its token is withdrawn");
+    assert_eq!(EventStream::open(&by_old, &path, None).await.expect_err("no stream").status, 401);
+    by_new.release(&seat).await.expect(204);
+    assert_eq!(of_new.next().await.expect("an event").name, "released");
 }
 
 #[tokio::test(flavor = "multi_thread")]

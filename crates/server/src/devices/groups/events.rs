@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use axum::extract::State;
+use axum::http::header::HeaderMap;
 use axum::response::Response;
 use axum::response::sse::Event;
 use futures_util::{Stream, stream};
@@ -20,7 +21,7 @@ use super::screen::any;
 use crate::app::App;
 use crate::entitlements::Listening;
 use crate::error::Error;
-use crate::events::response_of;
+use crate::events::{response_of, token_refused};
 use crate::http::{ParameterProblems, Problems, SessionPath, Who};
 use crate::limits::StreamPermit;
 use crate::problem::Problem;
@@ -57,9 +58,11 @@ const LASTS_MAX: Duration = Duration::from_secs(24 * 3_600);
 pub(super) async fn events(
     State(app): State<App>,
     who: Who,
+    headers: HeaderMap,
     SessionPath(group): SessionPath,
 ) -> Result<Response, Error> {
-    Ok(response_of(GroupWatch::begin(app, who, group).await?.into_events()))
+    let token_refused = token_refused(app.clone(), &headers)?;
+    Ok(response_of(GroupWatch::begin(app, who, group).await?.into_events(), token_refused))
 }
 
 /// Returns the most streams of the caller: two for each of its members in the group, because a client may open a stream
