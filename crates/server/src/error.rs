@@ -35,6 +35,8 @@ pub(crate) enum Error {
     Uncounted,
     #[error("as many requests are under way as may be")]
     TooBusy,
+    #[error("the request has no valid Host header, or several")]
+    InvalidHost,
     #[error("the body is not JSON")]
     NotJson(#[source] serde_json::Error),
     #[error("the body is not UTF-8")]

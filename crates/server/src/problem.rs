@@ -52,6 +52,7 @@ problems! {
     NOT_CAPACITY_OWNER = "capacity-of-another-user", 403, "The capacity is another user's";
     TOO_OFTEN = "too-many-requests", 429, "Too many requests";
     TOO_MANY_STREAMS = "too-many-event-streams", 429, "Too many event streams are open";
+    INVALID_HOST = "invalid-host", 400, "A single valid Host header is required";
     NOT_JSON = "not-json", 400, "The body is not JSON";
     BODY_TOO_SLOW = "body-too-slow", 408, "The body did not arrive in time";
     BODY_TOO_LARGE = "body-too-large", 413, "The body is too large";
@@ -185,6 +186,9 @@ impl From<Error> for Problem {
             Error::CallerStreamsOpen { max } => {
                 Self::new(&TOO_MANY_STREAMS, format!("You have {max} event streams open; close one first."))
                     .retry_after(STREAM_RETRY_AFTER_SECONDS)
+            }
+            Error::InvalidHost => {
+                Self::new(&INVALID_HOST, "Send one `Host` header with the server's host and port.")
             }
             Error::NotJson(why) => Self::new(&NOT_JSON, format!("The body does not parse: {why}.")),
             Error::NotUtf8(why) => Self::new(&NOT_JSON, format!("The body is not UTF-8: {why}.")),

@@ -6,6 +6,7 @@ mod cors;
 mod description;
 mod front;
 mod headers;
+mod host;
 mod request_limit;
 
 use std::sync::Arc;

@@ -11,6 +11,7 @@ use futures_util::FutureExt as _;
 use super::arrival::Arrival;
 use super::cors::Cors;
 use super::headers::Protection;
+use super::host;
 use super::request_limit::RequestLimit;
 use crate::error::Error;
 use crate::forwarding;
@@ -33,6 +34,9 @@ pub(super) async fn pass(State(front): State<Arc<Front>>, request: Request, next
     let protection = Protection::for_request(&request);
     let origin = front.cors.origin_of(&request);
     let answer = front.arrival.named(request, async |request| {
+        if !host::is_valid(&request) {
+            return Error::InvalidHost.into_response();
+        }
         // A preflight takes no room: a busy server must still tell a script that the server is busy.
         if let Some(preflight) = origin.as_ref().and_then(|origin| origin.preflight(&request)) {
             return preflight;

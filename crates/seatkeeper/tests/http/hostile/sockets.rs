@@ -73,6 +73,40 @@ async fn a_body_that_does_not_come_is_408_and_takes_no_seat() {
     siege.withstood().await;
 }
 
+#[tokio::test]
+async fn a_request_needs_one_host_that_is_valid() {
+    let siege = Siege::begin().await;
+    let ask = |version: &str, hosts: &str| {
+        let request = format!("GET /healthz HTTP/{version}\r\n{hosts}Connection: close\r\n\r\n");
+        bytes(siege.api.harness.url(), request.as_bytes())
+    };
+    for (version, hosts) in [
+        ("1.1", ""),
+        ("1.1", "Host: a\r\nHost: b\r\n"),
+        ("1.1", "Host: a\r\nHost: a\r\n"),
+        ("1.0", "Host: a\r\nHost: b\r\n"),
+        ("1.1", "Host: a/b\r\n"),
+        ("1.1", "Host: a b\r\n"),
+        ("1.1", "Host: user@a\r\n"),
+    ] {
+        let answer = ask(version, hosts);
+        assert_eq!(status_of(&answer), Some(400), "{version} {hosts}: {answer}");
+        assert!(answer.contains("/problems/invalid-host"), "{answer}");
+        assert!(answer.contains("x-request-id"), "{answer}");
+    }
+    for (version, hosts) in [
+        ("1.0", ""),
+        ("1.0", "Host: a\r\n"),
+        ("1.1", "Host:\r\n"),
+        ("1.1", "Host: a-b_c.example:8080\r\n"),
+        ("1.1", "hOST: [::1]:8080\r\n"),
+    ] {
+        let answer = ask(version, hosts);
+        assert_eq!(status_of(&answer), Some(200), "{version} {hosts}: {answer}");
+    }
+    siege.withstood().await;
+}
+
 /// Asserts that a raw response is empty or a 4xx.
 #[track_caller]
 fn assert_refused(answer: &str, request: &[u8]) {

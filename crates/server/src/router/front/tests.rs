@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_REQUEST_METHOD, ORIGIN};
+use axum::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_REQUEST_METHOD, HOST, ORIGIN};
 use axum::http::{Method, StatusCode};
 use axum::routing::get;
 use axum::{Router, middleware};
@@ -36,7 +36,8 @@ fn router(requests_max: usize) -> Router {
 }
 
 async fn asked(router: &mut Router, path: &str) -> Response {
-    let request = Request::builder().uri(path).body(Body::empty()).expect("a request");
+    let request =
+        Request::builder().uri(path).header(HOST, "localhost").body(Body::empty()).expect("a request");
     router.call(request).await.expect("an answer")
 }
 
@@ -62,7 +63,8 @@ async fn what_is_not_of_the_api_has_room_always() {
 async fn a_script_of_an_allowed_page_reads_that_the_server_is_busy() {
     let mut router = router(0);
     let request = |method| {
-        let request = Request::builder().method(method).uri("/api/answers").header(ORIGIN, PAGE);
+        let request = Request::builder().method(method).uri("/api/answers").header(HOST, "localhost");
+        let request = request.header(ORIGIN, PAGE);
         request.header(ACCESS_CONTROL_REQUEST_METHOD, "GET").body(Body::empty()).expect("a request")
     };
     let preflight = router.call(request(Method::OPTIONS)).await.expect("an answer");
