@@ -23,7 +23,6 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -32,7 +31,7 @@ use tower_service::Service;
 use crate::reload::Reload;
 use crate::settings::ServerSettings;
 use bodies::{BodyWatch, ResponseBody};
-use conn_timeouts::{ConnTimeouts, IdleTimer, Patient};
+use conn_timeouts::{ConnRoom, ConnTimeouts, IdleTimer, Patient};
 pub use tls::CertificateError;
 pub(crate) use tls::{Certificate, Files};
 
@@ -121,16 +120,17 @@ impl Edge {
         }
     }
 
-    /// Accepts connections for ever. At the limit, new connections wait in the accept queue (backpressure).
+    /// Accepts connections for ever. At the limit, new connections wait in the accept queue (backpressure). Near
+    /// the limit, idle connections close sooner.
     async fn accept(&self, listener: &TcpListener, connections: &TaskTracker) {
-        let room = Arc::new(Semaphore::new(self.connections_max));
+        let room = ConnRoom::new(self.connections_max);
         // The semaphore is never closed.
-        while let Ok(permit) = Arc::clone(&room).acquire_owned().await {
+        while let Ok(permit) = Arc::clone(&room.permits).acquire_owned().await {
             match listener.accept().await {
                 Ok((stream, peer)) => {
-                    let edge = self.clone();
+                    let (edge, room) = (self.clone(), room.clone());
                     connections.spawn(async move {
-                        edge.connection(stream, peer).await;
+                        edge.connection(stream, peer, room).await;
                         drop(permit);
                     });
                 }
@@ -146,14 +146,14 @@ impl Edge {
         }
     }
 
-    async fn connection(self, stream: TcpStream, peer: SocketAddr) {
+    async fn connection(self, stream: TcpStream, peer: SocketAddr, room: ConnRoom) {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(
                 error = &error as &dyn std::error::Error,
                 "TCP_NODELAY could not be set; responses may be delayed"
             );
         }
-        let Some(tls) = self.tls.clone() else { return self.speak(stream, peer).await };
+        let Some(tls) = self.tls.clone() else { return self.speak(stream, peer, room).await };
         let handshake = tokio::time::timeout(self.conn_timeouts.head, tls.accept(stream));
         let secured = tokio::select! {
             done = handshake => done.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())),
@@ -161,7 +161,7 @@ impl Edge {
             () = self.stopping.cancelled() => return,
         };
         match secured {
-            Ok(stream) => self.speak(stream, peer).await,
+            Ok(stream) => self.speak(stream, peer, room).await,
             Err(error) => {
                 tracing::debug!(error = &error as &dyn std::error::Error, %peer, "TLS handshake failed; connection closed");
             }
@@ -169,9 +169,9 @@ impl Edge {
     }
 
     /// Serves requests on a stream until the client, a timeout or the shutdown ends the connection.
-    async fn speak(self, stream: impl AsyncRead + AsyncWrite + Unpin, peer: SocketAddr) {
+    async fn speak(self, stream: impl AsyncRead + AsyncWrite + Unpin, peer: SocketAddr, room: ConnRoom) {
         let Self { router, http, conn_timeouts, body_timeout, stopping, cut_off, .. } = self;
-        let idle_timer = IdleTimer::new(conn_timeouts);
+        let idle_timer = IdleTimer::new(conn_timeouts, room);
         let io = TokioIo::new(Patient::new(stream, idle_timer.clone()));
         let service =
             service_fn(|request| answer(router.clone(), request, peer, idle_timer.clone(), body_timeout));

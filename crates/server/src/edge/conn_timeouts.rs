@@ -9,9 +9,31 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::lingering_close::LingeringClose;
+
+/// Idle timeout while nearly as many connections are open as there may be, unless the ordinary one is shorter.
+const IDLE_WHEN_CROWDED: Duration = Duration::from_secs(5);
+
+/// Room for connections. A clone shares the room.
+#[derive(Clone, Debug)]
+pub(super) struct ConnRoom {
+    pub(super) permits: Arc<Semaphore>,
+    max: usize,
+}
+
+impl ConnRoom {
+    pub(super) fn new(max: usize) -> Self {
+        Self { permits: Arc::new(Semaphore::new(max)), max }
+    }
+
+    /// Returns `true` if less than a tenth of the room is left.
+    fn is_crowded(&self) -> bool {
+        self.permits.available_permits() < self.max.div_ceil(10)
+    }
+}
 
 /// The timeouts of a connection.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +53,7 @@ pub(super) struct IdleTimer(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     conn_timeouts: ConnTimeouts,
+    room: ConnRoom,
     since: Instant,
     /// Milliseconds from `since` to the deadline; [`FOR_EVER`] while a request is in progress. The lowest
     /// bit, [`IDLE`], is set between requests.
@@ -47,9 +70,10 @@ const IDLE: u64 = 1;
 pub(super) struct AtWork(IdleTimer);
 
 impl IdleTimer {
-    pub(super) fn new(conn_timeouts: ConnTimeouts) -> Self {
+    pub(super) fn new(conn_timeouts: ConnTimeouts, room: ConnRoom) -> Self {
         let inner = Inner {
             conn_timeouts,
+            room,
             since: Instant::now(),
             until: AtomicU64::new(0),
             unread: AtomicBool::new(false),
@@ -85,6 +109,13 @@ impl IdleTimer {
         (until != FOR_EVER).then(|| self.0.since + Duration::from_millis(until))
     }
 
+    /// Returns the present idle timeout. Near the limit of connections the timeout is short, so that idle
+    /// connections do not keep new clients and probes waiting in the accept queue.
+    fn idle_timeout(&self) -> Duration {
+        let Inner { conn_timeouts: ConnTimeouts { idle, .. }, room, .. } = &*self.0;
+        if room.is_crowded() { IDLE_WHEN_CROWDED.min(*idle) } else { *idle }
+    }
+
     fn wait_for(&self, time: Duration, idle: u64) {
         let until = (self.0.since.elapsed() + time).as_millis() as u64;
         self.0.until.store(until & !IDLE | idle, Ordering::Relaxed);
@@ -93,7 +124,7 @@ impl IdleTimer {
 
 impl Drop for AtWork {
     fn drop(&mut self) {
-        self.0.wait_for(self.0.0.conn_timeouts.idle, IDLE);
+        self.0.wait_for(self.0.idle_timeout(), IDLE);
     }
 }
 
@@ -151,7 +182,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patient<S> {
             None => {
                 // The end of the request wakes no reader, so a wake-up after the idle timeout checks the new
                 // deadline.
-                let again = Instant::now() + self.idle_timer.0.conn_timeouts.idle;
+                let again = Instant::now() + self.idle_timer.idle_timeout();
                 self.reading.look_again(cx, again);
                 Poll::Pending
             }

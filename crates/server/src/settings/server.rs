@@ -49,7 +49,8 @@ pub struct ServerSettings {
     pub write_timeout_seconds: u64,
     /// Maximum size of a request's head, in bytes: 8,192 to 1,048,576. Default 32,768.
     pub header_bytes_max: usize,
-    /// Maximum of connections; further connections wait: 1 to 1,000,000. Default 20,000.
+    /// Maximum of connections; further connections wait: 1 to 1,000,000. Above nine tenths, idle connections
+    /// are kept for 5 s at most. Default 20,000.
     pub connections_max: usize,
     /// Maximum of concurrent API requests; further requests are answered 503: 1 to 1,000,000. Default 4,096.
     pub requests_max: usize,

@@ -275,6 +275,23 @@ async fn more_connections_than_there_may_be_wait() {
 }
 
 #[tokio::test]
+async fn idle_connections_make_room_when_few_more_may_come() {
+    // The idle timeout is far above the time limit of the client's request below.
+    let api =
+        TenantClient::open_with(&[("SERVER_CONNECTIONS_MAX", "4"), ("SERVER_KEEP_ALIVE_SECONDS", "3600")]);
+    let mut idle = Vec::new();
+    for _ in 0..4 {
+        let mut stream = connected(&api).await;
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+        let mut came = [0; 12];
+        timeout(MARGIN, stream.read_exact(&mut came)).await.expect("in time").unwrap();
+        assert_eq!(&came, b"HTTP/1.1 200");
+        idle.push(stream);
+    }
+    timeout(IDLE + MARGIN, api.user("ann").get("/healthz")).await.expect("room is made").expect(200);
+}
+
+#[tokio::test]
 async fn more_requests_at_once_than_there_may_be_are_told_503() {
     let more = [("SERVER_REQUESTS_MAX", "2")];
     let api = TenantClient::open_with(&[&TIMEOUTS[..], &more].concat());
