@@ -25,12 +25,12 @@ const FRESH_TIMEOUT: Duration = Duration::from_secs(5);
 /// A handle for notices to the processes sharing a ledger in PostgreSQL. Clones share the connection that sends notices.
 #[derive(Clone, Debug)]
 pub struct Notices {
-    telling: Arc<RwLock<Telling>>,
+    sender: Arc<RwLock<NoticeSender>>,
 }
 
 /// The connection that sends notices, separate from the connections of requests.
 #[derive(Clone, Debug)]
-struct Telling {
+struct NoticeSender {
     connections: Connections,
     /// Raised with each replacement of the connection.
     generation: u64,
@@ -55,8 +55,8 @@ impl Ledger {
         match self.writer() {
             Pool::Sqlite(_) => None,
             Pool::Postgres(connections) => {
-                let telling = Telling { connections: connections.single(), generation: 0 };
-                Some(Notices { telling: Arc::new(RwLock::new(telling)) })
+                let sender = NoticeSender { connections: connections.single(), generation: 0 };
+                Some(Notices { sender: Arc::new(RwLock::new(sender)) })
             }
         }
     }
@@ -66,35 +66,35 @@ impl Notices {
     /// Sends a notice to the current listeners of a channel. A frozen connection is replaced, and listeners may get the
     /// notice twice. The payload must be shorter than 8,000 bytes.
     pub async fn tell(&self, channel: &str, payload: &str) -> Result<(), Error> {
-        let known = self.telling();
+        let known = self.sender();
         if notify(&known.connections, channel, payload, KNOWN_TIMEOUT).await.is_ok() {
             return Ok(());
         }
-        notify(&self.replaced(&known).connections, channel, payload, FRESH_TIMEOUT).await
+        notify(&self.replace(&known).connections, channel, payload, FRESH_TIMEOUT).await
     }
 
     /// Listens to `channels` over a dedicated connection. A pool of its own keeps a frozen listener from taking the place of
     /// its successor.
     pub async fn listen(&self, channels: &[&str]) -> Result<NoticeListener, Error> {
-        let connections = self.telling().connections.single();
+        let connections = self.sender().connections.single();
         let mut listener = PgListener::connect_with(connections.pool().await?).await?;
         listener.eager_reconnect(false);
         listener.listen_all(channels.iter().copied()).await?;
         Ok(NoticeListener(listener))
     }
 
-    fn telling(&self) -> Telling {
-        self.telling.read().unwrap_or_else(PoisonError::into_inner).clone()
+    fn sender(&self) -> NoticeSender {
+        self.sender.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Replaces the connection `known`, unless another caller has replaced it. Returns the present connection.
-    fn replaced(&self, known: &Telling) -> Telling {
-        let mut telling = self.telling.write().unwrap_or_else(PoisonError::into_inner);
-        if telling.generation == known.generation {
+    fn replace(&self, known: &NoticeSender) -> NoticeSender {
+        let mut sender = self.sender.write().unwrap_or_else(PoisonError::into_inner);
+        if sender.generation == known.generation {
             let (connections, generation) = (known.connections.single(), known.generation + 1);
-            *telling = Telling { connections, generation };
+            *sender = NoticeSender { connections, generation };
         }
-        telling.clone()
+        sender.clone()
     }
 }
 
