@@ -13,8 +13,8 @@ mod licenses;
 mod pulse;
 
 use std::iter;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -76,9 +76,8 @@ pub(crate) struct Manner {
 /// The kinds of pools, in the order of [`Steady::gaps`].
 pub(crate) const KINDS: [&str; 3] = ["licenses", "devices", "capacities"];
 
-/// Permits for tests with storms. Each test has its own nodes and servers, and four storms keep two cores
-/// busy.
-static STORMS: Semaphore = Semaphore::const_new(4);
+/// Permits for tests with storms. Each test has its own nodes and servers.
+static STORMS: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(knobs::storms_at_once()));
 
 /// The number of storms in this process, for unique names.
 static NUMBER: AtomicU64 = AtomicU64::new(0);
