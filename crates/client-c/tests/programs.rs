@@ -55,6 +55,18 @@ fn the_address_sanitizer_finds_nothing() {
     assert_eq!(said.matches("ok ").count(), 12, "all but the test that forks: {said}");
 }
 
+/// Vendors search their own programs for faults with Valgrind.
+#[test]
+fn valgrind_finds_nothing() {
+    let server = start();
+    let seat = compile("tests/c/seat.c", &[]);
+    let mut run = program(&server, Path::new("valgrind"));
+    // The last argument selects tests: a further test has a fault on purpose.
+    run.args(["--quiet", "--error-exitcode=99"]).arg(&seat).arg("seat");
+    let said = output(&mut run, "valgrind");
+    assert_eq!(said.matches("ok ").count(), 4, "{said}");
+}
+
 /// Prepares a run of `per_process.c` under a license that counts processes, with a folder for state directories.
 fn processes(server: &Server, path: &Path, license: &str, state: &Path) -> Command {
     let mut command = program(server, path);
