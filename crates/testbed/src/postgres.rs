@@ -126,7 +126,7 @@ impl Postgres {
         let ours = [
             "listen_addresses = '127.0.0.1'",
             "unix_socket_directories = ''",
-            "max_connections = 300",
+            "max_connections = 1000",
             "log_min_messages = warning",
         ];
         let mut text = fs::read_to_string(&conf).expect("initdb wrote the file");

@@ -102,7 +102,7 @@ async fn a_replica_comes_and_goes_and_no_bucket_is_rebuilt() {
         })
         .await;
         stage.heals().await;
-        // All tests share a PostgreSQL with room for the connections of about 20 nodes.
+        // All tests share a PostgreSQL with room for the connections of some nodes only.
         let mut newcomer = stage.nodes.harnesses.pop().expect("it was added");
         tokio::task::block_in_place(|| newcomer.stop());
     }

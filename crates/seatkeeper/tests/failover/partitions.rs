@@ -94,7 +94,7 @@ async fn suffers(test: &'static str, split: Split, mut network: Network3, starts
         watch.is_over();
         watch.judge(&mut network.nodes, &mut roaming).await;
         if starts_nodes {
-            // All tests share a PostgreSQL with room for the connections of about 20 nodes.
+            // All tests share a PostgreSQL with room for the connections of some nodes only.
             let mut newcomer = network.nodes.harnesses.pop().expect("the fourth node");
             tokio::task::block_in_place(|| newcomer.stop());
         }
