@@ -14,7 +14,7 @@ mod session_path;
 mod who;
 
 pub(crate) use answers::{heartbeat_interval_seconds, session_ended};
-pub(crate) use body::{BODY_BYTES_MAX, Body, Unread, read_body};
+pub(crate) use body::{BODY_BYTES_MAX, Body, ReadAhead, Unread, read_ahead, read_body};
 pub(crate) use client_program::ClientProgram;
 pub(crate) use fields::{
     USER_AGENT_CHARS_MAX, name_field, object_field, optional_name_field, user_agent_field,

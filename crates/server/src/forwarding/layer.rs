@@ -7,6 +7,7 @@ mod sending;
 mod without_home;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::{MatchedPath, Request};
 use axum::middleware::Next;
@@ -50,26 +51,34 @@ impl Layer {
     }
 
     /// Answers a request here by `next`, or forwards the request to its home.
-    pub(crate) async fn pass(&self, request: Request, next: Next) -> Response {
-        if fast_path::is_here(&self.regions, &request) {
-            return next.run(request).await;
+    pub(crate) async fn pass(&self, mut request: Request, next: Next) -> Response {
+        match fast_path::is_here(self, &mut request).await {
+            Ok(true) => self.answer_here(request, next).await,
+            // On the heap, so that the futures of other requests stay small: they are moved.
+            Ok(false) => Box::pin(self.answer_or_forward(request, next)).await,
+            Err(error) => error.into_response(),
         }
-        // On the heap, so that the futures of other requests stay small: they are moved.
-        Box::pin(self.answered(request, next)).await
     }
 
-    async fn answered(&self, request: Request, next: Next) -> Response {
+    async fn answer_or_forward(&self, request: Request, next: Next) -> Response {
         match self.routed(request).await {
-            Ok(Routed::Here(request)) => {
-                let answer = next.run(request).await;
-                if let Some(LeftHome(tenant, user)) = answer.extensions().get() {
-                    self.regions.forget(tenant, user);
-                }
-                answer
-            }
+            Ok(Routed::Here(request)) => self.answer_here(request, next).await,
             Ok(Routed::Answered(answer)) => answer,
             Err(error) => error.into_response(),
         }
+    }
+
+    async fn answer_here(&self, request: Request, next: Next) -> Response {
+        let answer = next.run(request).await;
+        if let Some(LeftHome(tenant, user)) = answer.extensions().get() {
+            self.regions.forget(tenant, user);
+        }
+        answer
+    }
+
+    /// Returns the time limit of reading a request's body.
+    fn body_timeout(&self) -> Duration {
+        self.app.settings.server.body_timeout()
     }
 
     async fn routed(&self, mut request: Request) -> Result<Routed, Error> {

@@ -1,13 +1,12 @@
 //! The part of a request that names its home.
 
-use std::borrow::Cow;
 use std::fmt::{self, Formatter};
 use std::marker::PhantomData;
 
 use axum::extract::Query;
 use axum::http::{Method, Uri};
-use serde::Deserializer as _;
-use serde::de::{DeserializeOwned, IgnoredAny, MapAccess, Visitor};
+use serde::Deserializer;
+use serde::de::{DeserializeOwned, DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use uuid::Uuid;
 
 /// The part of a request that names its home.
@@ -140,14 +139,37 @@ impl<'de, T: DeserializeOwned> Visitor<'de> for FieldOf<'_, T> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
         let mut found = None;
-        while let Some(name) = fields.next_key::<Cow<'_, str>>()? {
-            if name == self.name {
+        while let Some(is_wanted) = fields.next_key_seed(IsName(self.name))? {
+            if is_wanted {
                 found = Some(fields.next_value()?);
             } else {
                 fields.next_value::<IgnoredAny>()?;
             }
         }
         Ok(found)
+    }
+}
+
+/// Reads the name of a field, and compares the name without a copy.
+struct IsName<'n>(&'n str);
+
+impl<'de> DeserializeSeed<'de> for IsName<'_> {
+    type Value = bool;
+
+    fn deserialize<D: Deserializer<'de>>(self, name: D) -> Result<bool, D::Error> {
+        name.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for IsName<'_> {
+    type Value = bool;
+
+    fn expecting(&self, text: &mut Formatter<'_>) -> fmt::Result {
+        text.write_str("the name of a field")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<bool, E> {
+        Ok(name == self.0)
     }
 }
 

@@ -3,6 +3,7 @@
 mod whole;
 
 use std::convert::Infallible;
+use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
@@ -16,8 +17,20 @@ pub(crate) use whole::{BODY_BYTES_MAX, read as read_body};
 /// A parsed and validated JSON body.
 pub(crate) struct Body<T>(pub(crate) T);
 
-/// A body not yet read, for a handler that first checks something else, such as a rate limit.
+/// A body not yet parsed, for a handler that first checks something else, such as a rate limit.
 pub(crate) struct Unread(Request);
+
+/// The bytes of a body that a layer has read, in the extensions of the request.
+#[derive(Clone)]
+pub(crate) struct ReadAhead(pub(crate) Bytes);
+
+/// Reads the body of a request before its handler, within `patience`. The handler gets the same bytes.
+pub(crate) async fn read_ahead(request: &mut Request, patience: Duration) -> Result<Bytes, Error> {
+    let body = std::mem::take(request.body_mut());
+    let bytes = whole::read(request.headers(), body, patience).await?;
+    request.extensions_mut().insert(ReadAhead(bytes.clone()));
+    Ok(bytes)
+}
 
 impl<S: Sync> FromRequest<S> for Unread {
     type Rejection = Infallible;
@@ -55,7 +68,10 @@ impl Unread {
     }
 
     async fn bytes(self, app: &App) -> Result<Bytes, Error> {
-        let (parts, body) = self.0.into_parts();
+        let (mut parts, body) = self.0.into_parts();
+        if let Some(ReadAhead(bytes)) = parts.extensions.remove() {
+            return Ok(bytes);
+        }
         whole::read(&parts.headers, body, app.settings.server.body_timeout()).await
     }
 }

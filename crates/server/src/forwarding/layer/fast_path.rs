@@ -1,28 +1,35 @@
-//! The fast path of requests that name a session of a license or a capacity: the id of the session names the home, and most
-//! requests are heartbeats of such sessions.
+//! The fast path of requests that name a session made in this region. Nearly all requests are heartbeats of such sessions.
 
 use axum::extract::{MatchedPath, Request};
 use seatkeeper_core::SessionId;
 
-use super::home::DEVICES;
-use crate::forwarding::locator::{self, Locator};
-use crate::regions::{REGION_TOKEN, Regions};
+use super::home::stays_at_origin;
+use super::{Layer, locator};
+use crate::error::Error;
+use crate::forwarding::locator::Locator;
+use crate::http::read_ahead;
+use crate::regions::REGION_TOKEN;
 
-/// Returns `true` if a request is answered here by the region in the session's id. Returns `false` if the home must be
-/// looked up: the session of a device may have moved with its home, and the sessions of a lost region are adopted one by
-/// one.
-pub(super) fn is_here(regions: &Regions, request: &Request) -> bool {
-    let Some(route) = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str) else {
-        return false;
-    };
-    if route.starts_with(DEVICES) || request.headers().contains_key(&REGION_TOKEN) {
-        return false;
+/// Returns `true` if a request names a session that is at home here: the session was made here, and no home has moved that
+/// the session could have moved with. Returns `false` if the home must be looked up. The sessions of a lost region are
+/// adopted one by one.
+pub(super) async fn is_here(layer: &Layer, request: &mut Request) -> Result<bool, Error> {
+    let Some(route) = request.extensions().get::<MatchedPath>().cloned() else { return Ok(false) };
+    let route = route.as_str();
+    let locator = Locator::for_route(request.method(), route);
+    let names_session = matches!(locator, Some(Locator::PathSession | Locator::BodySession));
+    if !names_session || request.headers().contains_key(&REGION_TOKEN) {
+        return Ok(false);
     }
-    match Locator::for_route(request.method(), route) {
-        Some(Locator::PathSession) => {
-            let id = locator::session_in(request.uri().path(), route);
-            id.and_then(|id| SessionId::try_from(id).ok()).is_some_and(|id| regions.is_origin_of(id))
+    if !stays_at_origin(route) && !layer.regions.has_only_first_homes().await {
+        return Ok(false);
+    }
+    let named = match locator {
+        Some(Locator::BodySession) => {
+            locator::body_field(&read_ahead(request, layer.body_timeout()).await?, "session_id")
         }
-        Some(_) | None => false,
-    }
+        _ => locator::session_in(request.uri().path(), route),
+    };
+    let session = named.and_then(|id| SessionId::try_from(id).ok());
+    Ok(session.is_some_and(|session| layer.regions.is_origin_of(session)))
 }

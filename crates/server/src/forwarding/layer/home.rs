@@ -19,11 +19,17 @@ use crate::http::name_field;
 const TENANT_DEFAULT: &str = "default";
 
 /// The beginning of the paths of devices.
-pub(super) const DEVICES: &str = "/api/v1/devices/";
+const DEVICES: &str = "/api/v1/devices/";
 
 /// The paths of groups that watch together. No home moves while its subscriber has a group, and a group is made in the
 /// region in its id.
 const GROUPS: &str = "/api/v1/devices/groups/";
+
+/// Returns `true` if the sessions in this path stay in the region in their ids: the sessions of a device may move with
+/// their home.
+pub(super) fn stays_at_origin(path: &str) -> bool {
+    !path.starts_with(DEVICES) || path.starts_with(GROUPS)
+}
 
 impl Layer {
     /// Returns the home of a request. `None` for a request that names no home: the API refuses such a request itself.
@@ -32,7 +38,8 @@ impl Layer {
         locator: Locator,
         incoming: &mut Incoming,
     ) -> Result<Option<Home>, Error> {
-        let body = if locator.reads_body() { incoming.bytes(&self.app).await? } else { Bytes::new() };
+        let body =
+            if locator.reads_body() { incoming.bytes(self.body_timeout()).await? } else { Bytes::new() };
         let Incoming { parts, subscriber, .. } = incoming;
         // A caller without a valid token causes no request to another region, unless the API needs no token.
         let caller = async || self.app.verifier.caller(bearer_of(&parts.headers)?).await.map_err(Error::from);
@@ -83,7 +90,7 @@ impl Layer {
         let Some(id) = id.and_then(|id| SessionId::try_from(id).ok()) else { return Ok(None) };
         let made_in = self.regions.home_of_session(id);
         let path = parts.uri.path();
-        let is_fixed = !path.starts_with(DEVICES) || path.starts_with(GROUPS);
+        let is_fixed = stays_at_origin(path);
         if is_fixed
             && let Err(adopting) = self.regions.check_session(id)
             && !self.is_taken_over(id, parts).await?

@@ -76,7 +76,7 @@ impl Layer {
     /// Returns the heartbeat of a request that a batch can carry.
     async fn plain_heartbeat(&self, incoming: &mut Incoming) -> Result<Option<PlainHeartbeat>, Error> {
         let Some(route) = incoming.parts.extensions.get::<MatchedPath>().cloned() else { return Ok(None) };
-        let body = incoming.bytes(&self.app).await?;
+        let body = incoming.bytes(self.body_timeout()).await?;
         let parts = &incoming.parts;
         let session = PlainHeartbeat::session_of(&parts.method, route.as_str(), parts.uri.path(), &body);
         let Some(session) = session else { return Ok(None) };
@@ -86,7 +86,7 @@ impl Layer {
     }
 
     async fn forward(&self, incoming: &mut Incoming, home: Region) -> Result<Forwarded, Error> {
-        let body = incoming.bytes(&self.app).await?;
+        let body = incoming.bytes(self.body_timeout()).await?;
         let parts = &incoming.parts;
         let meta = parts.extensions.get::<Meta>();
         let client = Client {

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::BoxError;
+use axum::body::{Body, Bytes, HttpBody as _};
 use axum::http::header::{CONTENT_LENGTH, HeaderMap};
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 
@@ -18,14 +19,31 @@ pub(crate) async fn read(headers: &HeaderMap, body: Body, patience: Duration) ->
     if told_length(headers).is_some_and(|length| length > BODY_BYTES_MAX) {
         return Err(Error::BodyTooLarge);
     }
-    let reading = Limited::new(body, BODY_BYTES_MAX).collect();
-    match tokio::time::timeout(patience, reading).await.map_err(|_| Error::BodyTooSlow)? {
-        Ok(whole) => Ok(whole.to_bytes()),
+    let body = Limited::new(body, BODY_BYTES_MAX);
+    match tokio::time::timeout(patience, collected(body)).await.map_err(|_| Error::BodyTooSlow)? {
+        Ok(whole) => Ok(whole),
         Err(error) if error.is::<LengthLimitError>() => Err(Error::BodyTooLarge),
         Err(error) => Err(Error::BodyUnreadable(axum::Error::new(error))),
     }
 }
 
+/// Reads a body to its end. The bytes of a body in one piece, as nearly all are, are not copied.
+async fn collected(mut body: Limited<Body>) -> Result<Bytes, BoxError> {
+    let first = match body.frame().await {
+        // Trailers are ignored.
+        Some(frame) => frame?.into_data().unwrap_or_default(),
+        None => return Ok(Bytes::new()),
+    };
+    if body.is_end_stream() {
+        return Ok(first);
+    }
+    let rest = body.collect().await?.to_bytes();
+    Ok(if rest.is_empty() { first } else { [first, rest].concat().into() })
+}
+
 fn told_length(headers: &HeaderMap) -> Option<usize> {
     headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
+
+#[cfg(test)]
+mod tests;
