@@ -31,6 +31,11 @@ pub enum Event {
     TokenFailed,
     /// The event stream told the end of a session.
     Ended(SessionEnd),
+    /// The event stream of a session has nothing more to tell: its answer was 204 or 404.
+    StreamOver {
+        /// The session.
+        session: String,
+    },
     /// The program gives the seat up.
     Release,
     /// The program asks for a seat again after a loss, a refusal or a release.

@@ -59,6 +59,11 @@ impl Retry {
         self.is_full.then(|| self.sent[usize::from(self.next)])
     }
 
+    /// Returns true if a request now would be the ninth within an interval.
+    pub(crate) fn is_spent(&self, now: Now, interval: Duration) -> bool {
+        self.oldest().is_some_and(|oldest| !oldest.after(interval).has_passed(now))
+    }
+
     /// Starts the backoff anew; the bound on tries stays in force.
     pub(crate) fn succeed(&mut self) {
         self.failures = 0;

@@ -115,7 +115,14 @@ impl Holding {
     pub(super) fn step(mut self, event: Event, context: &mut Context<'_>) -> Phase {
         match event {
             Event::Release => return Releasing::session(&self.lease, self.exchange, context),
-            Event::Ended(end) => return self.ended(end, context),
+            Event::Ended(end) => {
+                self.ended(end, context);
+                return Phase::Holding(self);
+            }
+            Event::StreamOver { session } => {
+                self.stream_over(&session, context);
+                return Phase::Holding(self);
+            }
             Event::Tick
             | Event::Wake
             | Event::Answered { .. }
@@ -249,14 +256,30 @@ impl Holding {
     }
 
     /// Confirms an end from the event stream by a heartbeat: a stream may lag behind the session.
-    fn ended(mut self, end: SessionEnd, context: &mut Context<'_>) -> Phase {
-        if *end.session != *self.lease.session.id {
-            return Phase::Holding(self);
+    fn ended(&mut self, end: SessionEnd, context: &mut Context<'_>) {
+        if *end.session == *self.lease.session.id {
+            self.told_end = Some(Box::new(end));
+            self.ask_again(context);
         }
+    }
+
+    /// Asks by a heartbeat whether the session lives: the session may have ended while the stream was cut. A proxy can answer
+    /// 404, so the answer of a stream ends no session.
+    fn stream_over(&mut self, session: &str, context: &mut Context<'_>) {
+        let is_ours = *session == *self.lease.session.id;
+        // A heartbeat that confirms a told end is under way already.
+        let is_asked = self.told_end.is_some();
+        // A server that forgets every session would be asked without a pause.
+        let is_spent = self.retry.is_spent(context.now, self.lease.interval);
+        if is_ours && !is_asked && !is_spent {
+            self.ask_again(context);
+        }
+    }
+
+    /// Sends a heartbeat at once. The answer to a heartbeat in flight may be older than the news.
+    fn ask_again(&mut self, context: &mut Context<'_>) {
         self.exchange.cancel(context);
-        self.told_end = Some(Box::new(end));
         self.beat(false, context);
-        Phase::Holding(self)
     }
 
     /// Handles a deadline that passed without an answer.

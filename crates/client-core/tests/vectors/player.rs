@@ -128,10 +128,7 @@ impl Player<'_> {
                 self.clocks.jump(parse_span(span), back);
                 self.step(Event::Tick);
             }
-            Verb::Event(Notice { session, reason, by }) => {
-                let (session, reason) = (id(session), LossReason::from_name(reason));
-                self.step(Event::Ended(SessionEnd { session, reason, by: by.clone() }));
-            }
+            Verb::Event(notice) => self.step(event(notice)),
             Verb::Call(call) => self.call(call),
             Verb::Token(token) => self.token(token),
             Verb::State(wanted) => self.state(wanted),
@@ -353,6 +350,16 @@ fn expect(method: &str, path: &str) -> Expect {
         at: None,
         timeout: None,
     }
+}
+
+/// Returns the event of a notice: an end, or a stream that is over.
+fn event(Notice { session, reason, by }: &Notice) -> Event {
+    let session = id(session);
+    let Some(reason) = reason else {
+        assert!(by.is_none(), "a cause without a reason");
+        return Event::StreamOver { session };
+    };
+    Event::Ended(SessionEnd { session, reason: LossReason::from_name(reason), by: by.clone() })
 }
 
 /// Puts ids where a vector has their names.

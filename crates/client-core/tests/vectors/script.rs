@@ -152,7 +152,8 @@ pub(crate) struct Answer {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Notice {
     pub(crate) session: String,
-    pub(crate) reason: String,
+    /// `None` if the stream of the session is over.
+    pub(crate) reason: Option<String>,
     pub(crate) by: Option<String>,
 }
 
