@@ -303,21 +303,27 @@ impl Driver {
                 self.step(key, event);
             }
             Done::Token { owner, fresh } => self.refreshed(&owner, fresh),
-            Done::Stream { key, session, over } => {
-                if let Some(entry) = self.seats.get_mut(&key)
-                    && let Some(stream) = entry.stream.as_mut().filter(|stream| stream.session == session)
-                {
-                    let status = match over {
-                        StreamOver::Session => StreamStatus::Over,
-                        StreamOver::Rejected(subscription) => StreamStatus::Rejected(subscription),
-                    };
-                    // A stream of the same session may have been started since.
-                    if let StreamStatus::Open(handle) = std::mem::replace(&mut stream.status, status) {
-                        handle.abort();
-                    }
-                }
-                self.follow_session(key);
-            }
+            Done::Stream { key, session, over } => self.stream_over(key, &session, over),
+        }
+    }
+
+    /// Notes that the stream of a session is not opened again by itself. A session without further events may have ended
+    /// unheard: the machine asks the server.
+    fn stream_over(&mut self, key: SeatKey, session: &Arc<str>, over: StreamOver) {
+        let Some(entry) = self.seats.get_mut(&key) else { return };
+        let Some(stream) = entry.stream.as_mut().filter(|stream| stream.session == *session) else { return };
+        let (status, is_session_over) = match over {
+            StreamOver::Session => (StreamStatus::Over, true),
+            StreamOver::Rejected(subscription) => (StreamStatus::Rejected(subscription), false),
+        };
+        // A stream of the same session may have been started since.
+        if let StreamStatus::Open(handle) = std::mem::replace(&mut stream.status, status) {
+            handle.abort();
+        }
+        if is_session_over {
+            self.step(key, Event::StreamOver { session: session.to_string() });
+        } else {
+            self.follow_session(key);
         }
     }
 

@@ -118,14 +118,65 @@ async fn a_stream_that_is_cut_resumes_after_its_last_event_and_nothing_is_told()
 }
 
 #[tokio::test]
-async fn a_stream_that_the_server_has_done_with_is_not_opened_again() {
+async fn a_session_that_ended_while_its_stream_was_cut_is_lost_within_a_second() {
+    for status in [204, 404] {
+        let (server, mut streams) = Scripted::start_streaming(|request, earlier| {
+            if request.target.starts_with("PATCH ") {
+                return Reply::new(410, r#"{"type":"/problems/session-ended","reason":"revoked"}"#);
+            }
+            willing(request, earlier)
+        })
+        .await;
+        let seat = seat(&server).await;
+        drop(opened(&mut streams).await);
+        within(streams.recv()).await.unwrap().refuse(status).await;
+        let mut states = seat.watch();
+        let lost = states.wait_for(|state| matches!(state, State::Lost(_)));
+        let lost = tokio::time::timeout(Duration::from_secs(1), lost).await.expect("a loss").unwrap().clone();
+        let State::Lost(loss) = lost else { panic!("{lost:?}") };
+        assert_eq!(loss.reason, LossReason::Revoked, "{status}");
+        assert_eq!(server.arrived("PATCH").len(), 1, "{status}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_is_over_is_not_opened_again_and_asks_once() {
     for status in [204, 404] {
         let (server, mut streams) = Scripted::start_streaming(willing).await;
         let seat = seat(&server).await;
         within(streams.recv()).await.unwrap().refuse(status).await;
         no_stream_for(PAUSE, &mut streams).await;
         assert_eq!(seat.check(), Ok(()), "{status}");
+        assert_eq!(server.arrived("PATCH").len(), 1, "{status}");
     }
+}
+
+#[tokio::test]
+async fn a_stream_that_is_over_stays_over_when_an_acquire_resumes_its_session() {
+    let (server, mut streams) = Scripted::start_streaming(|request, earlier| {
+        if !request.target.ends_with("/acquire") {
+            return Reply::new(503, "");
+        }
+        if earlier > 0 {
+            return Reply::new(201, grant(SESSION, 120));
+        }
+        let grant =
+            json!({ "session_id": SESSION, "expires_in_seconds": 2, "heartbeat_interval_seconds": 1 });
+        Reply::new(201, grant.to_string())
+    })
+    .await;
+    let seat = seat(&server).await;
+    within(streams.recv()).await.unwrap().refuse(404).await;
+    within(async {
+        while server.arrived("POST").len() < 2 || seat.check().is_err() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    let beats = server.arrived("PATCH").len();
+    no_stream_for(PAUSE, &mut streams).await;
+    assert_eq!((seat.check(), seat.session_id().as_deref()), (Ok(()), Some(SESSION)));
+    assert_eq!(server.arrived("PATCH").len(), beats);
 }
 
 #[tokio::test]

@@ -71,7 +71,7 @@ pub(crate) struct Scripted {
 
 impl Scripted {
     /// Starts a server. `reply` gets each request with the number of earlier requests for the same target. A request for
-    /// an event stream is answered 404.
+    /// an event stream is refused for a while.
     pub(crate) async fn start<F>(reply: F) -> Self
     where
         F: Fn(&Arrived, usize) -> Reply + Send + Sync + 'static,
@@ -126,7 +126,7 @@ async fn serve<F>(
         match streams {
             // A test that is over opens no streams.
             Some(streams) => drop(streams.send(opened)),
-            None => opened.refuse(404).await,
+            None => opened.refuse(503).await,
         }
         return;
     }
