@@ -122,6 +122,24 @@ class ToldEnds(unittest.TestCase):
             self.assertEqual((request.token, request.accept, request.last_event_id), ("t", "text/event-stream", None))
             eventually(lambda: server.streams == 0, "the stream of a lost seat is closed")
 
+    def test_a_session_that_ended_while_its_stream_was_cut_is_lost_within_a_second(self) -> None:
+        answered: list[float] = []
+        for status in (204, 404):
+
+            def serve(request: Arrived, earlier: int, wire: Wire, status: int = status) -> None:
+                if earlier == 0:
+                    wire.head()
+                    wire.event("id: 1\n\n")
+                else:
+                    answered.append(time.monotonic())
+                    answering(status)(request, earlier, wire)
+
+            with quick(), scripted(revoked, serve) as server, Client(server.url, token="t") as client:
+                lost = acquire(client).wait_until_over(LONG)
+                self.assertEqual(lost and lost.reason, "revoked")
+                self.assertLess(time.monotonic() - answered[-1], 1)
+                self.assertEqual((len(server.arrived(STREAM)), len(server.arrived(BEAT))), (2, 1))
+
     def test_a_stream_that_lags_ends_nothing_and_one_that_repeats_itself_causes_no_storm(self) -> None:
         def serve(_: Arrived, __: int, wire: Wire) -> None:
             wire.head()
@@ -293,20 +311,32 @@ class Failures(unittest.TestCase):
 
             self.assertEqual({request.last_event_id for request in self.reconnects(serve)}, {None})
 
-    def test_204_and_404_are_final(self) -> None:
+    def test_204_and_404_are_final_and_ask_once(self) -> None:
         for status in (204, 404):
-
-            def serve(_: Arrived, __: int, wire: Wire, status: int = status) -> None:
-                wire.send(b"HTTP/1.1 %d Told\r\nContent-Length: 0\r\n\r\n" % status)
-
-            with quick(), scripted(granting, serve) as server, Client(server.url, token="t") as client:
+            with quick(), scripted(granting, answering(status)) as server, Client(server.url, token="t") as client:
                 seat = acquire(client)
-                time.sleep(0.5)
-                client.wake()
                 eventually(lambda server=server: len(server.arrived(BEAT)) == 1, "a heartbeat")  # type: ignore[misc]
+                time.sleep(0.5)
+                self.assertEqual(len(server.arrived(BEAT)), 1)
+                client.wake()
+                eventually(lambda server=server: len(server.arrived(BEAT)) == 2, "a heartbeat")  # type: ignore[misc]
                 time.sleep(0.2)
                 seat.check()
-                self.assertEqual(len(server.arrived(STREAM)), 1)
+                self.assertEqual((len(server.arrived(STREAM)), len(server.arrived(BEAT))), (1, 2))
+
+    def test_a_stream_that_is_over_stays_over_when_an_acquire_resumes_its_session(self) -> None:
+        def script(request: Arrived, earlier: int) -> Reply:
+            if request.target == ACQUIRE and earlier == 0:
+                return Reply(201, {**GRANT, "expires_in_seconds": 2, "heartbeat_interval_seconds": 1})
+            return Reply(503) if request.target == BEAT else granting(request, earlier)
+
+        with quick(), scripted(script, answering(404)) as server, Client(server.url, token="t") as client:
+            seat = acquire(client)
+            eventually(lambda: len(server.arrived(ACQUIRE)) == 2 and seat.is_valid, "the session is resumed")
+            beats = len(server.arrived(BEAT))
+            time.sleep(0.5)
+            self.assertEqual(seat.session_id, SESSION)
+            self.assertEqual((len(server.arrived(STREAM)), len(server.arrived(BEAT))), (1, beats))
 
     def test_401_waits_for_another_token(self) -> None:
         good = "fresh"
@@ -641,6 +671,15 @@ class SeveralServers(unittest.TestCase):
                 client.wake()
                 eventually(lambda: len(first.arrived(BEAT)) == 1, "the heartbeat stays")
                 self.assertEqual(second.arrived(), [])
+
+
+def answering(status: int) -> Serve:
+    """Answers a request for a stream with a status alone."""
+
+    def serve(_: Arrived, __: int, wire: Wire) -> None:
+        wire.send(b"HTTP/1.1 %d Told\r\nContent-Length: 0\r\n\r\n" % status)
+
+    return serve
 
 
 def swallow(_: Arrived, __: int, wire: Wire) -> None:

@@ -23,6 +23,7 @@ from seatkeeper._core.events import (
     Send,
     SessionEnd,
     Signal,
+    StreamOver,
     Tell,
 )
 from seatkeeper._core.machine import Machine
@@ -220,7 +221,12 @@ class Player:
 
     def verb_event(self, told: dict[str, Any]) -> None:
         only(told, "session", "reason", "by")
-        self.step(SessionEnd(with_ids(told["session"]), told["reason"], told.get("by")))
+        session = with_ids(told["session"])
+        if "reason" in told:
+            self.step(SessionEnd(session, told["reason"], told.get("by")))
+        else:
+            assert "by" not in told, "a cause without a reason"
+            self.step(StreamOver(session))
 
     def verb_call(self, call: str) -> None:
         if call == "activity":

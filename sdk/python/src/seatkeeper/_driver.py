@@ -26,6 +26,7 @@ from ._core.events import (
     Send,
     SessionEnd,
     Signal,
+    StreamOver,
     Tell,
 )
 from ._core.exchange import TOKEN_TIMEOUT
@@ -390,19 +391,23 @@ class Driver:
         if entry.stream is not None and entry.streamed == session:
             entry.stream.look()
             return
+        if entry.stream is not None and entry.stream.is_over and session is None:
+            # The server's last word on a session counts while the seat is out of reach as well.
+            return
         if entry.stream is not None:
             entry.stream.close()
             entry.stream = None
         if session is not None:
-            tell = partial(self._told_end, key)
+            tell = partial(self._heard, key, session)
             credentials = Credentials(
                 partial(self._tokens.current, entry.token_owner), partial(self._peek_token, entry.token_owner)
             )
             entry.stream = EventStream(entry.machine.door.events_path(session), self._servers, credentials, tell)
         entry.streamed = session
 
-    def _told_end(self, key: int, end: SessionEnd) -> None:
-        _guarded(lambda: self._step(key, end))
+    def _heard(self, key: int, session: str, end: Optional[SessionEnd]) -> None:
+        """Takes the end that the stream of ``session`` told; ``None``: the stream is over."""
+        _guarded(lambda: self._step(key, StreamOver(session) if end is None else end))
 
     def _peek_token(self, owner: str) -> tuple[int, Optional[str]]:
         return self._keeper(owner).current, self._tokens.peek(owner)

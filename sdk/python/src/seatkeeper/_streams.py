@@ -61,9 +61,9 @@ class EventStream:
     """
 
     def __init__(
-        self, path: str, servers: Servers, credentials: Credentials, tell: Callable[[SessionEnd], None]
+        self, path: str, servers: Servers, credentials: Credentials, tell: Callable[[Optional[SessionEnd]], None]
     ) -> None:
-        """Starts to connect; ``tell`` is called with the end of a session."""
+        """Starts to connect; ``tell`` is called with each told end, and with ``None`` once the stream is over."""
         self._path = path
         self._servers = servers
         self._credentials = credentials
@@ -77,6 +77,8 @@ class EventStream:
         #: Set by ``look`` while the stream waits for another token.
         self._looked = asyncio.Event()
         self._is_closed = False
+        #: The server has nothing more to tell of the session (204), or does not know the session (404).
+        self.is_over = False
         self._task = self._loop.create_task(self._run())
 
     def close(self) -> None:
@@ -102,6 +104,9 @@ class EventStream:
                 return
             status = connection.status if connection is not None else None
             if status in (204, 404):
+                self.is_over = True
+                # Not within this task, which a step of the machine may cancel.
+                self._loop.call_soon(self._tell, None)
                 return
             if status == 401:
                 await self._token_after(self._used)

@@ -52,7 +52,14 @@ class SessionEnd:
     by: Optional[str] = None
 
 
-Event = Union[Signal, Answered, Failed, SessionEnd]
+@dataclass(frozen=True)
+class StreamOver:
+    """The event stream of a session is over: its answer was 204 or 404."""
+
+    session: str
+
+
+Event = Union[Signal, Answered, Failed, SessionEnd, StreamOver]
 
 
 class Finish(enum.Enum):

@@ -10,7 +10,7 @@ from .answer import Grant, Kind, Renewal, gone_reason, read_heartbeat
 from .away import away
 from .clocks import SECOND, after, part
 from .ended import Ended
-from .events import Event, SessionEnd, Signal
+from .events import Event, SessionEnd, Signal, StreamOver
 from .exchange import Context, Due, Exchange, Reply, Waiting
 from .lease import Lease
 from .orphan import Orphan
@@ -85,7 +85,11 @@ class Holding(Phase):
         # Before a heartbeat of this step, which tells the time of the outage.
         self._tell_outage(context)
         if isinstance(event, SessionEnd):
-            return self._ended(event, context)
+            self._ended(event, context)
+            return self
+        if isinstance(event, StreamOver):
+            self._stream_over(event.session, context)
+            return self
         phase = self._take(event, context)
         if phase is not self:
             return phase
@@ -175,14 +179,28 @@ class Holding(Phase):
         if self._tell_at is None and self._offline_since is None:
             self._tell_at = after(self._due, self.lease.interval // 2)
 
-    def _ended(self, end: SessionEnd, context: Context) -> Phase:
+    def _ended(self, end: SessionEnd, context: Context) -> None:
         """Confirms an end from the event stream by a heartbeat: a stream may lag behind the session."""
-        if end.session != self.lease.session:
-            return self
+        if end.session == self.lease.session:
+            self._told_end = end
+            self._ask_again(context)
+
+    def _stream_over(self, session: str, context: Context) -> None:
+        """Asks by a heartbeat whether the session lives: the session may have ended while the stream was cut.
+
+        A proxy can answer 404, so the answer of a stream ends no session.
+        """
+        # A heartbeat that confirms a told end is under way already.
+        is_asked = self._told_end is not None
+        # A server that forgets every session would be asked without a pause.
+        is_spent = self._retry.is_spent(context.now, self.lease.interval)
+        if session == self.lease.session and not is_asked and not is_spent:
+            self._ask_again(context)
+
+    def _ask_again(self, context: Context) -> None:
+        """Sends a heartbeat at once. The answer to a heartbeat in flight may be older than the news."""
         exchanges.cancel(self._exchange, context)
-        self._told_end = end
         self._beat(False, context)
-        return self
 
     def _regaining(self) -> regaining.Regaining:
         since = self._due if self._offline_since is None else self._offline_since

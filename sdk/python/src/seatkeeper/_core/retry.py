@@ -29,6 +29,10 @@ class Retry:
         """Counts a request that is sent now."""
         self._sent = (*self._sent, now)[-TRIES_MAX:]
 
+    def is_spent(self, now: int, interval: int) -> bool:
+        """Returns true if a request now would be the ninth within an interval."""
+        return len(self._sent) == TRIES_MAX and now < after(self._sent[0], interval)
+
     def succeed(self) -> None:
         """Starts the backoff anew; the bound on tries stays in force."""
         self._failures = 0
