@@ -22,6 +22,8 @@ type (
 	tokenReadyEvent struct{}
 	// tokenFailedEvent: the token source has no fresh token.
 	tokenFailedEvent struct{}
+	// streamOverEvent: the event stream of a session is over: its answer was 204 or 404.
+	streamOverEvent struct{ session string }
 	// releaseEvent: the program gives the seat up.
 	releaseEvent struct{}
 	// acquireEvent: the program asks for a seat again after a loss, a refusal or a release.

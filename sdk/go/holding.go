@@ -85,7 +85,11 @@ func (h *holding) step(ev event, s *step) phase {
 	case releaseEvent:
 		return releaseSession(h.held, h.exchange, s)
 	case sessionEnd:
-		return h.ended(ev, s)
+		h.ended(ev, s)
+		return h
+	case streamOverEvent:
+		h.streamOver(ev.session, s)
+		return h
 	}
 	if next := h.take(ev, s); next != phase(h) {
 		return next
@@ -216,14 +220,29 @@ func (h *holding) fail() {
 }
 
 // ended confirms an end from the event stream by a heartbeat: a stream may lag behind the session.
-func (h *holding) ended(end sessionEnd, s *step) phase {
-	if end.session != h.held.session {
-		return h
+func (h *holding) ended(end sessionEnd, s *step) {
+	if end.session == h.held.session {
+		h.toldEnd = &end
+		h.askAgain(s)
 	}
+}
+
+// streamOver asks by a heartbeat whether the session lives: the session may have ended while the stream was cut. A proxy
+// can answer 404, so the answer of a stream ends no session.
+func (h *holding) streamOver(session string, s *step) {
+	// A heartbeat that confirms a told end is under way already.
+	isAsked := h.toldEnd != nil
+	// A server that forgets every session would be asked without a pause.
+	isSpent := h.retry.isSpent(s.now, h.held.interval)
+	if session == h.held.session && !isAsked && !isSpent {
+		h.askAgain(s)
+	}
+}
+
+// askAgain sends a heartbeat at once. The answer to a heartbeat in flight may be older than the news.
+func (h *holding) askAgain(s *step) {
 	s.cancel(h.exchange)
-	h.toldEnd = &end
 	h.beat(false, s)
-	return h
 }
 
 func (h *holding) regaining() *regaining {

@@ -26,6 +26,11 @@ func (r *retry) count(now instant) {
 	r.sent = append(r.sent, now)
 }
 
+// isSpent reports whether a request at now would be the ninth within an interval.
+func (r *retry) isSpent(now instant, interval time.Duration) bool {
+	return len(r.sent) == triesMax && now < r.sent[0].after(interval)
+}
+
 // succeed starts the backoff anew; the bound on tries stays in force.
 func (r *retry) succeed() {
 	r.failures = 0

@@ -147,6 +147,8 @@ func (s *eventStream) run(ctx context.Context) {
 		if end == streamOver {
 			s.place.isOver = true
 			s.keepPlace()
+			// The session may have ended while the stream was cut.
+			s.tell(streamOverEvent{s.place.session})
 			return
 		}
 		if end == streamRejected {
@@ -244,13 +246,13 @@ func (s *eventStream) read(body io.Reader, silence *time.Timer) {
 	}
 }
 
-// tell gives an end to the machine, unless the seat has left the stream.
-func (s *eventStream) tell(end sessionEnd) {
+// tell gives an end, or the end of the stream, to the machine, unless the seat has left the stream.
+func (s *eventStream) tell(ev event) {
 	c := s.client
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s.seat.watched == s.place.session {
-		c.step(s.seat, end)
+		c.step(s.seat, ev)
 		c.setTimer()
 	}
 }

@@ -106,6 +106,13 @@ func (s *streamed) requests() []*http.Request {
 	return slices.Clone(s.asked)
 }
 
+// count returns the number of requests for a target.
+func (s *streamed) count(target string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.earlier[target]
+}
+
 // quick are spans for tests: retries come at once, and nothing else does.
 var quick = streamTimes{
 	silenceMax:   time.Hour,
@@ -266,25 +273,48 @@ func TestBytesKeepAStreamAlive(t *testing.T) {
 	}
 }
 
-func TestASessionWithoutFurtherEventsIsNotAskedAgain(t *testing.T) {
+func TestASessionThatEndedWhileItsStreamWasCutIsLostWithinASecond(t *testing.T) {
+	for _, status := range []int{204, 404} {
+		gone := reply{status: 410, body: `{"type":"/problems/session-ended","reason":"revoked"}`}
+		server := newStreamed(t, map[string]reply{beatTarget: gone}, func(w http.ResponseWriter, _ *http.Request, earlier int) {
+			if earlier == 0 {
+				stream(w, "id: 7\n\n")
+				return
+			}
+			w.WriteHeader(status)
+		})
+		seat, told := acquireStreamed(t, newStreamingClient(t, server, quick))
+		eventually(t, "no second stream", func() bool { return len(server.requests()) == 2 })
+		select {
+		case <-seat.Lost():
+		case <-time.After(time.Second):
+			t.Fatal(status, "no loss is told")
+		}
+		var loss *Loss
+		if !errors.As(seat.Check(), &loss) || loss.Reason != ReasonRevoked || server.count(beatTarget) != 1 {
+			t.Error(status, seat.Check(), server.count(beatTarget))
+		}
+		eventually(t, "the loss is told otherwise", func() bool { return told.are(Active, Lost) })
+	}
+}
+
+func TestAStreamThatIsOverIsNotOpenedAgainAndAsksOnce(t *testing.T) {
 	for _, status := range []int{204, 404} {
 		server := newStreamed(t, nil, func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(status) })
 		client := newStreamingClient(t, server, quick)
 		seat, _ := acquireStreamed(t, client)
-		isOver := func() bool {
-			client.mu.Lock()
-			defer client.mu.Unlock()
-			return seat.heard.isOver
-		}
-		eventually(t, "the stream is not over", isOver)
+		eventually(t, "no heartbeat", func() bool { return server.count(beatTarget) == 1 })
 		// The session is left and found again, as after an acquire that resumes it.
 		client.mu.Lock()
 		seat.watched = ""
 		client.watch(seat)
 		isWatched := seat.unwatch != nil
 		client.mu.Unlock()
-		if asked := len(server.requests()); asked != 1 || isWatched || seat.Check() != nil {
-			t.Error(status, asked, isWatched, seat.Check())
+		// Hundreds of pauses between two tries.
+		pause(context.Background(), 500*time.Millisecond)
+		asked, beats := len(server.requests()), server.count(beatTarget)
+		if asked != 1 || beats != 1 || isWatched || seat.Check() != nil {
+			t.Error(status, asked, beats, isWatched, seat.Check())
 		}
 	}
 }
@@ -332,13 +362,13 @@ func TestAnythingButAStreamIsTriedAgainAndRetryAfterIsHeeded(t *testing.T) {
 	})
 	seat, told := acquireStreamed(t, newStreamingClient(t, server, quick))
 	eventually(t, "no fourth request", func() bool { return len(server.requests()) == 4 })
+	if beats := server.count(beatTarget); beats != 0 {
+		t.Errorf("a page of a proxy told an end: %d heartbeats", beats)
+	}
 	server.mu.Lock()
 	defer server.mu.Unlock()
 	if at := server.askedAt; at[3].Sub(at[2]) < time.Second || at[2].Sub(at[0]) > time.Second {
 		t.Error(at)
-	}
-	if beats := server.earlier[beatTarget]; beats != 0 {
-		t.Errorf("a page of a proxy told an end: %d heartbeats", beats)
 	}
 	if !told.are(Active) || seat.Check() != nil {
 		t.Error(seat.State())
@@ -535,7 +565,7 @@ func TestAReleaseWithoutATokenUsesTheReleaseCode(t *testing.T) {
 			byCode = append(byCode, asked{request.token, fmt.Sprint(request.body)})
 			return reply{status: 204}
 		default:
-			return reply{status: 404}
+			return reply{status: 503}
 		}
 	})
 	first := true

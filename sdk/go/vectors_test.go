@@ -284,8 +284,7 @@ func (p *player) play(verb string, argument json.RawMessage) {
 	case "wall":
 		p.wall(decode[string](p.T, argument))
 	case "event":
-		end := decode[told](p.T, argument)
-		p.step(sessionEnd{withIDs(end.Session), end.Reason, end.By})
+		p.event(decode[told](p.T, argument))
 	case "call":
 		p.call(decode[string](p.T, argument))
 	case "token":
@@ -307,6 +306,18 @@ func (p *player) play(verb string, argument json.RawMessage) {
 	default:
 		p.Fatalf("no verb: %s", verb)
 	}
+}
+
+// event tells an end, or without a reason that the stream of the session is over.
+func (p *player) event(end told) {
+	p.Helper()
+	session := withIDs(end.Session)
+	if end.Reason != "" {
+		p.step(sessionEnd{session, end.Reason, end.By})
+		return
+	}
+	p.equal(end.By, "", "a cause without a reason")
+	p.step(streamOverEvent{session})
 }
 
 func (p *player) session(wanted held) {
