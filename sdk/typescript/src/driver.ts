@@ -12,7 +12,7 @@ const LOOK_INTERVAL = SECOND;
 
 /** The seats of a client, with one timer. */
 export class Driver {
-  readonly seats = new Set<Hold>();
+  readonly holds = new Set<Hold>();
   /** Seats may have event streams: a page in the back/forward cache may not, for an open connection would end it there. */
   mayStream: boolean;
   readonly #hasStreams: boolean;
@@ -35,7 +35,7 @@ export class Driver {
   /** Starts an acquire. */
   start(plan: Plan): Hold {
     const hold = new Hold(this, plan);
-    this.seats.add(hold);
+    this.holds.add(hold);
     // The acquire waits for its answer alone.
     this.setTimer(this.clock().boot + LOOK_INTERVAL);
     return hold;
@@ -43,29 +43,29 @@ export class Driver {
 
   /** Starts the release of every seat, and settles when all are over. */
   async releaseAll(): Promise<void> {
-    await Promise.all([...this.seats].map((hold) => hold.release()));
+    await Promise.all([...this.holds].map((hold) => hold.release()));
   }
 
   /** Gives back every seat of a page that goes away. */
   leave(): void {
-    for (const hold of this.seats) hold.leave();
+    for (const hold of this.holds) hold.leave();
   }
 
   /** Closes the event streams of a page that enters the back/forward cache, until `wake`. */
   suspend(): void {
     this.mayStream = false;
-    for (const hold of this.seats) hold.suspend();
+    for (const hold of this.holds) hold.suspend();
   }
 
   /** Makes every seat ask the server at once. */
   wake(): void {
     this.mayStream = this.#hasStreams;
-    for (const hold of this.seats) hold.step({ kind: EventKind.Wake });
+    for (const hold of this.holds) hold.step({ kind: EventKind.Wake });
   }
 
   /** Closes streams for a while: over HTTP/1.1 the streams of a browser's tabs may leave a request no connection. */
   yieldConnections(): void {
-    if (this.server.isSharing) for (const hold of this.seats) hold.yieldConnection();
+    if (this.server.isSharing) for (const hold of this.holds) hold.yieldConnection();
   }
 
   /** Fires the timers that are due. */
@@ -74,12 +74,12 @@ export class Driver {
     const slept = sleptSince(now, this.#last);
     this.#last = now;
     let at = now.boot + LOOK_INTERVAL;
-    for (const hold of this.seats) {
+    for (const hold of this.holds) {
       hold.tick(now.boot, slept);
       at = Math.min(at, hold.tickBy);
     }
     this.#firesAt = NEVER;
-    if (this.seats.size > 0) this.setTimer(at);
+    if (this.holds.size > 0) this.setTimer(at);
   };
 
   /** Sees to a tick at `at`. A timer that fires sooner stays: its tick looks at every seat. */

@@ -21,8 +21,8 @@ export interface StreamHost {
   readonly token: () => Promise<string>;
   /** Sends the request for the stream. */
   readonly open: (token: string, lastEventId: string | undefined, signal: AbortSignal) => Promise<Opened>;
-  /** Takes the end of the session. */
-  readonly ended: (reason: string, by: string | undefined) => void;
+  /** Takes the end of the session; without a reason, the end of the stream. */
+  readonly ended: (reason?: string, by?: string) => void;
   /** Takes the arrival of bytes at `now`, also of a comment. */
   readonly heard: (now: Micros) => void;
 }
@@ -38,8 +38,8 @@ export class EventStream {
   readonly #host: StreamHost;
   #connection: AbortController | undefined;
   #failures = 0;
-  /** The time at which the answer of the connection began. */
-  #openSince = NEVER;
+  /** The time at which the answer of the connection began; `NEVER` before. */
+  #openSince!: Micros;
   #parser = new EventParser();
   /** The token that the server rejected: no try before there is another. */
   #rejected: string | undefined;
@@ -70,7 +70,7 @@ export class EventStream {
   yieldConnection(): void {
     if (!this.#connection) return;
     this.#failures = DOUBLINGS_MAX;
-    this.#openSince = NEVER;
+    this.close();
     this.#retry();
   }
 
@@ -78,17 +78,15 @@ export class EventStream {
   close(): void {
     this.#connection?.abort();
     this.#connection = undefined;
-    this.wakeAt = NEVER;
+    this.wakeAt = this.#openSince = NEVER;
   }
 
   #connect(): void {
     this.close();
-    const connection = new AbortController();
-    this.#connection = connection;
-    this.#openSince = NEVER;
+    const { signal } = (this.#connection = new AbortController());
     this.wakeAt = this.#host.now() + SILENCE_MAX;
-    const retry = () => this.#connection === connection && this.#retry();
-    this.#read(connection.signal).then(retry, retry);
+    const retry = () => signal.aborted || this.#retry();
+    this.#read(signal).then(retry, retry);
   }
 
   /** Closes the connection, and plans the next try. */
@@ -108,7 +106,10 @@ export class EventStream {
     if (signal.aborted) return;
     if (status === 401) this.#rejected = token;
     // 204: the end of the session was told. 404: the session is none of the caller's.
-    if (status === 204 || status === 404) this.close();
+    if (status === 204 || status === 404) {
+      this.close();
+      this.#host.ended();
+    }
     if (status !== 200 || !type.startsWith("text/event-stream")) return;
     this.#openSince = this.#host.now();
     this.#parser = new EventParser(this.#parser.lastEventId);

@@ -1,5 +1,5 @@
 import type { Seats, Terms } from "./core/answer.js";
-import { type Micros, SECOND } from "./core/clocks.js";
+import { type Micros, NEVER, SECOND } from "./core/clocks.js";
 import type { Plan } from "./core/door.js";
 import { EventKind, type Event, type Finish, type Host } from "./core/events.js";
 import { Machine } from "./core/machine.js";
@@ -146,8 +146,8 @@ export class Hold implements Seat, Host {
 
   /** Steps the machine. A seat that is released takes no event. */
   step(event: Event): void {
-    const { seats, clock } = this.#driver;
-    if (!seats.has(this)) return;
+    const { holds, clock } = this.#driver;
+    if (!holds.has(this)) return;
     const isTold = this.#machine.step(event, clock(), Math.random());
     const { lease, finish } = this.#machine;
     this.#grant = lease?.grant ?? this.#grant;
@@ -164,8 +164,9 @@ export class Hold implements Seat, Host {
     this.#publish({ kind: "released" }, true, "unconfirmed");
   }
 
-  /** Closes the event stream until the next step. */
+  /** Closes the event stream until the next step. The server's last word on a session counts for good. */
   suspend(): void {
+    if (this.#stream?.wakeAt === NEVER) return;
     this.#stream?.close();
     this.#stream = undefined;
   }
@@ -228,7 +229,7 @@ export class Hold implements Seat, Host {
 
   #publish(state: State, isTold: boolean, finish: Finish | undefined): void {
     this.#state = state;
-    if (finish) this.#driver.seats.delete(this);
+    if (finish) this.#driver.holds.delete(this);
     this.#watch();
     if (isTold) for (const listener of this.#listeners) listener(state);
     // Last: a listener of the program may release the seat, which is the next change.
@@ -247,9 +248,7 @@ export class Hold implements Seat, Host {
     const session = isHeld ? this.#grant.session : undefined;
     if (this.#stream?.session === session) return;
     this.suspend();
-    if (session === undefined) return;
-    this.#stream = this.#streamOf(session);
-    this.#stream.tick(this.#now);
+    if (session) (this.#stream = this.#streamOf(session)).tick(this.#now);
   }
 
   #streamOf(session: string): EventStream {

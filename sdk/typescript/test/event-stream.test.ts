@@ -59,7 +59,7 @@ class Desk {
   token = "t1";
   heard = 0;
   readonly connections: Connection[] = [];
-  readonly ends: [string, string | undefined][] = [];
+  readonly ends: [string | undefined, string | undefined][] = [];
   readonly stream = new EventStream(SESSION, {
     now: () => this.now,
     token: () => Promise.resolve(this.token),
@@ -198,13 +198,14 @@ test("event stream: a connection that never answers is dead after 45 s", async (
 });
 
 for (const status of [204, 404]) {
-  test(`event stream: ${status} is the end of tries`, async () => {
+  test(`event stream: ${status} is the end of tries, and told once`, async () => {
     const desk = new Desk();
     await (await desk.connected()).answer(status);
+    assert.deepEqual(desk.ends, [[undefined, undefined]]);
     await desk.advance(86_400);
     desk.stream.reconnect();
     await desk.advance(86_400);
-    assert.equal(desk.connections.length, 1);
+    assert.deepEqual([desk.connections.length, desk.ends.length], [1, 1]);
   });
 }
 

@@ -115,7 +115,7 @@ test("page: a page that closes gives its seat back by a beacon", async () => {
   assert.equal(await page.hold.finished, "unconfirmed");
   await stream.closed;
   await sleep(150);
-  assert.deepEqual([page.server.arrived(RELEASE), page.server.arrived(BEAT), page.driver.seats.size], [[], [], 0]);
+  assert.deepEqual([page.server.arrived(RELEASE), page.server.arrived(BEAT), page.driver.holds.size], [[], [], 0]);
   await page.close();
 });
 

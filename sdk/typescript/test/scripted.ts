@@ -57,11 +57,11 @@ export const GRANT = { session_id: "0198a0aa-0000-7000-8000-000000000001", expir
 
 /**
  * Starts a server. `reply` gets each request with the number of earlier requests for the same target, and `listen` each
- * event stream. Without `listen` there are no streams.
+ * event stream. Without `listen` every stream is refused with 503.
  */
 export async function scripted(
   reply: (request: Arrived, earlier: number) => Reply,
-  listen: (stream: Stream, earlier: number) => void = (stream) => stream.refuse(404),
+  listen: (stream: Stream, earlier: number) => void = (stream) => stream.refuse(503),
 ): Promise<Scripted> {
   const noted: Arrived[] = [];
   const streams: Stream[] = [];

@@ -84,6 +84,30 @@ for (const [way, options] of WAYS) {
     server.close();
   });
 
+  for (const status of [204, 404]) {
+    test(`${way}: a session that ended while its stream was cut is lost within a second of ${status}`, async () => {
+      const reply = (request: Arrived) => (request.target === BEAT ? { status: 410, body: GONE } : usual(request));
+      const server = await scripted(reply, (stream, earlier) => (earlier === 0 ? stream.cut() : stream.refuse(status)));
+      const [client, seat] = await seatOf(server.url, options);
+      await server.stream(1);
+      await until(() => seat.state.kind === "lost", 1_000);
+      assert.deepEqual([server.streams.length, server.arrived(BEAT).length], [2, 1]);
+      await client.close();
+      server.close();
+    });
+
+    test(`${way}: a stream that is answered ${status} asks once, and is not opened again`, async () => {
+      const server = await scripted(usual, (stream) => stream.refuse(status));
+      const [client, seat, states] = await seatOf(server.url, options);
+      await until(() => server.arrived(BEAT).length === 1);
+      await sleep(1_500);
+      seat.check();
+      assert.deepEqual([server.streams.length, server.arrived(BEAT).length, states.length], [1, 1, 1]);
+      await client.close();
+      server.close();
+    });
+  }
+
   test(`${way}: a release closes the stream before its answer`, async () => {
     const reply = (request: Arrived) => ({ ...usual(request), delay: request.target === RELEASE ? 800 : 0 });
     const server = await scripted(reply, (stream) => stream.send(":\n\n"));
@@ -142,6 +166,22 @@ for (const status of [204, 404]) {
     server.close();
   });
 }
+
+test("a stream that is over stays over when an acquire resumes its session", async () => {
+  const reply = (request: Arrived, earlier: number): Reply => {
+    if (request.target === BEAT) return { status: 503 };
+    const isFirst = request.target === ACQUIRE && earlier === 0;
+    return isFirst ? { status: 201, body: { ...GRANT, expires_in_seconds: 3 } } : usual(request);
+  };
+  const server = await scripted(reply, (stream) => stream.refuse(404));
+  const [client, seat] = await seatOf(server.url);
+  await until(() => server.arrived(ACQUIRE).length === 2 && seat.isValid, 10_000);
+  const beats = server.arrived(BEAT).length;
+  await sleep(1_500);
+  assert.deepEqual([server.streams.length, server.arrived(BEAT).length, seat.sessionId], [1, beats, GRANT.session_id]);
+  await client.close();
+  server.close();
+});
 
 test("a seat that the server ended has no stream while another is acquired", async () => {
   const next = { ...GRANT, session_id: "0198a0aa-0000-7000-8000-000000000002" };

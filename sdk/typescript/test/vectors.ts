@@ -203,7 +203,7 @@ class Player {
       case "wall":
         return this.#wall(argument as string);
       case "event":
-        return this.#event(argument as { session: string; reason: string; by?: string });
+        return this.#event(argument as { session: string; reason?: string; by?: string });
       case "call":
         if (argument === "activity") return this.#machine.activity(this.#clocks.boot);
         return this.#step({ kind: CALLS[argument as string] ?? assert.fail(`no call: ${argument}`) });
@@ -283,8 +283,9 @@ class Player {
     this.#step({ kind: EventKind.Tick });
   }
 
-  #event(told: { session: string; reason: string; by?: string }): void {
+  #event(told: { session: string; reason?: string; by?: string }): void {
     only(told, "session", "reason", "by");
+    assert.ok(told.reason ?? !told.by, "a cause without a reason");
     this.#step({ kind: EventKind.Ended, session: withIds(told.session), reason: told.reason, by: told.by });
   }
 

@@ -24,18 +24,21 @@ export type Event =
   | { readonly kind: EventKind.TokenReady }
   /** The token source has no fresh token. */
   | { readonly kind: EventKind.TokenFailed }
-  /** The event stream told the end of a session. */
+  /** The event stream told the end of a session, or is over. */
   | SessionEnd
   /** The program gives the seat up. */
   | { readonly kind: EventKind.Release }
   /** The program asks for a seat again after a loss, a refusal or a release. */
   | { readonly kind: EventKind.Acquire };
 
-/** The end of a session, as an event stream tells it. */
+/**
+ * The end of a session, as an event stream tells it. Without a reason the stream is over: its answer was 204 or 404. One type
+ * for both is smaller in a page.
+ */
 export interface SessionEnd {
   readonly kind: EventKind.Ended;
   readonly session: string;
-  readonly reason: string;
+  readonly reason: string | undefined;
   readonly by?: string | undefined;
 }
 

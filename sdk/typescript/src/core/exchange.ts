@@ -31,7 +31,7 @@ export abstract class Exchange {
   /** The time of the next request, or the end of the time for a fresh token; the driver ends a request in flight. */
   protected askAt: Micros = NEVER;
   /** The requests of the present acquire and of its session. */
-  protected retry = new Retry();
+  protected attempts = new Retry();
   readonly #host: Host;
   #token = Token.First;
   #flight: Flight | undefined;
@@ -96,7 +96,7 @@ export abstract class Exchange {
   #ask(): void {
     const [call, timeout] = this.call();
     this.askAt = NEVER;
-    this.retry.count(this.instant);
+    this.attempts.count(this.instant);
     const id = (this.#latest += 1);
     this.#flight = { id, method: call.method, sent: this.instant };
     this.#host.send({ ...call, id, timeout });

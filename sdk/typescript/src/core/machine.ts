@@ -237,7 +237,7 @@ export class Machine extends Exchange {
     if (answer.kind === Kind.Granted) {
       const { terms, sent } = answer;
       if (renews) return this.#renewed(terms, sent);
-      if (terms.session !== undefined && terms.expiresIn !== undefined) return this.#granted(terms, sent);
+      if (terms.session && terms.expiresIn !== undefined) return this.#granted(terms, sent);
       answer = FOREIGN;
     }
     if (!renews) this.#noteOrphan(answer);
@@ -262,7 +262,7 @@ export class Machine extends Exchange {
     this.#state = { kind: "acquiring" };
     this.#began = this.instant;
     this.#isLast = false;
-    this.retry = new Retry();
+    this.attempts = new Retry();
     this.start();
   }
 
@@ -273,16 +273,16 @@ export class Machine extends Exchange {
     const over = this.#began + this.#plan.wait;
     if (!this.#isFull(setback) || this.#passed(over)) return this.#end(denied(problem));
     // Every seat is in use: asks again when the server says, and a last time when the wait is over.
-    this.retry.failures = 0;
+    this.attempts.failures = 0;
     const pause = Math.max(problem.retryAfterSeconds ?? PAUSE_SECONDS, 1) * SECOND;
     this.start(Math.min(this.instant + jittered(pause, 1, 1.25, this.#jitter), over));
   }
 
   #notAnswered({ failure, retryAfter, problem }: Setback & { kind: Kind.Transient }): void {
-    const { instant: now, retry } = this;
+    const { instant: now, attempts } = this;
     const over = this.#began + Math.max(this.#plan.wait, this.#plan.patience);
     if (this.#isLast || this.#passed(over)) return this.#end(unreachable(failure, problem?.requestId));
-    const at = retry.afterFailure(now, INTERVAL, retryAfter, NEVER, this.#jitter);
+    const at = attempts.afterFailure(now, INTERVAL, retryAfter, NEVER, this.#jitter);
     this.#isLast = at >= over;
     // Jitter keeps a fleet from a common last try.
     this.start(this.#isLast ? now + jittered(over - now, 0.75, 1, this.#jitter) : at);
@@ -311,7 +311,7 @@ export class Machine extends Exchange {
     this.#tellAt = NEVER;
     this.#offlineSince = this.#toldEnd = undefined;
     this.#isRefused = this.#isInDoubt = false;
-    this.retry.failures = 0;
+    this.attempts.failures = 0;
     this.start(this.#due);
   }
 
@@ -326,10 +326,15 @@ export class Machine extends Exchange {
     this.#state = { kind: "offline", since: this.#offlineSince!, until: this.#lease!.until };
   }
 
-  /** Confirms an end from the event stream by a heartbeat: a stream may lag behind the session. */
+  /**
+   * Asks by a heartbeat after an end from the event stream, for a stream may lag behind the session; and after the end of the
+   * stream, for the session may have ended while the stream was cut. A proxy can answer 404, so the answer of a stream ends no
+   * session. A told end has its heartbeat already, and a server that forgets every session would be asked without a pause.
+   */
   #hear(end: SessionEnd): void {
     if (this.#phase !== Phase.Holding || end.session !== this.#lastSession) return;
-    this.#toldEnd = end;
+    if (!end.reason && (this.#toldEnd || this.attempts.isSpent(this.instant, this.#lease!.interval))) return;
+    if (end.reason) this.#toldEnd = end;
     this.start();
   }
 
@@ -348,7 +353,7 @@ export class Machine extends Exchange {
     }
     this.#toldEnd = undefined;
     // No answer contradicts the stream.
-    if (end !== undefined) this.#over(end.reason, undefined, end.by);
+    if (end) this.#over(end.reason!, undefined, end.by);
     else this.#retry(setback.kind === Kind.Transient ? setback.retryAfter : 0);
   }
 
@@ -392,7 +397,7 @@ export class Machine extends Exchange {
   #retry(retryAfter: Micros): void {
     this.#unreached();
     const lease = this.#lease;
-    if (lease) this.start(this.retry.afterFailure(this.instant, lease.interval, retryAfter, this.#turnAt, this.#jitter));
+    if (lease) this.start(this.attempts.afterFailure(this.instant, lease.interval, retryAfter, this.#turnAt, this.#jitter));
   }
 
   /** Tries again after an answer that a quick retry cannot change. */
@@ -430,8 +435,8 @@ export class Machine extends Exchange {
   /** Tells the loss, and goes on trying if another session is allowed. */
   #lose(): void {
     this.#turnAt = NEVER;
-    this.#state = { ...lost(this.#reason), retry: true };
-    if (!this.#lease!.reacquires) this.#end(lost(this.#reason));
+    if (this.#lease!.reacquires) this.#state = { ...lost(this.#reason), retry: true };
+    else this.#end(lost(this.#reason));
   }
 
   #end(state: State): void {
@@ -467,7 +472,7 @@ export class Machine extends Exchange {
   #pursue(orphan: Orphan): void {
     this.#orphan = orphan;
     const isUnknown = orphan === "unknown";
-    if (!orphan || (isUnknown && (!this.#mayFind || this.#tries >= RELEASE_TRIES_MAX))) return this.#released(orphan);
+    if (!orphan || (isUnknown && !(this.#mayFind && this.#tries < RELEASE_TRIES_MAX))) return this.#released(orphan);
     if (!isUnknown) {
       this.#phase = Phase.Deleting;
       this.#tries = 0;

@@ -17,6 +17,11 @@ export class Retry {
   /** The failures since the last success: zero starts the backoff anew. The bound on tries stays in force. */
   failures = 0;
 
+  /** Returns true if a request at `now` would be the ninth within an interval. */
+  isSpent(now: Micros, interval: Micros): boolean {
+    return now < this.#sent[0]! + interval;
+  }
+
   /** Counts a request that is sent now. */
   count(now: Micros): void {
     this.#sent = [...this.#sent.slice(1), now];
