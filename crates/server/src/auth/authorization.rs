@@ -14,7 +14,8 @@ pub(crate) fn bearer_of(headers: &HeaderMap) -> Result<&str, Refusal> {
         return Err(Refusal::Several);
     }
     header
-        .and_then(|value| value.to_str().ok())
+        // Faster than `HeaderValue::to_str`, which looks at a long token byte by byte.
+        .and_then(|value| str::from_utf8(value.as_bytes()).ok())
         .and_then(|value| value.split_once(' '))
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
         .map(|(_, token)| token.trim())
