@@ -108,6 +108,7 @@ impl RegionSettings {
             self.check_name(),
             self.check_anchors(),
             self.check_numbers(),
+            self.check_peers_differ(),
         ];
         checks.extend(self.peers.iter().map(|peer| web_address("region.peers", &peer.url)));
         checks.extend(self.peers.iter().map(PeerSettings::check_path));
@@ -177,6 +178,23 @@ impl RegionSettings {
                 _ => continue,
             };
             return Err(InvalidSetting { key: "region.peers", got: peer.number.to_string(), want });
+        }
+        Ok(())
+    }
+
+    /// Checks that each name and each address belongs to one region: commands name a region by its name, and two regions at
+    /// one address are a copied line.
+    fn check_peers_differ(&self) -> Checked {
+        let (mut names, mut urls) = (BTreeSet::from([self.name.as_str()]), BTreeSet::new());
+        for peer in &self.peers {
+            if !names.insert(&peer.name) {
+                let want = "want each name once, region.name included";
+                return Err(InvalidSetting { key: "region.peers", got: peer.name.clone(), want });
+            }
+            if !urls.insert(peer.url.trim_end_matches('/')) {
+                let want = "want each URL once";
+                return Err(InvalidSetting { key: "region.peers", got: peer.url.clone(), want });
+            }
         }
         Ok(())
     }

@@ -5,8 +5,8 @@ use super::{PeerSettings, RegionSettings, WhenHomeDown};
 fn peer(number: u8) -> PeerSettings {
     PeerSettings {
         number,
-        name: "us".into(),
-        url: "https://us.example".into(),
+        name: format!("region-{number}"),
+        url: format!("https://{number}.example"),
         public_key_file: "us.pem".into(),
     }
 }
@@ -23,7 +23,10 @@ fn region() -> RegionSettings {
 }
 
 fn refused(settings: &RegionSettings) -> Vec<&'static str> {
-    settings.checks().into_iter().filter_map(Result::err).map(|invalid| invalid.key).collect()
+    let mut keys: Vec<_> =
+        settings.checks().into_iter().filter_map(Result::err).map(|invalid| invalid.key).collect();
+    keys.dedup();
+    keys
 }
 
 #[test]
@@ -45,7 +48,13 @@ fn each_fault_is_named() {
     let zero = RegionSettings { peers: vec![peer(0)], ..region() };
     let with_path = PeerSettings { url: "https://us.example/api".into(), ..peer(2) };
     let no_url = PeerSettings { url: "us.example".into(), ..peer(2) };
+    let same_name = PeerSettings { name: "region-2".into(), ..peer(3) };
+    let own_name = PeerSettings { name: "eu".into(), ..peer(2) };
+    let same_url = PeerSettings { url: "https://2.example/".into(), ..peer(3) };
     for (settings, key) in [
+        (RegionSettings { peers: vec![peer(2), same_name], ..region() }, "region.peers"),
+        (RegionSettings { peers: vec![own_name], ..region() }, "region.peers"),
+        (RegionSettings { peers: vec![peer(2), same_url], ..region() }, "region.peers"),
         (own_among_peers, "region.peers"),
         (twice, "region.peers"),
         (zero, "region.peers"),
