@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
 
-use crate::harness::Answer;
+use crate::harness::{Answer, EventStream};
 use crate::storm::{LIMIT, greatest, storm};
 use crate::world::{AP, EU, NAMES, US, World, region_of, screen};
 
@@ -200,6 +200,41 @@ async fn a_node_that_missed_a_move_says_of_no_session_that_it_is_over() {
         assert_eq!(refused.expect(503)["type"], "/problems/home-moving", "{user}: {method} {path}");
         // The node has noticed, and forwards from now on.
         client.send(method, path, body).await.expect(forwarded);
+    }
+    world.close().await;
+}
+
+/// A stream at a node with a stale home is refused once, and the next stream is that of the new home.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_at_a_node_that_missed_a_move_goes_on_in_the_new_home() {
+    let world = World::start().await;
+    let client = world.client(US, "ann");
+    let held = client.post(DEVICES, screen("tv")).await.expect(201);
+    relocate(&world, US, "ann", AP).await.expect(200);
+    rewrite_home(&world, US, "ann", "region = 2, state = 'here'").await;
+    client.get(DEVICES).await.expect(200);
+    rewrite_home(&world, US, "ann", "region = 3, state = 'moved'").await;
+
+    let events = format!("{DEVICES}/{}/events", held["session_id"].as_str().unwrap());
+    assert_eq!(client.get(&events).await.expect(503)["type"], "/problems/home-moving");
+    let mut stream = EventStream::open(&client, &events, None).await.unwrap();
+    world.client(AP, "ann").post(DEVICES, screen("phone")).await.expect(201);
+    assert_eq!(stream.next().await.unwrap().name, "evicted");
+    world.close().await;
+}
+
+/// A move to one region does not pass for a move to another region at the same time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_move_that_is_done_has_its_own_target() {
+    let world = World::start().await;
+    for user in ["ann", "bob", "cid"] {
+        world.client(US, user).post(DEVICES, screen("tv")).await.expect(201);
+        let (to_eu, to_ap) = tokio::join!(relocate(&world, US, user, EU), relocate(&world, US, user, AP));
+        let answers = [(to_eu, 1), (to_ap, 3)];
+        assert!(answers.iter().any(|(answer, _)| answer.status == 200), "{answers:?}");
+        for (answer, region) in &answers {
+            assert!(answer.status != 200 || answer.body["region"] == json!(region), "{answers:?}");
+        }
     }
     world.close().await;
 }

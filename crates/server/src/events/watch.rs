@@ -79,6 +79,10 @@ impl<S: Subject> Watch<S> {
             None => {
                 let ended = app.engine.ended(id, &authority, &authority).await?;
                 let record = ended.ok_or(Error::SessionNotFound)?;
+                if record.ended.as_ref().is_some_and(|end| end.reason == EndReason::Moved) {
+                    // The home was here when this node looked last. The refusal makes the node look again.
+                    return Err(seatkeeper_engine::Error::NotHome(Box::new(record.pool)).into());
+                }
                 if heard.is_some_and(|heard| heard.ended) {
                     return Ok(None);
                 }

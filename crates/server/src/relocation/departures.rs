@@ -64,9 +64,12 @@ impl Mover {
         self.check_groups(tenant, &self.live(&pool_of(tenant, user)).await?).await?;
         let begun = self.ledger.begin_home_move(tenant, user, own, to).await.map_err(Error::Ledger)?;
         self.regions.forget(tenant, user);
-        let Some(departure) = self.ledger.home_moving(tenant, user).await.map_err(Error::Ledger)? else {
-            return Ok(Moved { home: begun.unwrap_or(home), is_done: true });
-        };
+        let departure = self.ledger.home_moving(tenant, user).await.map_err(Error::Ledger)?;
+        let present = departure.as_ref().map(|departure| departure.home).or(begun).unwrap_or(home);
+        if present.region != to {
+            return Err(not_movable("Another move of the home began a moment ago."));
+        }
+        let Some(departure) = departure else { return Ok(Moved { home: present, is_done: true }) };
         let until = Instant::now() + CARRIED_MAX;
         loop {
             match self.carry(&departure).await {
