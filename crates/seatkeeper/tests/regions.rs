@@ -22,6 +22,8 @@ mod adoption_twice;
 mod adoption_unknown;
 #[path = "regions/agreement.rs"]
 mod agreement;
+#[path = "regions/arrivals.rs"]
+mod arrivals;
 #[path = "regions/cuts.rs"]
 mod cuts;
 #[path = "regions/forwarding.rs"]

@@ -97,7 +97,8 @@ impl Engine {
 
     /// Returns the record of a session after its end. `record` has no end yet, and the registry had no live session for
     /// `who` after the reading of `epoch`. Returns `None` if the session lives on for other users alone. If neither the
-    /// registry has the session nor the ledger an end, the bucket is suspected and the result is `Err(NotServing)`.
+    /// registry has the session nor the ledger an end, the bucket is suspected and the result is `Err(NotServing)`. The pool
+    /// of a home that has just arrived is opened instead.
     async fn end_of_unseen(
         &self,
         record: &SessionRecord,
@@ -121,7 +122,8 @@ impl Engine {
             return Ok(Some(ended));
         }
         let backend = self.backend(kind, id.bucket())?;
-        if !backend.suspect(&self.lease, id.bucket(), epoch) {
+        if self.has_arrived_unopened(&record.pool).await? || !backend.suspect(&self.lease, id.bucket(), epoch)
+        {
             self.open(backend, &record.pool, None).await?;
         }
         Err(RegistryError::NotServing { bucket: id.bucket() }.into())

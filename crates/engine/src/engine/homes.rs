@@ -5,6 +5,7 @@ use std::time::Instant;
 use seatkeeper_core::{
     Authority, Denial, EndReason, Origin, PoolId, PoolKind, Region, Seats, SessionId, Standing, Terms, UserId,
 };
+use seatkeeper_ledger::homes::Home;
 use seatkeeper_registry::{Answer, Claimed, Error as RegistryError, PoolView};
 
 use super::{Engine, OPENINGS_PER_CALL_MAX};
@@ -76,6 +77,18 @@ impl Engine {
             Some(home) if !home.admits(self.region) => Err(Error::NotHome(Box::new(pool.clone()))),
             Some(_) | None => Ok(()),
         }
+    }
+
+    /// Returns `true` for the pool of a home that has moved to here, if the pool is not open. A home is on record a moment
+    /// before its pool is open, so the registry has lost no memory.
+    pub(super) async fn has_arrived_unopened(&self, pool: &PoolId) -> Result<bool, Error> {
+        if self.region == Region::default() || pool.kind != PoolKind::Subscriber {
+            return Ok(false);
+        }
+        let home = self.ledger.home(&pool.tenant, &UserId::new(&*pool.name)).await?;
+        let has_arrived =
+            home.is_some_and(|home| home.version > Home::FIRST_VERSION && home.admits(self.region));
+        Ok(has_arrived && self.view_here(pool, 0).await?.is_none())
     }
 
     /// Returns `Err(NotHome)` for a session that goes on in another region.
