@@ -27,7 +27,7 @@ const CONCURRENCY: usize = 64;
 const UNLIMITED: &str = "[limits]\ndevices_heartbeats_per_minute = 0\nservice_heartbeats_per_minute = 0\n";
 
 /// The lowest ratio at which the traffic of a home counts as no slower than without regions.
-const AS_FAST: Bound = Bound::AtLeast(0.99);
+const AS_FAST: Bound = Bound::AtLeast(0.97);
 
 /// A batched heartbeat must cost the home less than a forwarded heartbeat.
 const LESS: Bound = Bound::Below(1.0);

@@ -223,6 +223,28 @@ async fn a_stream_at_a_node_that_missed_a_move_goes_on_in_the_new_home() {
     world.close().await;
 }
 
+/// The end of a session from before a move is told with its reason in every region: a device that reads 404 claims again, and
+/// would take the screen back.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_ended_before_a_move_is_over_in_every_region() {
+    let world = World::start().await;
+    let client = world.client(US, "ann");
+    let evicted = client.post(DEVICES, screen("tv")).await.expect(201)["session_id"].clone();
+    let successor = client.post(DEVICES, screen("phone")).await.expect(201)["session_id"].clone();
+    assert_eq!(beat(&world, US, "ann", &evicted).await, 410);
+    relocate(&world, EU, "ann", AP).await.expect(200);
+    for region in [US, EU, AP] {
+        let client = world.client(region, "ann");
+        let ask = json!({ "session_id": evicted });
+        let over = client.post("/api/v1/devices/sessions/heartbeat", ask).await.expect(410);
+        assert_eq!(over["reason"], "evicted", "{}", NAMES[region]);
+        assert_eq!(beat(&world, region, "ann", &successor).await, 204, "{}", NAMES[region]);
+        // Another user learns nothing.
+        assert_eq!(beat(&world, region, "bob", &evicted).await, 404, "{}", NAMES[region]);
+    }
+    world.close().await;
+}
+
 /// A move to one region does not pass for a move to another region at the same time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_move_that_is_done_has_its_own_target() {

@@ -1,6 +1,7 @@
 //! The layer in front of the APIs: a request of a pool at home elsewhere is forwarded to the pool's home.
 
 mod fast_path;
+mod former_home;
 mod home;
 mod incoming;
 mod sending;
@@ -10,9 +11,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{MatchedPath, Request};
+use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use seatkeeper_core::RequestId;
+use seatkeeper_core::{Region, RequestId};
 use seatkeeper_ledger::homes::Home;
 
 use self::incoming::Incoming;
@@ -33,6 +35,8 @@ const HOPS_MAX: usize = 2;
 enum Routed {
     /// The request is answered here.
     Here(Request),
+    /// The request is answered here, unless its session has ended in the region in which it was made.
+    HereOrEnded(Box<(Incoming, Region)>),
     /// The home has answered the request.
     Answered(Response),
 }
@@ -63,6 +67,15 @@ impl Layer {
     async fn answer_or_forward(&self, request: Request, next: Next) -> Response {
         match self.routed(request).await {
             Ok(Routed::Here(request)) => self.answer_here(request, next).await,
+            Ok(Routed::HereOrEnded(named)) => {
+                let (incoming, origin) = *named;
+                let mut copy = incoming.copy();
+                let answer = self.answer_here(incoming.into_request(), next).await;
+                if answer.status() != StatusCode::NOT_FOUND {
+                    return answer;
+                }
+                self.or_end_told_by(origin, &mut copy, answer).await
+            }
             Ok(Routed::Answered(answer)) => answer,
             Err(error) => error.into_response(),
         }
@@ -105,12 +118,21 @@ impl Layer {
                     if admits {
                         self.check_silence(home).await?;
                     }
+                    let origin = self.origin_beside(self.regions.own(), incoming.session);
+                    return Ok(match origin.filter(|_| forwarder.is_none()) {
+                        Some(origin) => Routed::HereOrEnded(Box::new((incoming, origin))),
+                        None => Routed::Here(incoming.into_request()),
+                    });
+                }
+                Some(_) if forwarder.is_some() && self.has_ended_here(incoming.session).await? => {
                     return Ok(Routed::Here(incoming.into_request()));
                 }
                 // A forwarded request is never forwarded again, so no loop can form.
                 Some(home) if forwarder.is_some() => return Err(Error::WrongRegion { home }),
                 Some(asked) => match self.renew_or_forward(&mut incoming, asked.region).await {
-                    Ok(Forwarded::Answered(answer)) => return Ok(Routed::Answered(answer)),
+                    Ok(Forwarded::Answered(answer)) => {
+                        return self.answered_by(asked.region, incoming, answer).await;
+                    }
                     Ok(Forwarded::Misdirected(refusal)) => {
                         home = Some(newer::home(&self.regions, &incoming.subscriber, asked, refusal).await?);
                     }

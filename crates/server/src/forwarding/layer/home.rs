@@ -31,6 +31,11 @@ pub(super) fn stays_at_origin(path: &str) -> bool {
     !path.starts_with(DEVICES) || path.starts_with(GROUPS)
 }
 
+/// Returns the session of a device, which may move with its home.
+fn device_session(id: Option<Uuid>, parts: &Parts) -> Option<SessionId> {
+    id.filter(|_| !stays_at_origin(parts.uri.path())).and_then(|id| SessionId::try_from(id).ok())
+}
+
 impl Layer {
     /// Returns the home of a request. `None` for a request that names no home: the API refuses such a request itself.
     pub(super) async fn home_for(
@@ -40,7 +45,7 @@ impl Layer {
     ) -> Result<Option<Home>, Error> {
         let body =
             if locator.reads_body() { incoming.bytes(self.body_timeout()).await? } else { Bytes::new() };
-        let Incoming { parts, subscriber, .. } = incoming;
+        let Incoming { parts, subscriber, session, .. } = incoming;
         // A caller without a valid token causes no request to another region, unless the API needs no token.
         let caller = async || self.app.verifier.caller(bearer_of(&parts.headers)?).await.map_err(Error::from);
         match locator {
@@ -65,10 +70,13 @@ impl Layer {
             Locator::PathSession => {
                 let route = parts.extensions.get::<MatchedPath>();
                 let id = route.and_then(|route| locator::session_in(parts.uri.path(), route.as_str()));
+                *session = device_session(id, parts);
                 self.home_of_held(id, parts, subscriber).await
             }
             Locator::BodySession => {
-                self.home_of_held(locator::body_field(&body, "session_id"), parts, subscriber).await
+                let id = locator::body_field(&body, "session_id");
+                *session = device_session(id, parts);
+                self.home_of_held(id, parts, subscriber).await
             }
             Locator::JoinCode => {
                 let code = locator::body_field::<String>(&body, "join_code");

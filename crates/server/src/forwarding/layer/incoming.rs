@@ -5,6 +5,7 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::request::Parts;
+use seatkeeper_core::SessionId;
 
 use crate::error::Error;
 use crate::forwarding::newer::Subscriber;
@@ -16,13 +17,15 @@ pub(super) struct Incoming {
     body: Body,
     /// The subscriber whose home was looked up.
     pub(super) subscriber: Subscriber,
+    /// The session of a device that the request names.
+    pub(super) session: Option<SessionId>,
 }
 
 impl Incoming {
     /// Returns a request whose body may have been read ahead.
     pub(super) fn new(request: Request) -> Self {
         let (parts, body) = request.into_parts();
-        Self { parts, body, subscriber: None }
+        Self { parts, body, subscriber: None, session: None }
     }
 
     /// Returns the body, and reads the body if unread, within `patience`.
@@ -33,6 +36,12 @@ impl Incoming {
         let bytes = read_body(&self.parts.headers, std::mem::take(&mut self.body), patience).await?;
         self.parts.extensions.insert(ReadAhead(bytes.clone()));
         Ok(bytes)
+    }
+
+    /// Returns a copy of a request whose body is read, or is not needed.
+    pub(super) fn copy(&self) -> Self {
+        let (parts, subscriber) = (self.parts.clone(), self.subscriber.clone());
+        Self { parts, body: Body::empty(), subscriber, session: self.session }
     }
 
     pub(super) fn into_request(self) -> Request {

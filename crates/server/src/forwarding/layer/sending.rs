@@ -85,7 +85,7 @@ impl Layer {
         Ok(PlainHeartbeat::new(session, &caller, token, parts))
     }
 
-    async fn forward(&self, incoming: &mut Incoming, home: Region) -> Result<Forwarded, Error> {
+    pub(super) async fn forward(&self, incoming: &mut Incoming, home: Region) -> Result<Forwarded, Error> {
         let body = incoming.bytes(self.body_timeout()).await?;
         let parts = &incoming.parts;
         let meta = parts.extensions.get::<Meta>();
