@@ -79,8 +79,8 @@ impl Engine {
         }
     }
 
-    /// Returns `true` for the pool of a home that has moved to here, if the pool is not open. A home is on record a moment
-    /// before its pool is open, so the registry has lost no memory.
+    /// Returns `true` for the closed pool of a home that has moved to this region. A home is on record a moment before the
+    /// pool opens, so the registry has lost no memory.
     pub(super) async fn has_arrived_unopened(&self, pool: &PoolId) -> Result<bool, Error> {
         if self.region == Region::default() || pool.kind != PoolKind::Subscriber {
             return Ok(false);

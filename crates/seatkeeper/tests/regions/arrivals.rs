@@ -1,4 +1,4 @@
-//! A home that has arrived on record, and whose pool is not open yet.
+//! A home on record after its arrival, before the pool is open.
 
 use std::time::{Duration, Instant};
 

@@ -35,7 +35,7 @@ const HOPS_MAX: usize = 2;
 enum Routed {
     /// The request is answered here.
     Here(Request),
-    /// The request is answered here, unless its session has ended in the region in which it was made.
+    /// The request is answered here, unless the region in the session's id has an end of the session on record.
     HereOrEnded(Box<(Incoming, Region)>),
     /// The home has answered the request.
     Answered(Response),

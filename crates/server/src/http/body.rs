@@ -20,11 +20,11 @@ pub(crate) struct Body<T>(pub(crate) T);
 /// A body not yet parsed, for a handler that first checks something else, such as a rate limit.
 pub(crate) struct Unread(Request);
 
-/// The bytes of a body that a layer has read, in the extensions of the request.
+/// The bytes of a body already read by a layer, in the extensions of the request.
 #[derive(Clone)]
 pub(crate) struct ReadAhead(pub(crate) Bytes);
 
-/// Reads the body of a request before its handler, within `patience`. The handler gets the same bytes.
+/// Reads the body of a request within `patience`, and keeps the bytes for the handler.
 pub(crate) async fn read_ahead(request: &mut Request, patience: Duration) -> Result<Bytes, Error> {
     let body = std::mem::take(request.body_mut());
     let bytes = whole::read(request.headers(), body, patience).await?;

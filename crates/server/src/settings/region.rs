@@ -182,8 +182,7 @@ impl RegionSettings {
         Ok(())
     }
 
-    /// Checks that each name and each address belongs to one region: commands name a region by its name, and two regions at
-    /// one address are a copied line.
+    /// Refuses two regions with one name, because commands name a region by the name, and two regions at one address.
     fn check_peers_differ(&self) -> Checked {
         let (mut names, mut urls) = (BTreeSet::from([self.name.as_str()]), BTreeSet::new());
         for peer in &self.peers {

@@ -41,7 +41,7 @@ pub(crate) fn lapses_are_bounded() -> bool {
     number("SEATKEEPER_FAULT_LAPSES_BOUNDED").is_some_and(|number| number > 0)
 }
 
-/// Number of storms that run at the same time, each in its own test. Four keep two cores busy in a debug build.
+/// Number of concurrent storms. Four storms keep two cores busy in a debug build.
 pub(crate) fn storms_at_once() -> usize {
     usize::try_from(number("SEATKEEPER_STORMS_AT_ONCE").unwrap_or(4)).expect("a number of storms")
 }

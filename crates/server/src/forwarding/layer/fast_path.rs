@@ -1,4 +1,4 @@
-//! The fast path of requests that name a session made in this region. Nearly all requests are heartbeats of such sessions.
+//! The fast path of requests with a session made in this region. Nearly all requests are heartbeats of such sessions.
 
 use axum::extract::{MatchedPath, Request};
 use seatkeeper_core::SessionId;
@@ -10,9 +10,8 @@ use crate::forwarding::locator::Locator;
 use crate::http::read_ahead;
 use crate::regions::REGION_TOKEN;
 
-/// Returns `true` if a request names a session that is at home here: the session was made here, and no home has moved that
-/// the session could have moved with. Returns `false` if the home must be looked up. The sessions of a lost region are
-/// adopted one by one.
+/// Returns `true` if a request names a session at home here: the id has this region's number, and the session has not moved.
+/// Returns `false` if the home must be looked up, as for the sessions of a lost region, which are adopted one by one.
 pub(super) async fn is_here(layer: &Layer, request: &mut Request) -> Result<bool, Error> {
     let Some(route) = request.extensions().get::<MatchedPath>().cloned() else { return Ok(false) };
     let route = route.as_str();

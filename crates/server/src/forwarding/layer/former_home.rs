@@ -1,6 +1,5 @@
-//! Sessions that ended before their home moved. The new home has no record of such a session, and a device that reads 404
-//! claims again: it would take the screen back that another device has evicted it from. The region in which the session was
-//! made has the record, and tells the end.
+//! Ended sessions of a home that has moved since. The new home has no record of such a session, and the device of an evicted
+//! session would claim the screen again after a 404. The region of the session's id has the record, and tells the end.
 
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -12,20 +11,19 @@ use super::{Layer, Routed};
 use crate::error::Error;
 
 impl Layer {
-    /// Returns the region in which the session of a request was made, if another region than `home`.
+    /// Returns the region in a session's id, or the successor of a lost region; `None` for the region `home` itself.
     pub(super) fn origin_beside(&self, home: Region, session: Option<SessionId>) -> Option<Region> {
         session.and_then(|id| self.regions.home_of_session(id)).filter(|origin| *origin != home)
     }
 
-    /// Returns whether a session that was made here has ended here, other than by a move.
+    /// Returns whether a session has ended here without a move. A session with another region in the id has not.
     pub(super) async fn has_ended_here(&self, session: Option<SessionId>) -> Result<bool, Error> {
         let Some(id) = session.filter(|id| self.regions.is_origin_of(*id)) else { return Ok(false) };
         let found = self.app.ledger.find_session(id).await.map_err(Error::Ledger)?;
         Ok(found.and_then(|found| found.record.ended).is_some_and(|end| end.reason != EndReason::Moved))
     }
 
-    /// Returns the outcome of a request that `home` has answered. A session unknown to the home is looked up where it was
-    /// made.
+    /// Returns the outcome of a request after the answer of `home`. After a 404 the region in the session's id is asked.
     pub(super) async fn answered_by(
         &self,
         home: Region,
@@ -46,7 +44,7 @@ impl Layer {
         }
     }
 
-    /// Returns the answer of region `origin` if the session has ended there, and `answer` otherwise.
+    /// Returns the answer of region `origin` if `origin` has the end of the session on record, and `answer` otherwise.
     pub(super) async fn or_end_told_by(
         &self,
         origin: Region,

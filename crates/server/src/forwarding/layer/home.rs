@@ -25,13 +25,12 @@ const DEVICES: &str = "/api/v1/devices/";
 /// region in its id.
 const GROUPS: &str = "/api/v1/devices/groups/";
 
-/// Returns `true` if the sessions in this path stay in the region in their ids: the sessions of a device may move with
-/// their home.
+/// Returns `true` if sessions in this path stay in the region of the id. The session of a device may move with its home.
 pub(super) fn stays_at_origin(path: &str) -> bool {
     !path.starts_with(DEVICES) || path.starts_with(GROUPS)
 }
 
-/// Returns the session of a device, which may move with its home.
+/// Returns the session of a device. Sessions of devices may move with their home.
 fn device_session(id: Option<Uuid>, parts: &Parts) -> Option<SessionId> {
     id.filter(|_| !stays_at_origin(parts.uri.path())).and_then(|id| SessionId::try_from(id).ok())
 }

@@ -17,7 +17,7 @@ pub(super) struct Incoming {
     body: Body,
     /// The subscriber whose home was looked up.
     pub(super) subscriber: Subscriber,
-    /// The session of a device that the request names.
+    /// The session of a device, named by the request.
     pub(super) session: Option<SessionId>,
 }
 

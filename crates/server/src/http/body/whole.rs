@@ -27,7 +27,7 @@ pub(crate) async fn read(headers: &HeaderMap, body: Body, patience: Duration) ->
     }
 }
 
-/// Reads a body to its end. The bytes of a body in one piece, as nearly all are, are not copied.
+/// Reads a body to the end. The bytes of a body in one piece, as nearly all are, are not copied.
 async fn collected(mut body: Limited<Body>) -> Result<Bytes, BoxError> {
     let first = match body.frame().await {
         // Trailers are ignored.
