@@ -146,6 +146,10 @@ const PULSE_MAX: Duration = Duration::from_secs(1);
 impl Source for LedgerPulse {
     type Snapshot = Pulse;
 
+    /// A probe takes long only while the ledger does not answer. In an outage operators want fresh news, so the
+    /// rest is short.
+    const RESTS: u32 = 1;
+
     async fn probe(&self) -> Result<Pulse, Error> {
         let began = Instant::now();
         let answered = tokio::time::timeout(PULSE_MAX, self.0.ping()).await;

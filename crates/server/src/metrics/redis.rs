@@ -53,6 +53,10 @@ impl Redis {
 impl Source for Redis {
     type Snapshot = RedisSnapshot;
 
+    /// A probe takes long only while a server does not answer. In an outage operators want fresh news, so the
+    /// rest is short.
+    const RESTS: u32 = 1;
+
     async fn probe(&self) -> Result<RedisSnapshot, Error> {
         let began = Instant::now();
         let servers: Vec<_> = self.servers.figures(ANSWER_MAX).await.into_iter().map(Result::ok).collect();
