@@ -22,7 +22,8 @@ pub trait TimeSource: Send + Sync + 'static {
 
 /// A clock that cannot be set: it starts at a given time and runs with the host's [`HostInstant`].
 ///
-/// The clock must be read at least once a second: five seconds between two readings count as a pause of the process.
+/// After its first reading the clock must be read at least once a second: five seconds between two readings count as
+/// a pause of the process.
 #[derive(Debug)]
 pub struct MonotonicClock {
     base: RegistryTime,
@@ -34,7 +35,7 @@ impl MonotonicClock {
     /// Creates a clock that reads `base` at first. `base` should be the later of the wall clock and the last
     /// time on record, in case the wall clock was set back between two runs.
     pub fn starting_at(base: RegistryTime) -> Self {
-        Self { base, started: HostInstant::now(), pauses: Pauses::starting_at(base) }
+        Self { base, started: HostInstant::now(), pauses: Pauses::default() }
     }
 }
 

@@ -8,18 +8,16 @@ use seatkeeper_core::{RegistryTime, Span};
 /// Redis: the two grant a full TTL for the same reason.
 const PAUSE_MIN: Span = Span::from_secs(5);
 
-/// Detects pauses by the distance between the readings of a clock.
-#[derive(Debug)]
+/// Detects pauses by the distance between the readings of a clock. Time before the first reading is no pause: a
+/// starting node waits for other nodes and for the ledger, and has no session in memory yet.
+#[derive(Debug, Default)]
 pub(super) struct Pauses {
+    /// The latest reading; zero before the first reading.
     latest: AtomicU64,
     resumed: AtomicU64,
 }
 
 impl Pauses {
-    pub(super) fn starting_at(now: RegistryTime) -> Self {
-        Self { latest: AtomicU64::new(now.as_millis()), resumed: AtomicU64::default() }
-    }
-
     /// Returns the first reading after the latest pause; zero without a pause.
     pub(super) fn resumed(&self) -> RegistryTime {
         RegistryTime::from_millis(self.resumed.load(Ordering::Acquire))
@@ -27,7 +25,10 @@ impl Pauses {
 
     /// Notes a reading of the clock.
     pub(super) fn note(&self, now: RegistryTime) {
-        let silence = |latest: u64| now.since(RegistryTime::from_millis(latest));
+        let silence = |latest: u64| match latest {
+            0 => Span::default(),
+            latest => now.since(RegistryTime::from_millis(latest)),
+        };
         if silence(self.latest.load(Ordering::Acquire)) >= PAUSE_MIN {
             // Before `latest`: a thread that sees no pause any more must see its end.
             self.resumed.fetch_max(now.as_millis(), Ordering::Release);
@@ -50,8 +51,18 @@ mod tests {
     const START: RegistryTime = RegistryTime::from_millis(1_000);
 
     #[test]
+    fn a_wait_before_the_first_reading_is_no_pause() {
+        let pauses = Pauses::default();
+        pauses.note(START + PAUSE_MIN);
+        assert_eq!(pauses.resumed(), RegistryTime::default());
+        let resumed = START + PAUSE_MIN + PAUSE_MIN;
+        pauses.note(resumed);
+        assert_eq!(pauses.resumed(), resumed, "a pause after the first reading");
+    }
+
+    #[test]
     fn a_clock_read_often_shows_no_pause() {
-        let pauses = Pauses::starting_at(START);
+        let pauses = Pauses::default();
         for second in 1..100 {
             pauses.note(START + Span::from_secs(4 * second));
         }
@@ -60,7 +71,8 @@ mod tests {
 
     #[test]
     fn the_first_reading_after_a_pause_ends_it() {
-        let pauses = Pauses::starting_at(START);
+        let pauses = Pauses::default();
+        pauses.note(START);
         let resumed = START + PAUSE_MIN;
         pauses.note(resumed);
         assert_eq!(pauses.resumed(), resumed);

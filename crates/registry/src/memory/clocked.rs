@@ -17,9 +17,10 @@ pub(super) struct Clocked<C> {
 }
 
 impl<C: TimeSource> Clocked<C> {
+    /// Creates a clock, and leaves `source` unread: the time until the first reading must not look like a pause of the
+    /// process.
     pub(super) fn new(source: C) -> Self {
-        let high_water_millis = AtomicU64::new(source.now().as_millis());
-        Self { source, high_water_millis }
+        Self { source, high_water_millis: AtomicU64::default() }
     }
 
     pub(super) fn read(&self) -> RegistryTime {
@@ -38,5 +39,27 @@ impl<C: TimeSource> Clocked<C> {
     /// Returns the end of the latest pause of the process, as of the latest reading.
     pub(super) fn resumed(&self) -> RegistryTime {
         self.source.resumed()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A source that counts its readings.
+    #[derive(Default)]
+    struct Counting(AtomicU64);
+
+    impl TimeSource for Counting {
+        fn now(&self) -> RegistryTime {
+            RegistryTime::from_millis(1_000 + self.0.fetch_add(1, Ordering::Relaxed))
+        }
+    }
+
+    #[test]
+    fn the_first_reading_of_the_source_is_the_first_use_of_the_clock() {
+        let clock = Clocked::new(Counting::default());
+        assert_eq!(clock.source.0.load(Ordering::Relaxed), 0, "a registry that waits for its start");
+        assert_eq!(clock.read(), RegistryTime::from_millis(1_000));
     }
 }
