@@ -44,7 +44,7 @@ struct Slot {
     written: u32,
 }
 
-/// A heartbeat in progress. A heartbeat dropped early was cancelled by its caller, and does not count.
+/// A heartbeat in progress. A heartbeat dropped early was cancelled by its caller or not served, and does not count.
 pub(super) struct HeartbeatInFlight<'a> {
     flow: &'a HeartbeatFlow,
     began: Instant,
@@ -127,6 +127,14 @@ impl HeartbeatInFlight<'_> {
     /// Notes that the heartbeat failed.
     pub(super) fn failed(mut self) {
         self.is_over = true;
+    }
+
+    /// Notes that PostgreSQL does not serve the session's bucket. No session of such a bucket can expire, and each gets a
+    /// full TTL before the bucket serves, so an answer within [`WRITTEN_WITHIN`] does not count. Clients retry at a
+    /// fallback until PostgreSQL serves: with few sessions, these heartbeats would be the latest for longer than the
+    /// clock's lease.
+    pub(super) fn not_served(self) {
+        drop(self);
     }
 
     fn written_at(mut self, now: Instant) {
@@ -229,6 +237,15 @@ mod tests {
         let scene = Scene::new();
         (0..10).for_each(|_| drop(scene.flow.begin()));
         assert!(scene.gets_through(5_000));
+    }
+
+    #[test]
+    fn heartbeats_from_before_a_bucket_is_served_do_not_count() {
+        let scene = Scene::new();
+        (0..50).for_each(|_| scene.flow.begin().not_served());
+        assert!(scene.gets_through(5_000));
+        scene.heartbeats(5_000, 6_000, None);
+        assert!(!scene.gets_through(8_000), "heartbeats of served buckets fail");
     }
 
     #[test]

@@ -20,6 +20,7 @@ impl Sessions for PostgresRegistry {
         let heartbeat = self.renew(id, who).await;
         match &heartbeat {
             Ok(_) => in_flight.written(),
+            Err(Error::NotServing { .. }) => in_flight.not_served(),
             Err(_) => in_flight.failed(),
         }
         heartbeat

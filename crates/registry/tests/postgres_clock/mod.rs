@@ -1,11 +1,12 @@
-//! The lease of PostgreSQL's clock, as prolonged by statements that arrive late.
+//! The lease of PostgreSQL's clock: prolonged by statements that arrive late, and beside failing heartbeats.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use seatkeeper_core::Region;
-use seatkeeper_registry::Epochs;
+use seatkeeper_core::{Actor, Authority, Bucket, Origin, Reach, Region, RegistryTime, SessionId};
 use seatkeeper_registry::postgres::PostgresRegistry;
-use seatkeeper_testbed::postgres::database;
+use seatkeeper_registry::{Epochs, Error, Expiry as _, Sessions as _};
+use seatkeeper_testbed::postgres::{Database, database};
 use sqlx::{Connection as _, Executor as _, PgConnection};
 
 use crate::postgres_harness::CLOCK_BY_HAND;
@@ -14,27 +15,37 @@ use crate::postgres_harness::CLOCK_BY_HAND;
 const START: i64 = 1_800_000_000_000;
 const LEASE: i64 = 10_000;
 
+/// Age from which a heartbeat is judged, and more.
+const JUDGED_AFTER: Duration = Duration::from_secs(1);
+
+/// A registry over a new database with a clock set by hand, and a connection to the database.
+async fn by_hand() -> (Database, PostgresRegistry, PgConnection) {
+    let database = tokio::task::spawn_blocking(database).await.expect("a database");
+    let url = database.url().parse().expect("the URL of a database");
+    let registry =
+        PostgresRegistry::connect(&url, 1, Arc::new(Epochs::default()), Region::default(), 10).await;
+    let mut connection = PgConnection::connect(&database.url()).await.expect("the server answers");
+    connection.execute(CLOCK_BY_HAND).await.expect("the clock can be replaced");
+    (database, registry.expect("the registry can be opened"), connection)
+}
+
+async fn lease_end(connection: &mut PgConnection) -> i64 {
+    let until = sqlx::query_scalar::<_, i64>("SELECT trusted_until FROM registry.told");
+    until.fetch_one(connection).await.expect("the lease has an end") - START
+}
+
 /// Carries out, at `now`, the statement that tells the time and was sent at `sent`. Returns the end of the lease.
 async fn lease_after(connection: &mut PgConnection, sent: i64, now: i64) -> i64 {
     let turn = sqlx::query("UPDATE clock_by_hand SET millis = $1").bind(START + now);
     connection.execute(turn).await.expect("the clock can be turned");
     let tell = sqlx::query("SELECT * FROM registry.tell_time($1, $2)").bind(START + sent + LEASE).bind(LEASE);
     connection.execute(tell).await.expect("the time is told");
-    let until = sqlx::query_scalar::<_, i64>("SELECT trusted_until FROM registry.told");
-    until.fetch_one(connection).await.expect("the lease has an end") - START
+    lease_end(connection).await
 }
 
 #[tokio::test]
 async fn a_statement_prolongs_the_lease_from_the_moment_when_it_was_sent() {
-    let database = tokio::task::spawn_blocking(database).await.expect("a database");
-    let url = database.url().parse().expect("the URL of a database");
-    let epochs = Arc::new(Epochs::default());
-    PostgresRegistry::connect(&url, 1, epochs, Region::default(), 10)
-        .await
-        .expect("the registry can be opened");
-    let mut connection = PgConnection::connect(&database.url()).await.expect("the server answers");
-    connection.execute(CLOCK_BY_HAND).await.expect("the clock can be replaced");
-
+    let (_database, _registry, mut connection) = by_hand().await;
     assert_eq!(lease_after(&mut connection, 0, 20).await, 10_020, "the first lease");
     assert_eq!(lease_after(&mut connection, 1_000, 9_000).await, 11_000, "8 s late");
     assert_eq!(lease_after(&mut connection, 10_000, 10_020).await, 20_000);
@@ -44,4 +55,22 @@ async fn a_statement_prolongs_the_lease_from_the_moment_when_it_was_sent() {
         "an older statement takes nothing away"
     );
     assert_eq!(lease_after(&mut connection, 10_030, 20_001).await, 20_000, "the lease is over");
+}
+
+/// At a fallback, clients retry while PostgreSQL does not serve yet. Few heartbeats follow, if there are few sessions.
+#[tokio::test]
+async fn heartbeats_of_buckets_that_are_not_served_yet_do_not_end_the_lease() {
+    let (_database, registry, mut connection) = by_hand().await;
+    registry.clock().keep().await.expect("the clock is read");
+    let bucket = Bucket::all().next().expect("a bucket");
+    let nowhere = SessionId::mint(RegistryTime::default(), bucket, Region::default(), 1);
+    let who = Authority::new("tenant".into(), Reach::Tenant);
+    let origin = Origin { actor: Actor::User("ann".into()), request: None };
+    for _ in 0..50 {
+        let heartbeat = registry.heartbeat(nowhere, &who, &origin).await;
+        assert!(matches!(heartbeat, Err(Error::NotServing { .. })), "{heartbeat:?}");
+    }
+    tokio::time::sleep(JUDGED_AFTER).await;
+    registry.now().await.expect("the time is told");
+    assert_eq!(lease_end(&mut connection).await, LEASE);
 }
