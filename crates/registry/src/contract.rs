@@ -94,11 +94,26 @@ pub trait Pools: Send + Sync + 'static {
     async fn view(&self, pool: &PoolId, max: usize) -> Result<PoolView, Error>;
 }
 
+/// A reading of the registry's time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeReading {
+    /// The registry's time.
+    pub now: RegistryTime,
+    /// Time stands still at `now` by design: the lease of the store's clock is over, and no session expires.
+    pub is_frozen: bool,
+}
+
 /// Reads the registry's time, and ends sessions that are over.
 #[async_trait]
 pub trait Expiry: Send + Sync + 'static {
     /// Reads the registry's time.
     async fn now(&self) -> Result<RegistryTime, Error>;
+
+    /// Reads the registry's time, and says whether time stands still. Only a registry with a lease of its clock can stop
+    /// its time.
+    async fn read_time(&self) -> Result<TimeReading, Error> {
+        Ok(TimeReading { now: self.now().await?, is_frozen: false })
+    }
 
     /// Returns an estimate of the registry's time without a request each time. The estimate is not behind the
     /// registry's time unless the clock was just set, and ahead by

@@ -23,7 +23,7 @@ pub use clock::{ManualClock, MonotonicClock, TimeSource};
 pub use clock_trust::{ClockSteps, Store};
 pub use contract::{
     Admission, Answer, Claimed, Ended, EndedAll, Expiry, Granted, Heartbeat, Journal, JournalEntry,
-    JournalRead, Live, Liveness, PoolView, Pools, Receipt, Registry, Request, Sessions, Swept,
+    JournalRead, Live, Liveness, PoolView, Pools, Receipt, Registry, Request, Sessions, Swept, TimeReading,
     UnreadableEntry,
 };
 pub use epochs::Epochs;

@@ -81,7 +81,7 @@ pub(crate) enum Error {
     SubscriptionOver,
     #[error("the idempotency key was used for another request")]
     IdempotencyKeyReused,
-    #[error("the clock of the database's server was set a short time ago")]
+    #[error("registry time stands still, or the clock of the registry's server was set a short time ago")]
     ClockUnsettled,
     #[error("no limit of the subscriber's is known that holds at present")]
     LimitUnknown,

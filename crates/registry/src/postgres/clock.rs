@@ -76,6 +76,8 @@ pub(super) struct TimeTold {
     pub(super) now: RegistryTime,
     /// Registry time follows the clock. If false, registry time stands still.
     pub(super) runs: bool,
+    /// Registry time stands still because the clock's lease is over, and not because the clock was set back.
+    pub(super) is_frozen: bool,
 }
 
 impl PostgresClock {
@@ -127,9 +129,9 @@ impl PostgresClock {
             .bind(signed(LEASE.as_millis()))
             .fetch_one(connection)
             .await?;
-        let runs = is_trusted && now <= clock;
+        let told = TimeTold { now: time(now), runs: is_trusted && now <= clock, is_frozen: !is_trusted };
         if !self.is_keeper.load(Ordering::Relaxed) {
-            return Ok(TimeTold { now: time(now), runs });
+            return Ok(told);
         }
         let checked = if is_trusted {
             self.trust.lock().check(time(clock), asked)
@@ -138,7 +140,7 @@ impl PostgresClock {
         };
         *self.latest.lock() = Some(Reading { asked, is_leased: is_trusted, is_believed: checked.is_ok() });
         warn_of_a_clock_that_is_behind(now - clock);
-        Ok(TimeTold { now: time(now), runs })
+        Ok(told)
     }
 
     /// Gives each session a full TTL, and restarts registry time by a clock that this node believes.
@@ -155,8 +157,8 @@ impl PostgresClock {
             tracing::warn!(
                 sessions,
                 skipped_ms = skipped,
-                "registry time in PostgreSQL runs again, after a stop while the clock of PostgreSQL's server was wrong \
-                 or no node served; each session has a full TTL from now"
+                "registry time in PostgreSQL runs again, after a stop while heartbeats failed, no node served, or the \
+                 clock of PostgreSQL's server was wrong; each session has a full TTL from now"
             );
         }
         Ok(())

@@ -17,7 +17,7 @@ use super::unreadable::Unreadable;
 use super::write::{Change, Columns, Events, Fate};
 use crate::Error;
 use crate::clock_estimate::Estimate;
-use crate::contract::{Expiry, Receipt, Swept};
+use crate::contract::{Expiry, Receipt, Swept, TimeReading};
 
 /// Maximum number of attempts. A heartbeat of a session about to end causes a conflict.
 const ATTEMPTS_MAX: usize = 4;
@@ -55,13 +55,17 @@ from_row! {
 #[async_trait]
 impl Expiry for PostgresRegistry {
     async fn now(&self) -> Result<RegistryTime, Error> {
+        Ok(self.read_time().await?.now)
+    }
+
+    async fn read_time(&self) -> Result<TimeReading, Error> {
         let mut connection = self.connection().await?;
         let asked = HostInstant::now();
-        let TimeTold { now, runs } = self.clock.tell_time(&mut connection).await?;
+        let TimeTold { now, runs, is_frozen } = self.clock.tell_time(&mut connection).await?;
         if runs {
             self.clock_estimate.note(now, asked);
         }
-        Ok(now)
+        Ok(TimeReading { now, is_frozen })
     }
 
     async fn approximate_now(&self) -> Result<RegistryTime, Error> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use seatkeeper_core::{Actor, Authority, Bucket, Origin, Reach, Region, RegistryTime, SessionId};
 use seatkeeper_registry::postgres::PostgresRegistry;
-use seatkeeper_registry::{Epochs, Error, Expiry as _, Sessions as _};
+use seatkeeper_registry::{Epochs, Error, Expiry as _, Sessions as _, TimeReading};
 use seatkeeper_testbed::postgres::{Database, database};
 use sqlx::{Connection as _, Executor as _, PgConnection};
 
@@ -73,4 +73,21 @@ async fn heartbeats_of_buckets_that_are_not_served_yet_do_not_end_the_lease() {
     tokio::time::sleep(JUDGED_AFTER).await;
     registry.now().await.expect("the time is told");
     assert_eq!(lease_end(&mut connection).await, LEASE);
+}
+
+/// The time of a clock past its lease says so, and goes on afterwards.
+#[tokio::test]
+async fn a_reading_of_time_that_stands_still_says_so() {
+    let (_database, registry, mut connection) = by_hand().await;
+    registry.clock().keep().await.expect("the clock is read");
+    registry.now().await.expect("the time is told");
+    let read = registry.read_time().await.expect("the time is told");
+    assert_eq!(read, TimeReading { now: at(0), is_frozen: false });
+    lease_after(&mut connection, 0, LEASE + 1_000).await;
+    let read = registry.read_time().await.expect("the time is told");
+    assert_eq!(read, TimeReading { now: at(0), is_frozen: true });
+}
+
+fn at(millis: u64) -> RegistryTime {
+    RegistryTime::from_millis(START as u64 + millis)
 }

@@ -5,9 +5,11 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use seatkeeper_core::{CLOCK_SETTLING, ClockReading, ClockState, ClockWatch, RegistryTime, Span};
+use seatkeeper_core::{
+    CLOCK_SETTLING, CLOCK_TOLERANCE, ClockReading, ClockState, ClockWatch, RegistryTime, Span,
+};
 use seatkeeper_host_clock::HostInstant;
-use seatkeeper_registry::Registry;
+use seatkeeper_registry::{Registry, TimeReading};
 
 use super::Job;
 use crate::error::Error;
@@ -26,13 +28,17 @@ struct Watched {
     /// When the clock last stepped, and when a step was last logged, on the monotonic clock.
     stepped: Option<Span>,
     logged: Option<Span>,
+    /// The first of the latest readings that found registry time frozen; `None` while time runs.
+    frozen_since: Option<Span>,
+    /// When frozen time was last logged.
+    freeze_logged: Option<Span>,
 }
 
 /// A reading of the clock, with the work that the reading permits.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JobTime {
     pub(crate) now: RegistryTime,
-    /// Permits taking jobs: the clock did not step within `CLOCK_SETTLING`.
+    /// Permits taking jobs: time runs, and the clock did not step within `CLOCK_SETTLING`.
     pub(crate) may_schedule: bool,
     /// Permits the deletion of records by age: the clock has been steady for `CLOCK_SETTLING`.
     pub(crate) is_steady: bool,
@@ -58,18 +64,17 @@ impl JobClock {
     /// Reads the clock.
     pub(crate) async fn read(&self) -> Result<JobTime, Error> {
         let asked = self.monotonic();
-        let time = self.registry.now().await?;
-        let reading = ClockReading { time, asked, answered: self.monotonic() };
-        Ok(self
-            .watched
-            .as_ref()
-            .map_or(JobTime { now: time, may_schedule: true, is_steady: true }, |watched| {
-                watched.lock().note(reading)
-            }))
+        let TimeReading { now, is_frozen } = self.registry.read_time().await?;
+        let reading = ClockReading { time: now, asked, answered: self.monotonic() };
+        let Some(watched) = &self.watched else {
+            return Ok(JobTime { now, may_schedule: true, is_steady: true });
+        };
+        let mut watched = watched.lock();
+        Ok(if is_frozen { watched.note_frozen(reading) } else { watched.note(reading) })
     }
 
-    /// Reads the clock for work that writes dates. Returns `Err(ClockUnsettled)` if the clock was set a short
-    /// time ago.
+    /// Reads the clock for work that writes dates. Returns `Err(ClockUnsettled)` if registry time stands still, or the
+    /// clock was set a short time ago.
     pub(crate) async fn read_to_schedule(&self) -> Result<RegistryTime, Error> {
         let time = self.read().await?;
         if time.may_schedule { Ok(time.now) } else { Err(Error::ClockUnsettled) }
@@ -102,7 +107,9 @@ impl JobTime {
 }
 
 impl Watched {
+    /// Notes a reading of a time that runs.
     fn note(&mut self, reading: ClockReading) -> JobTime {
+        self.frozen_since = None;
         let (state, now) = (self.watch.note(reading), reading.answered);
         if let ClockState::Stepped { by_millis } = state {
             self.stepped = Some(now);
@@ -113,6 +120,24 @@ impl Watched {
             may_schedule: !is_recent(self.stepped, now),
             is_steady: state == ClockState::Steady,
         }
+    }
+
+    /// Notes a reading of a time that stands still by design. The reading says nothing about the clock, so
+    /// [`ClockWatch`] does not see the reading. Once time runs again, the watch compares the clock with the latest
+    /// reading from before: jobs go on at once, unless the clock was set meanwhile.
+    fn note_frozen(&mut self, reading: ClockReading) -> JobTime {
+        let now = reading.answered;
+        let since = *self.frozen_since.get_or_insert(now);
+        let is_short = now.as_millis().saturating_sub(since.as_millis()) < CLOCK_TOLERANCE.as_millis();
+        if !is_short && !is_recent(self.freeze_logged, now) {
+            self.freeze_logged = Some(now);
+            tracing::warn!(
+                "registry time stands still, to protect sessions whose holders cannot heartbeat: no session expires, and \
+                 jobs wait, until time runs again; check whether heartbeats reach PostgreSQL (its load, and the network \
+                 to its server), and whether the log says that the clock of PostgreSQL jumped"
+            );
+        }
+        JobTime { now: reading.time, may_schedule: false, is_steady: false }
     }
 
     /// Logs a step of the clock. Steps within `CLOCK_SETTLING` of the last log line are not logged.

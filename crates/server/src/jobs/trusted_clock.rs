@@ -38,7 +38,8 @@ impl TrustedClock {
     }
 
     /// Returns the latest time that the emission of usage may go by: the registry's time, or an earlier time while the
-    /// registry's time is unconfirmed. Returns `Err(ClockUnsettled)` if the clock has stepped within `CLOCK_SETTLING`.
+    /// registry's time is unconfirmed. Returns `Err(ClockUnsettled)` if registry time stands still, or the clock has
+    /// stepped within `CLOCK_SETTLING`.
     pub(crate) async fn read(&self) -> Result<RegistryTime, Error> {
         self.trusted_at(self.clock.read_to_schedule().await?).await
     }

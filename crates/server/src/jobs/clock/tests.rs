@@ -34,6 +34,48 @@ fn nothing_is_deleted_by_a_servers_clock_before_it_was_steady_for_a_minute() {
     assert_eq!(read(&mut watched, 122, 0), (true, true));
 }
 
+/// Takes a reading `second` seconds after the start, of a time that stands still since second `stopped`.
+fn read_frozen(watched: &mut Watched, second: u64, stopped: u64) -> (bool, bool) {
+    let mono = Span::from_secs(second);
+    let time = RegistryTime::from_millis(START) + Span::from_secs(stopped);
+    let read = watched.note_frozen(ClockReading { time, asked: mono, answered: mono });
+    (read.may_schedule, read.is_steady)
+}
+
+#[test]
+fn jobs_wait_while_registry_time_is_frozen_and_go_on_at_once() {
+    let mut watched = Watched::default();
+    for second in 0..=60 {
+        read(&mut watched, second, 0);
+    }
+    for second in 61..300 {
+        assert_eq!(read_frozen(&mut watched, second, 60), (false, false), "after {second} s");
+    }
+    assert_eq!(read(&mut watched, 300, 0), (true, true), "nobody set the clock");
+    assert_eq!((watched.logged, watched.frozen_since), (None, None));
+    assert_eq!(watched.freeze_logged, Some(Span::from_secs(242)), "once a minute");
+}
+
+#[test]
+fn a_clock_that_jumped_while_registry_time_was_frozen_was_set() {
+    let mut watched = Watched::default();
+    for second in 0..=60 {
+        read(&mut watched, second, 0);
+    }
+    read_frozen(&mut watched, 61, 60);
+    assert_eq!(read(&mut watched, 62, 400), (false, false));
+    assert_eq!(watched.logged, Some(Span::from_secs(62)));
+    assert_eq!(read(&mut watched, 122, 400), (true, true), "a minute later");
+}
+
+#[test]
+fn a_start_with_frozen_time_is_not_worth_a_warning() {
+    let mut watched = Watched::default();
+    assert_eq!(read_frozen(&mut watched, 0, 0), (false, false));
+    assert_eq!(read(&mut watched, 1, 0), (true, false));
+    assert_eq!(watched.freeze_logged, None);
+}
+
 #[test]
 fn a_clock_that_stands_still_lets_no_job_run() {
     let mut watched = Watched::default();
