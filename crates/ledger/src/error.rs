@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use seatkeeper_core::PoolId;
+use seatkeeper_postgres::MigrationError;
 
 use crate::buckets::StaleBucket;
 
@@ -45,7 +46,7 @@ pub enum Error {
     },
     /// The tables cannot be migrated to the program's version.
     #[error("the ledger's tables cannot be migrated")]
-    Migrate(#[source] sqlx::migrate::MigrateError),
+    Migrate(#[source] MigrationError),
     /// The tables' version differs from the program's. The remedy is `migrate`.
     #[error("the ledger's tables have version {found}, this program needs {wanted}")]
     SchemaVersion {

@@ -38,7 +38,7 @@ impl Ledger {
     ///
     /// A missing data directory is created with mode 0700, and the process takes the directory's lock. Over
     /// PostgreSQL any number of processes share the ledger, and the migrations of concurrent processes run
-    /// one after another.
+    /// one after another. Current tables are left alone, so the role needs no right to change tables.
     pub async fn open(settings: Settings) -> Result<Self, Error> {
         let connections_max = settings.connections_max.max(1);
         match &settings.location {

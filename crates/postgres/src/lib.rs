@@ -10,6 +10,6 @@ mod transaction;
 mod url;
 
 pub use connections::Connections;
-pub use migrations::migrator;
+pub use migrations::{MIGRATIONS_TABLE, MigrationError, migrate_tables, migrator};
 pub use transaction::Transaction;
 pub use url::{NotAPostgresUrl, PostgresUrl};

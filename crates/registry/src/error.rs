@@ -1,6 +1,7 @@
 //! Errors of a registry: reasons why there is no answer.
 
 use seatkeeper_core::Bucket;
+use seatkeeper_postgres::MigrationError;
 
 /// A call without an answer. Unless a variant says otherwise, nothing changed.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +33,9 @@ pub enum Error {
         /// The id of the entry.
         entry: String,
     },
+    /// The tables of the registry in PostgreSQL are not at the program's version, or cannot be used.
+    #[error("the registry's tables cannot be migrated")]
+    Migrate(#[source] MigrationError),
     /// The registry is unreachable. The call did nothing, or can be retried without harm.
     #[error("the registry cannot be reached")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),

@@ -37,6 +37,7 @@ use crate::unreadable::UnreadableEntries;
 use crate::{Epochs, Error, Store};
 use backlog::Backlog;
 pub use clock::PostgresClock;
+pub use connect::migrate;
 pub use repair_clock::{RegistryRepair, repair_clock};
 use section::Section;
 
@@ -64,7 +65,7 @@ impl PostgresRegistry {
         region: Region,
         journal_events_max: usize,
     ) -> Result<Self, Error> {
-        connect::migrate(url).await.map_err(|error| Error::Unavailable(Box::new(error)))?;
+        connect::migrate(url).await?;
         let connections = connect::connections(url, connections_max)?;
         let clock = Arc::new(PostgresClock::new(connections.clone()));
         Ok(Self::of_section(Section::Rebuilt(epochs), connections, clock, region, journal_events_max))

@@ -32,7 +32,7 @@ pub(crate) enum Command {
     Token(token::TokenArgs),
     /// Print the effective settings as TOML, secrets masked; check them; explain them
     Config(config::ConfigArgs),
-    /// Bring the ledger's tables up to date, and stop
+    /// Bring the tables of the ledger and of the registry in PostgreSQL up to date, and stop
     Migrate(LedgerArgs),
     /// Create, read, change and end licenses
     #[command(subcommand)]

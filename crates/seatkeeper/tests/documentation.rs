@@ -10,6 +10,8 @@ mod backup;
 mod groups;
 #[path = "documentation/regions.rs"]
 mod regions;
+#[path = "documentation/roles.rs"]
+mod roles;
 
 const TOPOLOGY: harness::Topology = harness::Topology::Embedded;
 

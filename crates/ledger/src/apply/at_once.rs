@@ -50,7 +50,7 @@ pub(super) async fn apply(
     Ok(Some(are_new))
 }
 
-/// Builds the call of `apply_events`. `sql/define_apply_events.sql` documents the arguments.
+/// Builds the call of `apply_events`. `migrations/postgres/0002_apply_events.sql` documents the arguments.
 fn query<'c>(connection: &'c mut PgConnection, events: &[Event], entries: &[Entry<'_>]) -> Query<'c> {
     let buckets: BTreeSet<_> = events.iter().map(|event| (event.pool.bucket(), event.epoch)).collect();
     let before = places_before(events);

@@ -4,7 +4,9 @@ use std::io;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use seatkeeper_postgres::{Connections, PostgresUrl, Transaction, migration_files, migrator};
+use seatkeeper_postgres::{
+    Connections, MIGRATIONS_TABLE, PostgresUrl, Transaction, migrate_tables, migration_files, migrator,
+};
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgDatabaseError, PgPoolOptions, PgSeverity};
 use sqlx::{PgConnection, Row as _};
@@ -13,16 +15,9 @@ use tokio::time::timeout;
 use super::{Access, Pool};
 use crate::Error;
 
-pub(super) static MIGRATIONS: LazyLock<Migrator> =
-    LazyLock::new(|| migrator(&migration_files!("../../migrations/postgres": "0001_ledger.sql")));
-
-/// Replaces function `apply_events` by the program's definition. PostgreSQL refuses concurrent replacements,
-/// so an advisory lock serializes processes starting together.
-const DEFINE_APPLY_EVENTS: &str = concat!(
-    "BEGIN; SELECT pg_advisory_xact_lock(hashtext('seatkeeper.apply_events'));",
-    include_str!("../../sql/define_apply_events.sql"),
-    "COMMIT;"
-);
+pub(super) static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
+    migrator(&migration_files!("../../migrations/postgres": "0001_ledger.sql", "0002_apply_events.sql"))
+});
 
 /// The `application_name` shown in PostgreSQL's views.
 const NAME: &str = "seatkeeper";
@@ -121,16 +116,12 @@ async fn check_settings(url: &PostgresUrl) -> Result<(), Error> {
     if found == ENCODING { Ok(()) } else { Err(Error::Encoding { found }) }
 }
 
-/// Migrates the tables and replaces `apply_events`, without a time limit. Of several processes migrating at
-/// once, one does the work and the rest wait.
+/// Applies pending migrations, without a time limit. Of several processes migrating at once, one does the work and
+/// the rest wait. Without pending migrations nothing changes.
 pub(crate) async fn migrate(url: &PostgresUrl) -> Result<(), Error> {
     check_settings(url).await?;
     let alone = Connections::lazy(url, PgPoolOptions::new().max_connections(1), NAME, &MIGRATING)?;
-    let pool = alone.pool().await?;
-    MIGRATIONS.run(pool).await.map_err(Error::Migrate)?;
-    sqlx::raw_sql(DEFINE_APPLY_EVENTS).execute(pool).await?;
-    alone.close().await;
-    Ok(())
+    migrate_tables(&MIGRATIONS, MIGRATIONS_TABLE, alone).await.map_err(Error::Migrate)
 }
 
 /// Waits for an answer of the server for at most [`STATEMENT_TIMEOUT`].

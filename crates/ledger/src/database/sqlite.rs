@@ -86,7 +86,7 @@ pub(crate) async fn open_writer(data_dir: &Path) -> Result<Pool, Error> {
         // transaction. Such a connection is discarded.
         .before_acquire(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }));
     let pool = pool.connect_with(options).await?;
-    MIGRATIONS.run(&pool).await.map_err(Error::Migrate)?;
+    MIGRATIONS.run(&pool).await.map_err(|error| Error::Migrate(error.into()))?;
     Ok(Pool::Sqlite(pool))
 }
 

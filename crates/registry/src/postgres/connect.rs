@@ -1,13 +1,38 @@
 //! Connections and migrations of the registry's database.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
-use seatkeeper_postgres::{Connections, PostgresUrl, Transaction, migration_files, migrator};
+use seatkeeper_postgres::{Connections, PostgresUrl, Transaction, migrate_tables, migration_files, migrator};
 use sqlx::Postgres;
+use sqlx::migrate::Migrator;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::PgPoolOptions;
 
 use super::fault::Fault;
+use crate::Error;
+
+/// The schema of the registry.
+const SCHEMA: &str = "registry";
+
+/// The table of applied migrations.
+const MIGRATIONS_TABLE: &str = "registry.migrations";
+
+static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
+    let mut migrations = migrator(&migration_files!("../../migrations":
+        "0001_tables.sql",
+        "0002_clock.sql",
+        "0003_look.sql",
+        "0004_write.sql",
+        "0005_journal.sql",
+        "0006_rebuild.sql",
+        "0007_clock_lease.sql",
+        "0008_repair_clock.sql",
+    ));
+    migrations.create_schema(SCHEMA);
+    migrations.dangerous_set_table_name(MIGRATIONS_TABLE);
+    migrations
+});
 
 /// Time limit for a caller's wait for a connection.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -47,28 +72,17 @@ pub(super) async fn begin_long(connection: PoolConnection<Postgres>) -> Result<T
     Transaction::begin(connection, BEGIN_LONG).await
 }
 
-/// Migrates the tables, in a schema of the registry's own, without a time limit. Of several processes migrating at once,
-/// one does the work and the rest wait. A slow machine may pause between two statements for longer than the limits of
-/// [`SETTINGS`].
-pub(super) async fn migrate(url: &PostgresUrl) -> Result<(), sqlx::migrate::MigrateError> {
+/// Applies pending migrations of the registry in the database at `url`, in a schema of its own, and returns the version
+/// of the tables. Without pending migrations nothing changes, so the role needs no right to change tables. Of several
+/// processes migrating at once, one does the work and the rest wait.
+///
+/// No time limit applies: a slow machine may pause between two statements for longer than the limits of [`SETTINGS`].
+pub async fn migrate(url: &PostgresUrl) -> Result<i64, Error> {
     // The server notices within half a minute that the machine of a migrating node is gone.
     let keepalives =
         [("tcp_keepalives_idle", "10"), ("tcp_keepalives_interval", "5"), ("tcp_keepalives_count", "3")];
     let settings = [&[READ_COMMITTED], &keepalives[..]].concat();
     let alone = Connections::lazy(url, PgPoolOptions::new().max_connections(1), NAME, &settings)?;
-    let mut migrations = migrator(&migration_files!("../../migrations":
-        "0001_tables.sql",
-        "0002_clock.sql",
-        "0003_look.sql",
-        "0004_write.sql",
-        "0005_journal.sql",
-        "0006_rebuild.sql",
-        "0007_clock_lease.sql",
-        "0008_repair_clock.sql",
-    ));
-    migrations.create_schema("registry");
-    migrations.dangerous_set_table_name("registry.migrations");
-    migrations.run(alone.pool().await?).await?;
-    alone.close().await;
-    Ok(())
+    migrate_tables(&MIGRATIONS, MIGRATIONS_TABLE, alone).await.map_err(Error::Migrate)?;
+    Ok(MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or_default())
 }

@@ -30,7 +30,7 @@ from_row! {
 /// heartbeats a full TTL. Sessions of the lasting section keep their ends. Changes nothing unless `apply` is set, nor
 /// if registry time is not later than `to`, nor while events wait for the ledger. No node may serve meanwhile.
 pub async fn repair_clock(url: &PostgresUrl, to: RegistryTime, apply: bool) -> Result<RegistryRepair, Error> {
-    connect::migrate(url).await.map_err(|error| Error::Unavailable(Box::new(error)))?;
+    connect::migrate(url).await?;
     let connections = connect::connections(url, 1)?;
     let connection = connections.acquire().await.map_err(Fault::from)?;
     let mut transaction = begin_long(connection).await.map_err(Fault::from)?;

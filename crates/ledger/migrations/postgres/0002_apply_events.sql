@@ -2,9 +2,9 @@
 -- function runs the statements named in its comments, in the same order. Each statement sees everything
 -- committed before the statement began.
 --
--- `Ledger::open` runs the file after the migrations, so the file holds the only definition. A new column of
--- `audit_log` needs no change here. After a change of the arguments, older nodes go on with the old function,
--- and a later migration drops the old function.
+-- A new column of `audit_log` needs no change here. A change of the body is a migration that replaces the function.
+-- A change of the arguments is a migration that adds a function: nodes of the previous version go on with the old
+-- function, and a later migration drops the old function.
 --
 -- Plans are generic and cached by the connection. A generic plan expects ten elements in an array, but a
 -- fraction of the whole log for the newest records, so ends and beginnings of sessions are read from the
