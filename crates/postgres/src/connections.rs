@@ -1,11 +1,13 @@
 //! A connection pool that survives a change of the password.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
-use sqlx::{Connection as _, Postgres};
+use sqlx::{ConnectOptions as _, Connection as _, Postgres};
+use tokio::time::timeout;
 
 use crate::PostgresUrl;
 use crate::kept::Kept;
@@ -13,6 +15,9 @@ use crate::password::{PasswordFile, is_wrong_password};
 
 /// A connection idle for longer is pinged before use.
 const TRUSTED_IDLE: Duration = Duration::from_secs(1);
+
+/// Time limit for the connection that finds out why a pool has none.
+const EXPLAIN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A pool of connections to a database. Clones share the pool.
 ///
@@ -81,6 +86,38 @@ impl Connections {
             }
             (acquired, _) => acquired,
         }
+    }
+
+    /// Acquires a connection like [`acquire`](Self::acquire). If the server is out of reach, the error names the server's
+    /// address and the reason. The pool alone retries until its time is over, and says no more.
+    pub async fn acquire_or_explain(&self) -> Result<PoolConnection<Postgres>, sqlx::Error> {
+        match self.acquire().await {
+            Err(sqlx::Error::PoolTimedOut) => Err(self.explain_timeout().await),
+            acquired => acquired,
+        }
+    }
+
+    /// Connects once more, outside the pool, and returns the reason why no connection comes.
+    async fn explain_timeout(&self) -> sqlx::Error {
+        let options = self.pool.connect_options();
+        let reason = match timeout(EXPLAIN_TIMEOUT, options.connect()).await {
+            Ok(Ok(connection)) => {
+                connection.close().await.ok();
+                return sqlx::Error::PoolTimedOut;
+            }
+            Ok(Err(sqlx::Error::Io(error))) => error,
+            Ok(Err(error)) => return error,
+            Err(_) => io::Error::new(io::ErrorKind::TimedOut, "no answer in time"),
+        };
+        let server = match options.get_socket() {
+            Some(socket) => socket.display().to_string(),
+            None => format!("{}:{}", options.get_host(), options.get_port()),
+        };
+        let what = format!(
+            "PostgreSQL at {server} cannot be reached: {reason}; check that the server runs, the network, and the \
+             address in the URL"
+        );
+        sqlx::Error::Io(io::Error::new(reason.kind(), what))
     }
 
     /// Acquires the connection kept last, or a connection of the pool if none is kept or the kept connection was

@@ -102,7 +102,7 @@ pub(crate) async fn open(url: &PostgresUrl, connections_max: u32, access: Access
 /// mistake for a statement of another client.
 async fn check_settings(url: &PostgresUrl) -> Result<(), Error> {
     let alone = Connections::lazy(url, PgPoolOptions::new().max_connections(1), NAME, &SESSION)?;
-    let mut connection = alone.acquire().await.map_err(|error| {
+    let mut connection = alone.acquire_or_explain().await.map_err(|error| {
         let code = error.as_database_error().and_then(|refused| refused.code());
         if code.is_some_and(|code| code == PROTOCOL_VIOLATION) { Error::BehindPooler } else { error.into() }
     })?;
