@@ -76,7 +76,7 @@ pub(super) async fn begin_long(connection: PoolConnection<Postgres>) -> Result<T
 /// of the tables. Without pending migrations nothing changes, so the role needs no right to change tables. Of several
 /// processes migrating at once, one does the work and the rest wait.
 ///
-/// No time limit applies: a slow machine may pause between two statements for longer than the limits of [`SETTINGS`].
+/// No time limit applies: a slow machine may pause between two statements for longer than the limits of other statements.
 pub async fn migrate(url: &PostgresUrl) -> Result<i64, Error> {
     // The server notices within half a minute that the machine of a migrating node is gone.
     let keepalives =
