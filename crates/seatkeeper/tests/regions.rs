@@ -10,6 +10,8 @@
 
 mod harness;
 
+#[path = "regions/administered.rs"]
+mod administered;
 #[path = "regions/adoption.rs"]
 mod adoption;
 #[path = "regions/adoption_halted.rs"]

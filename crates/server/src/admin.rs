@@ -17,6 +17,8 @@ mod write;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+pub(crate) use sessions::revoke_all::PoolQuery;
+
 use crate::app::App;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {

@@ -1,5 +1,6 @@
 //! The layer in front of the APIs: a request of a pool at home elsewhere is forwarded to the pool's home.
 
+mod administered;
 mod fast_path;
 mod former_home;
 mod home;

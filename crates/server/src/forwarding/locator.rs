@@ -32,6 +32,10 @@ pub(super) enum Locator {
     JoinCode,
     /// The session in the field `session_id` of the body. The caller has no token.
     ReleasedSession,
+    /// The session of any kind in the path of an admin's request.
+    AdminSession,
+    /// The pool in the parameters `pool_kind` and `pool` of an admin's request.
+    AdminPool,
 }
 
 impl Locator {
@@ -49,6 +53,8 @@ impl Locator {
         match (method, route.strip_prefix("/api/v1/admin")?) {
             (_, "/licenses" | "/licenses/{license_id}") => Some(Self::Tenant),
             (&Method::POST, "/subscriptions" | "/homes/moves") => Some(Self::BodySubscriber),
+            (_, "/sessions/{session_id}") => Some(Self::AdminSession),
+            (&Method::DELETE, "/sessions") => Some(Self::AdminPool),
             _ => None,
         }
     }
@@ -62,7 +68,12 @@ impl Locator {
             | Self::BodySession
             | Self::JoinCode
             | Self::ReleasedSession => true,
-            Self::Subscriber | Self::Tenant | Self::QueryTenantObject | Self::PathSession => false,
+            Self::Subscriber
+            | Self::Tenant
+            | Self::QueryTenantObject
+            | Self::PathSession
+            | Self::AdminSession
+            | Self::AdminPool => false,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Revocation of every session of a pool.
 
 use axum::extract::State;
-use seatkeeper_core::{EndReason, PoolId};
+use seatkeeper_core::{EndReason, PoolId, TenantId};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
@@ -21,6 +21,14 @@ pub(crate) struct PoolQuery {
     pool_kind: PoolKindName,
     /// The license's id, the subscriber, or the user and the capacity with `/` between.
     pool: String,
+}
+
+impl PoolQuery {
+    /// Returns the pool, in an admin's tenant. Returns an error of the field `pool` for a text that names no pool of the kind.
+    pub(crate) fn pool_of(&self, tenant: &TenantId) -> Result<PoolId, Error> {
+        let name = self.pool_kind.pool_name(&self.pool)?;
+        Ok(PoolId::new(self.pool_kind.0, tenant.clone(), name))
+    }
 }
 
 /// The number of sessions ended.
@@ -44,8 +52,7 @@ pub(crate) async fn revoke_all(
     meta: Meta,
     Query(query): Query<PoolQuery>,
 ) -> Result<axum::Json<EndedAnswer>, Error> {
-    let name = query.pool_kind.pool_name(&query.pool)?;
-    let pool = PoolId::new(query.pool_kind.0, who.tenant.clone(), name);
+    let pool = query.pool_of(&who.tenant)?;
     let origin = meta.origin(who.as_admin());
     let ended = app.engine.end_all(&pool, EndReason::Revoked, &origin, Durability::Ledger).await?;
     devices::give_back_screen_of(&app, &pool, &origin).await?;

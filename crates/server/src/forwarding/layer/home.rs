@@ -35,6 +35,12 @@ fn device_session(id: Option<Uuid>, parts: &Parts) -> Option<SessionId> {
     id.filter(|_| !stays_at_origin(parts.uri.path())).and_then(|id| SessionId::try_from(id).ok())
 }
 
+/// Returns the session in the path of a request.
+pub(super) fn session_in_path(parts: &Parts) -> Option<Uuid> {
+    let route = parts.extensions.get::<MatchedPath>()?;
+    locator::session_in(parts.uri.path(), route.as_str())
+}
+
 impl Layer {
     /// Returns the home of a request. `None` for a request that names no home: the API refuses such a request itself.
     pub(super) async fn home_for(
@@ -67,8 +73,7 @@ impl Layer {
                     .await
             }
             Locator::PathSession => {
-                let route = parts.extensions.get::<MatchedPath>();
-                let id = route.and_then(|route| locator::session_in(parts.uri.path(), route.as_str()));
+                let id = session_in_path(parts);
                 *session = device_session(id, parts);
                 self.home_of_held(id, parts, subscriber).await
             }
@@ -82,6 +87,8 @@ impl Layer {
                 let group = code.and_then(|code| locator::group_in(&code));
                 self.home_of_held(group, parts, subscriber).await
             }
+            Locator::AdminSession => self.home_of_admin_session(&*caller().await?, parts, subscriber).await,
+            Locator::AdminPool => self.home_of_admin_pool(&*caller().await?, parts, subscriber).await,
         }
     }
 
@@ -136,30 +143,8 @@ impl Layer {
         Ok(self.app.ledger.find_session(id).await.map_err(Error::Ledger)?.is_some())
     }
 
-    /// Returns the home of a session that an admin names: the home of the session's subscriber. A session that this region
-    /// has never had is in the region of the id, or that region names the newer home.
-    async fn home_of_managed(
-        &self,
-        admin: &Caller,
-        id: SessionId,
-        subscriber: &mut newer::Subscriber,
-    ) -> Result<Option<Home>, Error> {
-        let found = self.app.ledger.find_session(id).await.map_err(Error::Ledger)?;
-        let pool = found.map(|found| found.record.pool);
-        let user = match pool.filter(|pool| pool.kind == PoolKind::Subscriber && pool.tenant == admin.tenant)
-        {
-            Some(pool) => UserId::new(&*pool.name),
-            None => match self.regions.home_of_session(id) {
-                Some(region) if region != self.regions.own() => return Ok(Some(Home::first(region))),
-                Some(_) | None => admin.user.clone(),
-            },
-        };
-        *subscriber = Some((admin.tenant.clone(), user.clone()));
-        self.regions.home_of_held(&admin.tenant, &user, id).await
-    }
-
     /// Returns the home of a subscriber, and notes the subscriber.
-    async fn home_of(
+    pub(super) async fn home_of(
         &self,
         tenant: &TenantId,
         user: &UserId,

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::{Locator, body_field, group_in, parameter, session_in};
 
 #[test]
-fn every_route_that_admits_has_a_locator() {
+fn routes_of_pools_and_sessions_have_a_locator() {
     for (method, route, locator) in [
         (Method::POST, "/api/v1/devices/sessions", Locator::Subscriber),
         (Method::POST, "/api/v1/devices/sessions/heartbeat", Locator::BodySession),
@@ -27,10 +27,15 @@ fn every_route_that_admits_has_a_locator() {
         (Method::GET, "/api/v1/capacities/sessions", Locator::QueryTenantObject),
         (Method::POST, "/api/v1/admin/subscriptions", Locator::BodySubscriber),
         (Method::PATCH, "/api/v1/admin/licenses/{license_id}", Locator::Tenant),
+        (Method::GET, "/api/v1/admin/sessions/{session_id}", Locator::AdminSession),
+        (Method::DELETE, "/api/v1/admin/sessions/{session_id}", Locator::AdminSession),
+        (Method::DELETE, "/api/v1/admin/sessions", Locator::AdminPool),
     ] {
         assert_eq!(Locator::for_route(&method, route), Some(locator), "{method} {route}");
     }
-    for route in ["/healthz", "/metrics", "/api/v1/admin/audit", "/api/v1/regions/homes"] {
+    for route in
+        ["/healthz", "/metrics", "/api/v1/admin/audit", "/api/v1/admin/sessions", "/api/v1/regions/homes"]
+    {
         assert_eq!(Locator::for_route(&Method::GET, route), None, "{route}");
     }
 }

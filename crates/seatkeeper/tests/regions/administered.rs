@@ -1,0 +1,93 @@
+//! An admin reads and ends sessions by their id, and ends the sessions of a pool, in any region.
+
+use serde_json::{Value, json};
+
+use crate::moves::relocate;
+use crate::world::{AP, EU, NAMES, US, World, region_of, screen};
+
+const DEVICES: &str = "/api/v1/devices/sessions";
+
+const SESSIONS: &str = "/api/v1/admin/sessions";
+
+fn path(session: &Value) -> String {
+    format!("{SESSIONS}/{}", session.as_str().expect("a session id"))
+}
+
+async fn beat(world: &World, region: usize, user: &str, session: &Value) -> u16 {
+    let beat = json!({ "session_id": session });
+    world.client(region, user).post(&format!("{DEVICES}/heartbeat"), beat).await.status
+}
+
+/// Reads a session in every region. Returns the state, which all regions must agree on.
+async fn state(world: &World, session: &Value) -> Value {
+    let mut told = Vec::new();
+    for region in [EU, US, AP] {
+        let answer = world.admin(region).get(&path(session)).await.expect(200);
+        assert_eq!(answer["session_id"], *session, "{answer:#}");
+        told.push(answer["reason"].clone());
+    }
+    assert!(told.iter().all(|state| *state == told[0]), "{told:?}");
+    told.swap_remove(0)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_is_read_and_ended_in_any_region() {
+    let world = World::start().await;
+    for ender in [EU, US, AP] {
+        let held = world.client(US, "ann").post(DEVICES, screen("tv")).await.expect(201);
+        let session = &held["session_id"];
+        assert_eq!(region_of(session), 2);
+        assert_eq!(state(&world, session).await, Value::Null);
+        world.admin(ender).delete(&path(session)).await.expect(204);
+        assert_eq!(beat(&world, AP, "ann", session).await, 410);
+        assert_eq!(state(&world, session).await, "revoked");
+        world.admin(ender).delete(&path(session)).await.expect(404);
+    }
+    let key = world.license(EU, 1).await;
+    let seat = world.client(AP, "bob").acquire(&key, "machine").await.expect(201);
+    world.admin(US).delete(&path(&seat["session_id"])).await.expect(204);
+    world.client(AP, "bob").heartbeat(&seat["session_id"]).await.expect(410);
+    world.client(US, "bob").delete(&path(&seat["session_id"])).await.expect(403);
+    world.close().await;
+}
+
+/// The region in the id, the home, and a region that has never seen the session.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_moved_session_is_read_and_ended_in_any_region() {
+    let world = World::start().await;
+    world.create_plan().await;
+    for (ender, user) in [EU, US, AP].into_iter().zip(["ann", "bob", "cid"]) {
+        world.subscribe(US, user).await;
+        let held = world.client(US, user).post(DEVICES, screen("tv")).await.expect(201);
+        let over = world.client(US, user).post(DEVICES, screen("phone")).await.expect(201);
+        world.admin(US).delete(&path(&over["session_id"])).await.expect(204);
+        relocate(&world, EU, user, AP).await.expect(200);
+        let session = &held["session_id"];
+        assert_eq!(state(&world, session).await, Value::Null, "{}", NAMES[ender]);
+        assert_eq!(state(&world, &over["session_id"]).await, "revoked", "an end from before the move");
+        world.admin(ender).delete(&path(session)).await.expect(204);
+        assert_eq!(beat(&world, AP, user, session).await, 410, "{}", NAMES[ender]);
+        assert_eq!(state(&world, session).await, "revoked");
+    }
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_sessions_of_a_pool_are_ended_in_any_region() {
+    let world = World::start().await;
+    let license = world.admin(EU).post("/api/v1/admin/licenses", json!({ "max_seats": 1 })).await.expect(201);
+    let of_license = format!("pool_kind=license&pool={}", license["license_id"].as_str().unwrap());
+    for ender in [EU, US, AP] {
+        let held = world.client(US, "ann").post(DEVICES, screen("tv")).await.expect(201);
+        let seat = world.client(AP, "bob").acquire(&license["license_key"], "machine").await.expect(201);
+        for pool in ["pool_kind=subscriber&pool=ann", &of_license] {
+            let ended = world.admin(ender).delete(&format!("{SESSIONS}?{pool}")).await.expect(200);
+            assert_eq!(ended["ended"], 1, "{pool} by {}", NAMES[ender]);
+        }
+        assert_eq!(beat(&world, EU, "ann", &held["session_id"]).await, 410);
+        world.client(EU, "bob").heartbeat(&seat["session_id"]).await.expect(410);
+    }
+    world.admin(US).delete(&format!("{SESSIONS}?pool_kind=license&pool=none")).await.expect(422);
+    world.client(US, "ann").delete(&format!("{SESSIONS}?pool_kind=subscriber&pool=ann")).await.expect(403);
+    world.close().await;
+}

@@ -1,0 +1,81 @@
+//! The homes of sessions and pools that an admin names.
+
+use axum::extract::Query;
+use axum::http::request::Parts;
+use seatkeeper_core::{EndReason, PoolKind, SessionId, UserId};
+use seatkeeper_ledger::homes::Home;
+
+use super::Layer;
+use super::home::session_in_path;
+use crate::admin::PoolQuery;
+use crate::auth::Caller;
+use crate::error::Error;
+use crate::forwarding::newer;
+
+impl Layer {
+    /// Returns the home of the session in the path. `None` for a caller whom the API refuses, and for an id that no region
+    /// has made.
+    pub(super) async fn home_of_admin_session(
+        &self,
+        caller: &Caller,
+        parts: &Parts,
+        subscriber: &mut newer::Subscriber,
+    ) -> Result<Option<Home>, Error> {
+        let id = session_in_path(parts).and_then(|id| SessionId::try_from(id).ok());
+        let Some(id) = id.filter(|_| caller.scopes.admin) else { return Ok(None) };
+        if let Some(here) = self.kept_without_home(id, caller, parts.uri.path()).await? {
+            return Ok(Some(here));
+        }
+        self.home_of_managed(caller, id, subscriber).await
+    }
+
+    /// Returns the home of a session that an admin names. The region with the end of a session on record answers, and
+    /// otherwise the home of the session's subscriber. Any other session is in the region of the id; that region knows
+    /// where the session has moved.
+    pub(super) async fn home_of_managed(
+        &self,
+        admin: &Caller,
+        id: SessionId,
+        subscriber: &mut newer::Subscriber,
+    ) -> Result<Option<Home>, Error> {
+        let found = self.app.ledger.find_session(id).await.map_err(Error::Ledger)?;
+        let Some(record) =
+            found.map(|found| found.record).filter(|record| record.pool.tenant == admin.tenant)
+        else {
+            self.regions.check_session(id)?;
+            return Ok(self.regions.home_of_session(id).map(Home::first));
+        };
+        let has_ended = record.ended.is_some_and(|end| end.reason != EndReason::Moved);
+        if has_ended || record.pool.kind != PoolKind::Subscriber {
+            return Ok(Some(Home::first(self.regions.own())));
+        }
+        let user = UserId::new(&*record.pool.name);
+        *subscriber = Some((admin.tenant.clone(), user.clone()));
+        self.regions.home_of_held(&admin.tenant, &user, id).await
+    }
+
+    /// Returns the home of the pool in the query. `None` for a query or a caller whom the API refuses. A subscriber without
+    /// a home gets a home, as in any other request.
+    pub(super) async fn home_of_admin_pool(
+        &self,
+        caller: &Caller,
+        parts: &Parts,
+        subscriber: &mut newer::Subscriber,
+    ) -> Result<Option<Home>, Error> {
+        let query = Query::<PoolQuery>::try_from_uri(&parts.uri).ok().filter(|_| caller.scopes.admin);
+        let Some(pool) = query.and_then(|Query(query)| query.pool_of(&caller.tenant).ok()) else {
+            return Ok(None);
+        };
+        match pool.kind {
+            PoolKind::License | PoolKind::Capacity => self.regions.anchor_of(&pool.tenant).await.map(Some),
+            PoolKind::Subscriber => {
+                self.home_of(&pool.tenant, &UserId::new(&*pool.name), subscriber).await.map(Some)
+            }
+            PoolKind::Group => {
+                let Ok(group) = pool.name.parse::<SessionId>() else { return Ok(None) };
+                self.regions.check_session(group)?;
+                Ok(self.regions.home_of_session(group).map(Home::first))
+            }
+        }
+    }
+}
