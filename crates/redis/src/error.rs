@@ -1,5 +1,9 @@
 //! Classifies the errors of a call by their consequence for the call and for the connection.
 
+use std::error::Error;
+use std::io;
+use std::sync::Arc;
+
 use redis::{ErrorKind, RedisError, ServerErrorKind};
 
 /// Returns the error of a call without a reachable server, for the reason `why`.
@@ -31,6 +35,21 @@ pub(crate) fn is_cut_off(error: &RedisError) -> bool {
 /// Returns `true` if the server has not loaded the called script.
 pub(crate) fn is_not_loaded(error: &RedisError) -> bool {
     is(error, ServerErrorKind::NoScript)
+}
+
+/// Returns `true` if the server does not accept the node, or a file of the node's settings cannot be read: a login, a right
+/// or a certificate is wrong. An operator must act.
+pub(crate) fn is_rejection(error: &RedisError) -> bool {
+    let by_kind = matches!(error.kind(), ErrorKind::AuthenticationFailed | ErrorKind::InvalidClientConfig);
+    let by_code = matches!(error.code(), Some("NOAUTH" | "WRONGPASS" | "NOPERM"));
+    // TLS reports a certificate that it does not trust as invalid data.
+    let by_tls = io_error(error).is_some_and(|error| error.kind() == io::ErrorKind::InvalidData);
+    by_kind || by_code || by_tls
+}
+
+/// Returns the error of the connection behind the client's error.
+fn io_error(error: &RedisError) -> Option<&io::Error> {
+    error.source()?.downcast_ref::<Arc<dyn Error + Send + Sync>>()?.downcast_ref()
 }
 
 fn is(error: &RedisError, kind: ServerErrorKind) -> bool {

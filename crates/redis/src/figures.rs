@@ -1,12 +1,12 @@
 //! Figures of the servers for metrics: load, memory, clients, evictions.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
 use redis::{ErrorKind, RedisError, RedisResult, Value};
 
 use crate::connect::{self, field, info};
-use crate::error::not_reached;
 use crate::link::Link;
 use crate::servers::Servers;
 
@@ -31,14 +31,23 @@ pub struct ServerFigures {
     pub unfit: Option<String>,
 }
 
+/// A server that told no figures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoFigures {
+    /// The server does not answer.
+    Silent,
+    /// The server does not accept the node, for this reason.
+    Rejected(Arc<str>),
+}
+
 impl Servers {
     /// Reads the figures of the server, or of every master of a cluster, within `patience`. Empty if no
     /// master is known.
-    pub async fn figures(&self, patience: Duration) -> Vec<RedisResult<ServerFigures>> {
+    pub async fn figures(&self, patience: Duration) -> Vec<Result<ServerFigures, NoFigures>> {
         let links = self.links(patience).await;
         join_all(links.iter().map(|link| async move {
-            let told = tokio::time::timeout(patience, figures_of(link)).await;
-            told.unwrap_or_else(|_| Err(not_reached("it does not answer in time")))
+            let told = tokio::time::timeout(patience, figures_of(link)).await.ok().and_then(Result::ok);
+            told.ok_or_else(|| link.rejection().map_or(NoFigures::Silent, NoFigures::Rejected))
         }))
         .await
     }

@@ -21,7 +21,7 @@ mod url;
 
 pub use batch::{Batcher, SendBatch};
 pub use error::not_reached;
-pub use figures::ServerFigures;
+pub use figures::{NoFigures, ServerFigures};
 pub use link::{Connection, Link};
 pub use replicas::Replicas;
 pub use script::Script;

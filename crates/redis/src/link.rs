@@ -38,6 +38,8 @@ enum State {
     Up(Arc<Connection>),
     /// No connection, with the reason.
     Down(Arc<str>),
+    /// No connection, because the server does not accept the node, or a file cannot be read; with the reason.
+    Rejected(Arc<str>),
 }
 
 /// A connection to a server, and the identity of the server's memory.
@@ -129,6 +131,14 @@ impl Link {
         self.refusal.lock().clone()
     }
 
+    /// Returns the reason why the server does not accept the node, `None` if the latest attempt to connect did not fail so.
+    pub(crate) fn rejection(&self) -> Option<Arc<str>> {
+        match &*self.state.borrow() {
+            State::Rejected(why) => Some(Arc::clone(why)),
+            State::Up(_) | State::Down(_) => None,
+        }
+    }
+
     /// Returns the current address of the server.
     pub(crate) async fn address(&self) -> RedisResult<Address> {
         self.target.address(&self.settings).await
@@ -138,7 +148,7 @@ impl Link {
     pub(crate) fn up_now(&self) -> Option<Arc<Connection>> {
         match &*self.state.borrow() {
             State::Up(up) => Some(Arc::clone(up)),
-            State::Down(_) => None,
+            State::Down(_) | State::Rejected(_) => None,
         }
     }
 
@@ -189,7 +199,7 @@ impl Link {
     fn down(&self) -> RedisError {
         match &*self.state.borrow() {
             State::Up(_) => not_reached("it has just come back"),
-            State::Down(why) => not_reached(why),
+            State::Down(why) | State::Rejected(why) => not_reached(why),
         }
     }
 }

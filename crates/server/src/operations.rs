@@ -9,6 +9,7 @@ use axum::http::StatusCode;
 use axum::http::header::{CONTENT_TYPE, HeaderMap};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use seatkeeper_redis::{NoFigures, ServerFigures};
 use seatkeeper_registry::{Store, UnreadableEntry};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -102,8 +103,8 @@ async fn health_redis(State(app): State<App>) -> PartHealth {
     let told = redis.latest().await;
     let (servers, latency) =
         told.as_ref().map_or((&[][..], None), |told| (&told.servers, Some(told.latency)));
-    let silent = servers.iter().filter(|server| server.is_none()).count();
-    let mut problems: Vec<_> = servers.iter().flatten().filter_map(|server| server.unfit.clone()).collect();
+    let silent = servers.iter().filter(|server| matches!(server, Err(NoFigures::Silent))).count();
+    let mut problems: Vec<_> = servers.iter().filter_map(problem_of).collect();
     problems.sort_unstable();
     problems.dedup();
     if servers.is_empty() {
@@ -114,6 +115,15 @@ async fn health_redis(State(app): State<App>) -> PartHealth {
     problems.extend(held_up_buckets(&app, Store::Redis));
     let is_up = told.as_ref().is_some_and(|told| told.is_up());
     PartHealth::new(is_up, latency, problems)
+}
+
+/// Returns the problem of a server that has answered.
+fn problem_of(server: &Result<ServerFigures, NoFigures>) -> Option<String> {
+    match server {
+        Ok(figures) => figures.unfit.clone(),
+        Err(NoFigures::Rejected(why)) => Some(format!("a server does not accept this node: {why}")),
+        Err(NoFigures::Silent) => None,
+    }
 }
 
 /// `GET /health/ledger`: the state of the system of record, as seen by this node.

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 
 use super::{Connection, State, lose};
 use crate::connect::{connect, identity, unfit};
+use crate::error::is_rejection;
 use crate::settings::{Address, ServerSettings};
 use crate::target::Target;
 
@@ -88,17 +89,18 @@ pub(crate) async fn keep(
     mut seen: watch::Receiver<State>,
 ) {
     let mut pause = RETRY_MIN;
-    let mut is_reported = false;
+    // Whether the failure logged last was a rejection; `None` after a connection.
+    let mut reported = None;
     loop {
         match reach(&settings, &target).await {
             Ok((address, up)) => {
                 tracing::info!(redis = %address, "connected to Redis");
-                (pause, is_reported) = (RETRY_MIN, false);
+                (pause, reported) = (RETRY_MIN, None);
                 let up = Arc::new(up);
                 state.send_replace(State::Up(Arc::clone(&up)));
                 tokio::select! {
                     // The channel never closes, because `state` is a sender.
-                    _ = seen.wait_for(|state| matches!(state, State::Down(_))) => {}
+                    _ = seen.wait_for(|state| !matches!(state, State::Up(_))) => {}
                     () = until_elsewhere(&settings, &target, &address) => {
                         lose_any(&state, "another server is the primary now");
                     }
@@ -107,9 +109,15 @@ pub(crate) async fn keep(
                 }
             }
             Err(error) => {
-                report_unreachable(&target, &error, is_reported);
-                is_reported = true;
-                state.send_replace(State::Down(error.to_string().into()));
+                let is_rejection = is_rejection(&error);
+                if reported == Some(is_rejection) {
+                    tracing::debug!(redis = %target, %error, "there still is no connection to Redis");
+                } else {
+                    report(&target, &error, is_rejection);
+                }
+                reported = Some(is_rejection);
+                let why = error.to_string().into();
+                state.send_replace(if is_rejection { State::Rejected(why) } else { State::Down(why) });
                 tokio::time::sleep(jittered(pause)).await;
                 pause = (pause * 2).min(RETRY_MAX);
             }
@@ -117,10 +125,15 @@ pub(crate) async fn keep(
     }
 }
 
-/// Logs a failed attempt to connect: the first of an outage as a warning, and later attempts at the level `debug`.
-fn report_unreachable(target: &Target, error: &RedisError, is_reported: bool) {
-    if is_reported {
-        tracing::debug!(redis = %target, %error, "Redis still cannot be reached");
+/// Logs the first failed attempt to connect of an outage.
+fn report(target: &Target, error: &RedisError, is_rejection: bool) {
+    if is_rejection {
+        tracing::error!(
+            redis = %target,
+            %error,
+            "Redis does not accept this node, so calls of its buckets fail: check the password, the rights of the user, \
+             the certificates and their files; the node reads the files again and reconnects with backoff"
+        );
     } else {
         tracing::warn!(
             redis = %target,

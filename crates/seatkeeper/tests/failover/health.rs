@@ -1,12 +1,14 @@
 //! Health and metrics of a node while Redis or PostgreSQL is unreachable or hangs: the node names the fault,
 //! and its metrics go on.
 
+use std::fs;
 use std::time::{Duration, Instant};
 
 use seatkeeper_testbed::postgres::{Postgres, Stop};
 use seatkeeper_testbed::redis::{Memory, Redis};
 use serde_json::{Value, json};
 
+use super::password::PASSWORD_FILE;
 use super::support::Nodes;
 use crate::harness::Scrape;
 use crate::until::until;
@@ -124,4 +126,36 @@ async fn a_node_says_what_is_wrong_with_redis_and_the_ledger() {
     stage.redis.resume();
     stage.is_back("redis", "redis_up").await;
     stage.nodes.harnesses.iter_mut().for_each(|harness| drop(harness.stop()));
+}
+
+/// A node reads a wrong password when it connects anew. Redis is down for the node until an operator acts, so the node says more
+/// than that Redis does not answer.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_says_that_redis_does_not_accept_its_password() {
+    let user = |redis: &Redis, rules: &[&str]| {
+        redis.ask::<()>(redis::cmd("ACL").arg("SETUSER").arg("seatkeeper").arg(rules).take());
+    };
+    let redis = Redis::start();
+    user(&redis, &["on", ">right", "~*", "&*", "+@all"]);
+    let dir = tempfile::tempdir().expect("a directory");
+    let file = dir.path().join("password");
+    fs::write(&file, "right").expect("it is written");
+    let url = redis.url().replace("redis://", "redis://seatkeeper@");
+    let mut nodes = Nodes::over(&[]);
+    tokio::task::block_in_place(|| nodes.add_in(&[(PASSWORD_FILE, file.clone())], &url));
+    let stage = Stage { nodes, redis };
+    stage.health("redis", "ok").await;
+    user(&stage.redis, &["<right", ">wrong"]);
+    stage.redis.ask::<u32>(redis::cmd("CLIENT").arg("KILL").arg("USER").arg("seatkeeper").take());
+    let told = until("the reason", async || {
+        let told = stage.health("redis", "down").await;
+        let problem = told["problems"][0].as_str().map(str::to_owned);
+        problem
+            .filter(|problem| problem.starts_with("a server does not accept this node: "))
+            .ok_or(told.to_string())
+    });
+    assert!(told.await.contains("uthentication failed"));
+    fs::write(&file, "wrong").expect("it is written");
+    stage.is_back("redis", "redis_up").await;
+    drop(stage.nodes.close());
 }

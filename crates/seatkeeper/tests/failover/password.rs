@@ -11,7 +11,7 @@ use super::support::{Nodes, seat};
 use crate::harness::Client;
 
 /// The variable with the path of a node's password file.
-const PASSWORD_FILE: &str = "SEATKEEPER_REGISTRY_PASSWORD_FILE";
+pub(crate) const PASSWORD_FILE: &str = "SEATKEEPER_REGISTRY_PASSWORD_FILE";
 
 /// The number of machines at each node. Every machine takes and releases seats throughout the test.
 const MACHINES: usize = 4;

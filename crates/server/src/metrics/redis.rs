@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric as _};
 use prometheus_client::metrics::counter::ConstCounter;
-use seatkeeper_redis::{ServerFigures, Servers};
+use seatkeeper_redis::{NoFigures, ServerFigures, Servers};
 
 use super::gauges::gauge;
 use super::{CachedProbe, Source};
@@ -38,8 +38,8 @@ struct Slow {
 pub(crate) struct RedisSnapshot {
     /// The time until the slowest server answered.
     pub(crate) latency: Duration,
-    /// The figures of each server, or of each master in a cluster; `None` for a silent server.
-    pub(crate) servers: Vec<Option<ServerFigures>>,
+    /// The figures of each server, or of each master in a cluster.
+    pub(crate) servers: Vec<Result<ServerFigures, NoFigures>>,
     slow_commands: Option<u64>,
 }
 
@@ -59,7 +59,7 @@ impl Source for Redis {
 
     async fn probe(&self) -> Result<RedisSnapshot, Error> {
         let began = Instant::now();
-        let servers: Vec<_> = self.servers.figures(ANSWER_MAX).await.into_iter().map(Result::ok).collect();
+        let servers = self.servers.figures(ANSWER_MAX).await;
         let latency = began.elapsed();
         let slow_commands = self.slow.lock().with(servers.iter().flatten());
         Ok(RedisSnapshot { latency, servers, slow_commands })
@@ -90,7 +90,7 @@ impl Slow {
 impl RedisSnapshot {
     /// Returns whether every server answers.
     pub(crate) fn is_up(&self) -> bool {
-        !self.servers.is_empty() && self.servers.iter().all(Option::is_some)
+        !self.servers.is_empty() && self.servers.iter().all(Result::is_ok)
     }
 
     /// Returns the sum over all servers; `None` unless every server answers.
@@ -108,7 +108,7 @@ impl RedisSnapshot {
     /// Returns the memory limit of all servers together; `None` if a server has no limit.
     fn memory_max(&self) -> Option<u64> {
         let limits: Option<Vec<u64>> =
-            self.servers.iter().map(|server| server.as_ref()?.memory_max).collect();
+            self.servers.iter().map(|server| server.as_ref().ok()?.memory_max).collect();
         limits.filter(|limits| !limits.is_empty()).map(|limits| limits.iter().sum())
     }
 }
