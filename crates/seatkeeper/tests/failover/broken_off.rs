@@ -4,7 +4,6 @@
 
 use std::time::Duration;
 
-use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::buckets::BucketMode;
 use seatkeeper_testbed::postgres::Postgres;
 use seatkeeper_testbed::proxy::{Network, Proxy};
@@ -14,6 +13,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 
 use super::support::{Nodes, answered, epochs_per_bucket, renewed, seat};
 use crate::harness::Client;
+use crate::support::books::opened;
 use crate::until::within;
 
 /// Licenses are admitted without a commit.
@@ -58,7 +58,7 @@ impl Scene {
 
     /// Locks the audit log, once every event so far is on record.
     async fn lock(&mut self, lock: &str) {
-        let ledger = Ledger::open_read_only(self.nodes.ledger()).await.expect("a ledger");
+        let ledger = opened(self.nodes.ledger()).await;
         let id = self.carl.as_str().and_then(|id| id.parse().ok()).expect("a session id");
         within(WAIT_MAX, "carl is on record", async || {
             tokio::time::sleep(PAUSE).await;
@@ -107,7 +107,7 @@ impl Scene {
 
     /// Waits until the ledger names `mode` for every bucket.
     async fn are_in(&self, mode: BucketMode) {
-        let ledger = Ledger::open_read_only(self.nodes.ledger()).await.expect("a ledger");
+        let ledger = opened(self.nodes.ledger()).await;
         within(WAIT_MAX, "buckets change their mode", async || {
             tokio::time::sleep(PAUSE).await;
             let rows = ledger.buckets().await.expect("the buckets");

@@ -4,13 +4,13 @@
 
 use std::time::{Duration, Instant};
 
-use seatkeeper_ledger::Ledger;
 use seatkeeper_testbed::proxy::{Network, Proxy};
 use seatkeeper_testbed::redis::{Memory, Redis};
 use serde_json::Value;
 
 use super::support::{Nodes, answered, renewed};
 use crate::harness::{Client, run};
+use crate::support::books::opened;
 use crate::support::scene::License;
 use crate::until::within;
 
@@ -150,7 +150,7 @@ async fn a_newcomer_that_reaches_redis_forgets_dead_nodes_and_takes_over() {
     });
     let newcomer = scene.adds_newcomer();
     renewed(&newcomer, &scene.ann).await;
-    let ledger = Ledger::open_read_only(scene.nodes.ledger()).await.expect("a ledger");
+    let ledger = opened(scene.nodes.ledger()).await;
     assert_eq!(ledger.nodes().await.expect("the nodes").len(), 1, "the dead nodes are forgotten");
     scene.ends();
 }

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::buckets::BucketMode;
 use seatkeeper_testbed::postgres::Postgres;
 use seatkeeper_testbed::proxy::{Network, Proxy};
@@ -13,6 +12,7 @@ use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 
 use super::support::{Nodes, answered, renewed, seat};
 use crate::harness::{Answer, Client};
+use crate::support::books::opened;
 use crate::until::within;
 
 const DEVICES: &str = "/api/v1/devices/sessions";
@@ -47,7 +47,7 @@ async fn beat(client: &Client, screen: &Value) -> Answer {
 }
 
 async fn modes(nodes: &Nodes) -> Vec<BucketMode> {
-    let ledger = Ledger::open_read_only(nodes.ledger()).await.expect("a ledger");
+    let ledger = opened(nodes.ledger()).await;
     ledger.buckets().await.expect("its buckets").iter().map(|row| row.mode).collect()
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use seatkeeper_core::epoch_counter;
 use seatkeeper_ledger::buckets::BucketMode;
-use seatkeeper_ledger::{Ledger, Location, PostgresUrl};
+use seatkeeper_ledger::{Location, PostgresUrl};
 use seatkeeper_testbed::postgres::{self, Database};
 use seatkeeper_testbed::proxy::Proxy;
 use seatkeeper_testbed::redis::{Redis, RedisSetup};
@@ -15,6 +15,7 @@ use serde_json::Value;
 
 use super::trial::ttl_seconds;
 use crate::harness::{Answer, BIN, Client, Doors, Harness};
+use crate::support::books::opened;
 use crate::until::within;
 
 /// The longest time for which a bucket may be unserved.
@@ -206,14 +207,14 @@ impl Nodes {
 
     /// Returns the sum of the epochs of all buckets in the ledger. The sum changes if a bucket is raised.
     pub(crate) async fn epochs(&self) -> u64 {
-        let ledger = Ledger::open_read_only(self.ledger()).await.expect("a ledger");
+        let ledger = opened(self.ledger()).await;
         ledger.buckets().await.expect("its buckets").iter().map(|row| row.epoch).sum()
     }
 
     /// Waits until the epoch of every bucket was raised in the present ledger, and no node answers by an
     /// earlier epoch.
     pub(crate) async fn ledger_rules(&self) {
-        let ledger = Ledger::open_read_only(self.ledger()).await.expect("a ledger");
+        let ledger = opened(self.ledger()).await;
         within(SERVED_WAIT_MAX, "every epoch was raised in this ledger", async || {
             tokio::time::sleep(PAUSE).await;
             let rows = ledger.buckets().await.expect("its buckets");
@@ -229,7 +230,7 @@ impl Nodes {
         if self.is_embedded {
             return;
         }
-        let ledger = Ledger::open_read_only(self.ledger()).await.expect("a ledger");
+        let ledger = opened(self.ledger()).await;
         within(SERVED_WAIT_MAX, "Redis serves every bucket", async || {
             tokio::time::sleep(PAUSE).await;
             let rows = ledger.buckets().await.expect("its buckets");
@@ -261,7 +262,7 @@ impl Nodes {
 
     /// Returns the latest registry time in the ledger, as the span since 1970.
     pub(crate) async fn last_recorded(&self) -> Duration {
-        let ledger = Ledger::open_read_only(self.ledger()).await.expect("a ledger");
+        let ledger = opened(self.ledger()).await;
         let last = ledger.last_time().await.expect("a time").expect("something is on record");
         Duration::from_millis(last.as_millis())
     }
@@ -283,7 +284,7 @@ pub(crate) async fn epochs_per_bucket(nodes: &Nodes) -> Vec<u64> {
     if nodes.is_embedded {
         return Vec::new();
     }
-    let ledger = Ledger::open_read_only(nodes.ledger()).await.expect("a ledger");
+    let ledger = opened(nodes.ledger()).await;
     ledger.buckets().await.expect("its buckets").iter().map(|row| row.epoch).collect()
 }
 

@@ -1,6 +1,7 @@
 //! The audit log, read beside the server and folded by code that is independent of the product's replay.
 
 use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, Instant};
 
 use seatkeeper_core::TenantId;
 use seatkeeper_ledger::audit::{Action, AuditFilter, AuditRecord, Stream};
@@ -8,6 +9,11 @@ use seatkeeper_ledger::verify::{Proof, Verdict};
 use seatkeeper_ledger::{Ledger, Location};
 
 use crate::harness::TENANT;
+
+/// Time limit for a ledger to open, on a busy machine.
+const OPENED_WITHIN: Duration = Duration::from_secs(60);
+
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// Records of a page.
 const PAGE: u32 = 1_000;
@@ -191,9 +197,21 @@ impl End {
     }
 }
 
+/// Opens a ledger for reading. On a busy machine PostgreSQL may accept a connection after the ledger's time limit.
+pub(crate) async fn opened(location: impl Into<Location>) -> Ledger {
+    let (location, started) = (location.into(), Instant::now());
+    loop {
+        match Ledger::open_read_only(location.clone()).await {
+            Ok(ledger) => return ledger,
+            Err(error) => assert!(started.elapsed() < OPENED_WITHIN, "the ledger stays closed: {error:?}"),
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
 /// Verifies the audit log as `audit verify` does. Fails the test with the finding if the log does not verify.
 pub(crate) async fn proof_of(ledger: &Location) -> Proof {
-    let ledger = Ledger::open_read_only(ledger.clone()).await.expect("a ledger");
+    let ledger = opened(ledger.clone()).await;
     let verdict = ledger.verify(|_| ()).await.expect("a verdict");
     ledger.close().await;
     match verdict {
@@ -203,7 +221,7 @@ pub(crate) async fn proof_of(ledger: &Location) -> Proof {
 }
 
 async fn records_after(ledger: &Location, tenant: &TenantId, last_id: u64) -> Vec<AuditRecord> {
-    let ledger = Ledger::open_read_only(ledger.clone()).await.expect("a ledger");
+    let ledger = opened(ledger.clone()).await;
     let filter = AuditFilter::default();
     let (mut newest_first, mut cursor) = (Vec::new(), None);
     loop {
