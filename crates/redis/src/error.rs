@@ -42,7 +42,7 @@ pub(crate) fn is_not_loaded(error: &RedisError) -> bool {
 pub(crate) fn is_rejection(error: &RedisError) -> bool {
     let by_kind = matches!(error.kind(), ErrorKind::AuthenticationFailed | ErrorKind::InvalidClientConfig);
     let by_code = matches!(error.code(), Some("NOAUTH" | "WRONGPASS" | "NOPERM"));
-    // TLS reports a certificate that it does not trust as invalid data.
+    // TLS reports an untrusted certificate as invalid data.
     let by_tls = io_error(error).is_some_and(|error| error.kind() == io::ErrorKind::InvalidData);
     by_kind || by_code || by_tls
 }

@@ -31,12 +31,12 @@ pub struct ServerFigures {
     pub unfit: Option<String>,
 }
 
-/// A server that told no figures.
+/// The reason why a server told no figures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoFigures {
     /// The server does not answer.
     Silent,
-    /// The server does not accept the node, for this reason.
+    /// The server does not accept the node: the words of the server.
     Rejected(Arc<str>),
 }
 

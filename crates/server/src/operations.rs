@@ -117,7 +117,7 @@ async fn health_redis(State(app): State<App>) -> PartHealth {
     PartHealth::new(is_up, latency, problems)
 }
 
-/// Returns the problem of a server that has answered.
+/// Returns the problem of a server, unless the server is well or silent.
 fn problem_of(server: &Result<ServerFigures, NoFigures>) -> Option<String> {
     match server {
         Ok(figures) => figures.unfit.clone(),

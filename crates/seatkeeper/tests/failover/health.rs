@@ -128,8 +128,7 @@ async fn a_node_says_what_is_wrong_with_redis_and_the_ledger() {
     stage.nodes.harnesses.iter_mut().for_each(|harness| drop(harness.stop()));
 }
 
-/// A node reads a wrong password when it connects anew. Redis is down for the node until an operator acts, so the node says more
-/// than that Redis does not answer.
+/// Redis stays down for the node until an operator mends the password, so `/health/redis` names the reason.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_says_that_redis_does_not_accept_its_password() {
     let user = |redis: &Redis, rules: &[&str]| {

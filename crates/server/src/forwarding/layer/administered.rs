@@ -13,8 +13,8 @@ use crate::error::Error;
 use crate::forwarding::newer;
 
 impl Layer {
-    /// Returns the home of the session in the path. `None` for a caller whom the API refuses, and for an id that no region
-    /// has made.
+    /// Returns the home of the session in the path. `None` for a caller without the admin scope, and for an id of an
+    /// unknown region.
     pub(super) async fn home_of_admin_session(
         &self,
         caller: &Caller,
@@ -30,8 +30,8 @@ impl Layer {
     }
 
     /// Returns the home of a session that an admin names. The region with the end of a session on record answers, and
-    /// otherwise the home of the session's subscriber. Any other session is in the region of the id; that region knows
-    /// where the session has moved.
+    /// otherwise the home of the session's subscriber. Any other session is in the region of the id, which
+    /// knows a newer home.
     pub(super) async fn home_of_managed(
         &self,
         admin: &Caller,
