@@ -278,6 +278,14 @@ impl Engine {
         Ok(false)
     }
 
+    /// Returns `Err` while this node decides alone for a pool: sessions of the pool at other nodes are unknown here.
+    pub fn check_sees_all(&self, pool: &PoolId) -> Result<(), Error> {
+        if self.backend(pool.kind, pool.bucket())?.is_partial() {
+            return Err(RegistryError::NotServing { bucket: pool.bucket() }.into());
+        }
+        Ok(())
+    }
+
     /// Ends every session of a pool. Returns the number of sessions that were live.
     pub async fn end_all(
         &self,
@@ -286,10 +294,8 @@ impl Engine {
         origin: &Origin,
         durability: Durability,
     ) -> Result<usize, Error> {
+        self.check_sees_all(pool)?;
         let backend = self.backend(pool.kind, pool.bucket())?;
-        if backend.is_partial() {
-            return Err(RegistryError::NotServing { bucket: pool.bucket() }.into());
-        }
         let epoch = self.lease.epoch(pool.bucket());
         match backend.registry.end_all(pool, reason, origin).await {
             Ok(EndedAll { count, receipt }) => {

@@ -22,6 +22,7 @@ mod held_sessions;
 mod holders;
 mod http;
 mod jobs;
+mod ledger_breaker;
 mod licenses;
 mod limits;
 mod metrics;

@@ -106,6 +106,28 @@ async fn a_redis_that_loses_its_memory_gets_the_members_of_groups_back() {
     nodes.close();
 }
 
+/// A node alone refuses the group before the session of the device is given up.
+#[tokio::test]
+async fn a_group_that_a_node_alone_refuses_takes_no_session() {
+    let mut redis = Redis::start();
+    let nodes = Nodes::over_with(&[redis.url(), redis.url()], &[("DEVICES_WHEN_DOWN", "allow")]);
+    subscribed(&nodes).await;
+    let ann = &clients(&nodes, "ann")[0];
+    let watch = async |id: &str| {
+        answered(async || ann.post(DEVICES, device(id)).await).await.expect(201)["session_id"].clone()
+    };
+    let (before, path) = (watch("tv").await, format!("{DEVICES}/heartbeat"));
+    redis.kill();
+    let alone = watch("phone").await;
+    for session in [&alone, &before] {
+        let mut ask = device("phone");
+        ask["session_id"] = session.clone();
+        ann.post(GROUPS, ask).await.expect(503);
+    }
+    ann.post(&path, json!({ "session_id": alone })).await.expect(204);
+    nodes.close();
+}
+
 #[tokio::test]
 async fn groups_over_postgresql_alone_survive_a_killed_server_and_their_streams_hear() {
     let mut nodes = Nodes::in_ledger(3);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::moves::relocate;
+use crate::moves::{relocate, rewrite_home};
 use crate::world::{AP, EU, NAMES, US, World, region_of, screen};
 
 const DEVICES: &str = "/api/v1/devices/sessions";
@@ -69,6 +69,36 @@ async fn a_moved_session_is_read_and_ended_in_any_region() {
         assert_eq!(beat(&world, AP, user, session).await, 410, "{}", NAMES[ender]);
         assert_eq!(state(&world, session).await, "revoked");
     }
+    world.close().await;
+}
+
+/// The region in the id, asked by a node that still believes that the home is here.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_missed_a_move_does_not_say_that_a_live_session_has_ended() {
+    let world = World::start().await;
+    let client = world.client(US, "ann");
+    let held = client.post(DEVICES, screen("tv")).await.expect(201);
+    relocate(&world, US, "ann", AP).await.expect(200);
+    rewrite_home(&world, US, "ann", "region = 2, state = 'here'").await;
+    client.get(DEVICES).await.expect(200);
+    rewrite_home(&world, US, "ann", "region = 3, state = 'moved'").await;
+    assert_eq!(state(&world, &held["session_id"]).await, Value::Null);
+    world.close().await;
+}
+
+/// A name that no user can have gets no home: the adoption of a lost region could not hand the home over.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_name_that_no_user_can_have_gets_no_home() {
+    let world = World::start().await;
+    for name in ["", &"x".repeat(300), "a%0Ab"] {
+        for region in [EU, US] {
+            let path = format!("{SESSIONS}?pool_kind=subscriber&pool={name}");
+            assert_eq!(world.admin(region).delete(&path).await.expect(200)["ended"], 0, "{name:?}");
+        }
+    }
+    let regions = world.admin(EU).get("/api/v1/admin/regions").await.expect(200);
+    let homes = regions["items"].as_array().unwrap().iter().map(|region| region["homes"].as_u64().unwrap());
+    assert_eq!(homes.sum::<u64>(), 0, "{regions:#}");
     world.close().await;
 }
 

@@ -239,6 +239,9 @@ async fn a_session_that_ended_before_a_move_is_over_in_every_region() {
         let over = client.post("/api/v1/devices/sessions/heartbeat", ask).await.expect(410);
         assert_eq!(over["reason"], "evicted", "{}", NAMES[region]);
         assert_eq!(beat(&world, region, "ann", &successor).await, 204, "{}", NAMES[region]);
+        let events = format!("{DEVICES}/{}/events", evicted.as_str().unwrap());
+        let mut stream = EventStream::open(&client, &events, None).await.expect("a stream");
+        assert_eq!(stream.next().await.expect("the end").name, "evicted", "{}", NAMES[region]);
         // Another user learns nothing.
         assert_eq!(beat(&world, region, "bob", &evicted).await, 404, "{}", NAMES[region]);
     }

@@ -1,7 +1,6 @@
 //! Subscriptions and plans by subscriber, cached on the node and in Redis for every node. A cached entry
 //! expires after a bounded time, and a change invalidates the shared cache before the local caches.
 
-mod lookup;
 mod shared;
 
 use std::hash::Hash;
@@ -17,7 +16,7 @@ use seatkeeper_redis::Servers;
 use super::local_broadcast::{Changed, Listening, LocalBroadcast, Watched};
 use super::memory::Memory;
 use crate::error::Error;
-use lookup::Lookup;
+use crate::ledger_breaker::LedgerBreaker;
 use shared::{CacheRead, Shared};
 
 /// Capacity of the local cache, in subscribers. A miss reads the shared cache or the ledger.
@@ -29,9 +28,12 @@ const SHARED_PATIENCE: Duration = Duration::from_millis(250);
 /// Highest device limit of a plan. The bound keeps the list of a subscriber's devices within one response.
 pub(crate) const DEVICES_MAX: u32 = 1_000;
 
+/// The consequence of a ledger without answers, for the log.
+const WITHOUT_PLANS: &str = "claims use the last known limit of each pool, and no session is evicted";
+
 /// A read-through cache of subscribers.
 pub(crate) struct Subscribers {
-    ledger: Lookup,
+    ledger: LedgerBreaker,
     remembered: Memory<Key, Subscriber>,
     shared: Option<Shared>,
     local_broadcast: LocalBroadcast,
@@ -54,7 +56,7 @@ impl Subscribers {
     /// the nodes share their reads through Redis.
     pub(crate) fn new(ledger: Ledger, remember_for: Duration, others: Option<Servers>) -> Self {
         Self {
-            ledger: Lookup::new(ledger),
+            ledger: LedgerBreaker::new(ledger, WITHOUT_PLANS),
             remembered: Memory::new(SUBSCRIBERS_REMEMBERED_MAX, remember_for),
             shared: others.map(|others| Shared::new(others, SHARED_PATIENCE)),
             local_broadcast: LocalBroadcast::new(),
@@ -108,7 +110,10 @@ impl Subscribers {
 
     /// Reads the shared cache. A miss reads the ledger and fills the shared cache.
     async fn read(&self, tenant: &TenantId, user: &UserId) -> Result<Subscriber, Error> {
-        let from_ledger = async || self.ledger.subscriber(tenant, user).await;
+        let from_ledger = async || {
+            let (tenant, user) = (tenant.clone(), user.clone());
+            self.ledger.ask(async move |ledger| ledger.subscriber(&tenant, &user).await).await
+        };
         let Some(shared) = &self.shared else { return from_ledger().await };
         match shared.get(tenant, user).await {
             Some(CacheRead::Subscriber(subscriber)) => Ok(subscriber),

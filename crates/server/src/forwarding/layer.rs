@@ -29,8 +29,9 @@ use crate::problem::LeftHome;
 use crate::regions::{Forwarder, REGION_TOKEN, Regions, check_silence};
 use crate::relocation::ADOPTIONS_PATH;
 
-/// The most regions that are asked for one request: the home as this region knows it, and the newer home.
-const HOPS_MAX: usize = 2;
+/// The most regions that are asked for one request: the home as this region knows it, or the region in a session's id, and two
+/// newer homes.
+const HOPS_MAX: usize = 3;
 
 /// The outcome of the layer.
 enum Routed {

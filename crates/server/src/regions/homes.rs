@@ -14,6 +14,7 @@ use seatkeeper_ledger::homes::{Home, HomeState};
 
 use crate::auth::tenant_from_text;
 use crate::error::Error;
+use crate::ledger_breaker::LedgerBreaker;
 use crate::settings::RegionSettings;
 
 /// Capacity of the cache of homes, in subscribers of about 150 bytes each.
@@ -28,9 +29,15 @@ const HOME_AGE_MAX: Duration = Duration::from_secs(60);
 /// Pause between two looks for a first move of a home into or out of this region.
 const MOVES_LOOK_PAUSE: Duration = Duration::from_secs(1);
 
+/// The consequence of a ledger without answers, for the log.
+const WITHOUT_HOMES: &str =
+    "the homes of subscribers that this node has read last go on, and other subscribers get 503";
+
 /// The homes known in this region.
 pub(super) struct Homes {
     ledger: Ledger,
+    /// The ledger for look-ups that every request may need.
+    lookups: LedgerBreaker,
     /// The anchor of every tenant without a line of its own.
     common_anchor: Region,
     anchors: HashMap<TenantId, Region>,
@@ -45,6 +52,7 @@ impl Homes {
     pub(super) fn new(settings: &RegionSettings, ledger: Ledger) -> Self {
         let anchor = |(tenant, number): (&String, &u8)| (tenant_from_text(tenant), Region::new(*number));
         Self {
+            lookups: LedgerBreaker::new(ledger.clone(), WITHOUT_HOMES),
             ledger,
             common_anchor: Region::new(settings.anchor.unwrap_or(settings.number)),
             anchors: settings.anchors.iter().map(anchor).collect(),
@@ -91,7 +99,9 @@ impl Homes {
         {
             return Ok(Some(home));
         }
-        match (self.ledger.home(tenant, user).await, cached) {
+        let (of_tenant, of_user) = (tenant.clone(), user.clone());
+        let read = self.lookups.ask(async move |ledger| ledger.home(&of_tenant, &of_user).await).await;
+        match (read, cached) {
             (Ok(home), _) => {
                 if let Some(home) = home {
                     self.remember(tenant, user, home);
@@ -99,7 +109,7 @@ impl Homes {
                 Ok(home)
             }
             (Err(_), Some((home, _))) => Ok(Some(home)),
-            (Err(error), None) => Err(Error::Ledger(error)),
+            (Err(error), None) => Err(error),
         }
     }
 
@@ -170,8 +180,12 @@ impl Homes {
             *looked = Some(Instant::now());
         }
         // Without the ledger, the answer is the last answer.
-        let has_moves = self.ledger.has_home_moves().await.unwrap_or(false);
+        let looked = self.lookups.ask(async |ledger| ledger.has_home_moves().await).await;
+        let has_moves = looked.unwrap_or(false);
         self.has_moves.fetch_or(has_moves, Relaxed);
         has_moves
     }
 }
+
+#[cfg(test)]
+mod tests;

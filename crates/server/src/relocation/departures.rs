@@ -3,13 +3,14 @@
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt as _, stream};
-use seatkeeper_core::{Particulars, PoolId, PoolKind, Region, Seats, Session, TenantId, UserId};
+use seatkeeper_core::{Particulars, PoolId, Region, Seats, Session, TenantId, UserId};
 use seatkeeper_ledger::homes::{Departure, Home};
 use seatkeeper_ledger::subscriptions::Entitled;
 
 use super::arrivals::{SESSIONS_MAX, not_movable};
 use super::handover::{ANCHOR_PATH, ARRIVALS_PATH, AnchorUpdate, Handover, READINESS_PATH, Subscribed};
 use super::{Mover, pool_of};
+use crate::devices::is_screen;
 use crate::error::Error;
 use crate::outbound::PeerFault;
 use crate::regions::{HomeAnswer, HomeRecord};
@@ -40,6 +41,15 @@ pub(crate) struct Moved {
     pub(crate) is_done: bool,
 }
 
+/// Refuses a move while devices of the subscriber watch together: the members of a group live in a pool of their own, which does
+/// not move.
+fn check_groups(sessions: &[(Session, Particulars)]) -> Result<(), Error> {
+    if sessions.iter().any(|(session, _)| is_screen(&session.holder)) {
+        return Err(not_movable("Devices of the subscriber watch together."));
+    }
+    Ok(())
+}
+
 impl Mover {
     /// Moves a home that is here to region `to`. Nothing has changed after an `Err`.
     pub(crate) async fn move_home(
@@ -61,7 +71,7 @@ impl Mover {
         }
         self.prepare(tenant, user, home, to).await?;
         // The questions to other regions took a while, in which a group may have begun.
-        self.check_groups(tenant, &self.live(&pool_of(tenant, user)).await?).await?;
+        check_groups(&self.live(&pool_of(tenant, user)).await?)?;
         let begun = self.ledger.begin_home_move(tenant, user, own, to).await.map_err(Error::Ledger)?;
         self.regions.forget(tenant, user);
         let departure = self.ledger.home_moving(tenant, user).await.map_err(Error::Ledger)?;
@@ -101,7 +111,7 @@ impl Mover {
     async fn prepare(&self, tenant: &TenantId, user: &UserId, home: Home, to: Region) -> Result<(), Error> {
         let pool = pool_of(tenant, user);
         let sessions = self.live(&pool).await?;
-        self.check_groups(tenant, &sessions).await?;
+        check_groups(&sessions)?;
         let version = home.version + 1;
         let handover = self.handover(tenant, user, version, sessions.clone()).await?;
         if handover.limit < u32::try_from(sessions.len()).unwrap_or(u32::MAX) {
@@ -120,21 +130,6 @@ impl Mover {
         let view = self.engine.view_here(pool, SESSIONS_MAX + 1).await?;
         let live = view.map(|view| view.sessions).unwrap_or_default();
         Ok(live.into_iter().map(|live| (live.session, Particulars::default())).collect())
-    }
-
-    /// Refuses a move while devices of the subscriber watch together: the members of a group live in a pool of their own.
-    async fn check_groups(
-        &self,
-        tenant: &TenantId,
-        sessions: &[(Session, Particulars)],
-    ) -> Result<(), Error> {
-        for (session, _) in sessions {
-            let members = PoolId::new(PoolKind::Group, tenant.clone(), session.id.to_string());
-            if self.engine.view_here(&members, 0).await?.is_some_and(|group| group.live > 0) {
-                return Err(not_movable("Devices of the subscriber watch together."));
-            }
-        }
-        Ok(())
     }
 
     /// Carries a move from its first step to its end.

@@ -130,6 +130,8 @@ async fn take_screen(
     origin: &Origin,
 ) -> Result<Option<SessionId>, Error> {
     let (pool, holder) = (pool_of(&who.tenant, &who.user), screen_holder(session));
+    // The members live in a pool that no node serves alone, so no session is given up for a group without members.
+    app.engine.check_sees_all(&pool)?;
     let view = app.engine.view(&pool, LISTED_MAX).await?;
     let mut live = view.iter().flat_map(|view| &view.sessions).map(|live| &live.session);
     if !live.any(|live| live.id == session || live.holder == holder) {

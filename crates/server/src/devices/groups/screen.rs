@@ -42,7 +42,7 @@ pub(super) fn screen_holder(session: SessionId) -> Holder {
 }
 
 /// Returns `true` for the holder of a group's screen.
-pub(super) fn is_screen(holder: &Holder) -> bool {
+pub(crate) fn is_screen(holder: &Holder) -> bool {
     holder.device() == screen_device()
 }
 

@@ -11,6 +11,7 @@ use crate::admin::PoolQuery;
 use crate::auth::Caller;
 use crate::error::Error;
 use crate::forwarding::newer;
+use crate::http::name_field;
 
 impl Layer {
     /// Returns the home of the session in the path. `None` for a caller without the admin scope, and for an id of an
@@ -38,18 +39,23 @@ impl Layer {
         id: SessionId,
         subscriber: &mut newer::Subscriber,
     ) -> Result<Option<Home>, Error> {
-        let found = self.app.ledger.find_session(id).await.map_err(Error::Ledger)?;
+        // Without the ledger, the id decides.
+        let found = self.app.ledger.find_session(id).await.unwrap_or_default();
         let Some(record) =
             found.map(|found| found.record).filter(|record| record.pool.tenant == admin.tenant)
         else {
             self.regions.check_session(id)?;
             return Ok(self.regions.home_of_session(id).map(Home::first));
         };
-        let has_ended = record.ended.is_some_and(|end| end.reason != EndReason::Moved);
-        if has_ended || record.pool.kind != PoolKind::Subscriber {
+        let end = record.ended.map(|end| end.reason);
+        if end.is_some_and(|reason| reason != EndReason::Moved) || record.pool.kind != PoolKind::Subscriber {
             return Ok(Some(Home::first(self.regions.own())));
         }
         let user = UserId::new(&*record.pool.name);
+        if end == Some(EndReason::Moved) {
+            // This node may have missed the move.
+            self.regions.invalidate(&admin.tenant, &user);
+        }
         *subscriber = Some((admin.tenant.clone(), user.clone()));
         self.regions.home_of_held(&admin.tenant, &user, id).await
     }
@@ -68,6 +74,8 @@ impl Layer {
         };
         match pool.kind {
             PoolKind::License | PoolKind::Capacity => self.regions.anchor_of(&pool.tenant).await.map(Some),
+            // A name that the API of devices refuses has no home.
+            PoolKind::Subscriber if name_field(&pool.name, &()).is_err() => Ok(None),
             PoolKind::Subscriber => {
                 self.home_of(&pool.tenant, &UserId::new(&*pool.name), subscriber).await.map(Some)
             }

@@ -10,6 +10,12 @@ use super::sending::Forwarded;
 use super::{Layer, Routed};
 use crate::error::Error;
 
+/// Returns whether the status of the region in a session's id tells the session's end. A stream tells the end by an event, or
+/// by 204 to a client that has had the event.
+fn tells_end(asked: &Incoming, status: StatusCode) -> bool {
+    status == StatusCode::GONE || status.is_success() && asked.parts.uri.path().ends_with("/events")
+}
+
 impl Layer {
     /// Returns the region in a session's id, or the successor of a lost region; `None` for the region `home` itself.
     pub(super) fn origin_beside(&self, home: Region, session: Option<SessionId>) -> Option<Region> {
@@ -52,7 +58,7 @@ impl Layer {
         answer: Response,
     ) -> Response {
         match self.forward(incoming, origin).await {
-            Ok(Forwarded::Answered(told)) if told.status() == StatusCode::GONE => told,
+            Ok(Forwarded::Answered(told)) if tells_end(incoming, told.status()) => told,
             Ok(_) | Err(_) => answer,
         }
     }

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use futures_util::future::join_all;
+use seatkeeper_core::TenantId;
 use seatkeeper_ledger::{PostgresUrl, Settings};
 use seatkeeper_testbed::postgres::Postgres;
 use seatkeeper_testbed::proxy::{Network, Proxy};
@@ -14,9 +15,11 @@ const DEADLINE: Duration = Duration::from_secs(60);
 /// Allowance for scheduling delays on a busy machine.
 const LATE_MAX: Duration = Duration::from_millis(500);
 
-async fn look_up(lookup: &Lookup) -> (bool, Duration) {
+async fn look_up(lookup: &LedgerBreaker) -> (bool, Duration) {
     let asked = Instant::now();
-    let found = lookup.subscriber(&TenantId::new("acme"), &"ann".into()).await;
+    let found = lookup
+        .ask(async |ledger: Ledger| ledger.subscriber(&TenantId::new("acme"), &"ann".into()).await)
+        .await;
     (found.is_ok(), asked.elapsed())
 }
 
@@ -26,7 +29,7 @@ async fn a_ledger_that_does_not_answer_is_probed_by_one_look_up_at_a_time() {
     let proxy = Proxy::start(([127, 0, 0, 1], server.port()).into(), 1).await;
     let through = format!("postgres://seatkeeper@{}/postgres", proxy.address());
     let url: PostgresUrl = through.parse().unwrap();
-    let lookup = Lookup::new(Ledger::open(Settings::new(url)).await.unwrap());
+    let lookup = LedgerBreaker::new(Ledger::open(Settings::new(url)).await.unwrap(), "nothing");
     assert!(look_up(&lookup).await.0);
 
     proxy.set(Network::Silent);
