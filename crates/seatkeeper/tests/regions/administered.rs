@@ -86,6 +86,22 @@ async fn a_node_that_missed_a_move_does_not_say_that_a_live_session_has_ended() 
     world.close().await;
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_subscription_at_a_node_that_missed_a_move_is_made_in_the_new_home() {
+    let world = World::start().await;
+    world.create_plan().await;
+    let client = world.client(US, "ann");
+    client.post(DEVICES, screen("tv")).await.expect(201);
+    relocate(&world, US, "ann", AP).await.expect(200);
+    rewrite_home(&world, US, "ann", "region = 2, state = 'here'").await;
+    client.get(DEVICES).await.expect(200);
+    rewrite_home(&world, US, "ann", "region = 3, state = 'moved'").await;
+    world.subscribe(US, "ann").await;
+    let subscriptions = world.admin(AP).get("/api/v1/admin/subscriptions").await.expect(200);
+    assert_eq!(subscriptions["items"][0]["user"], "ann", "{subscriptions:#}");
+    world.close().await;
+}
+
 /// A name that no user can have gets no home: the adoption of a lost region could not hand the home over.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_name_that_no_user_can_have_gets_no_home() {

@@ -169,7 +169,12 @@ impl Layer {
     ) -> Result<Option<Home>, Error> {
         let user = locator::body_field::<String>(body, "user").filter(|user| name_field(user, &()).is_ok());
         match user.filter(|_| caller.scopes.admin) {
-            Some(user) => self.home_of(&caller.tenant, &UserId::new(user), subscriber).await.map(Some),
+            Some(user) => {
+                let user = UserId::new(user);
+                // A subscription in a home that has moved away would be lost, and this node may have missed the move.
+                self.regions.invalidate(&caller.tenant, &user);
+                self.home_of(&caller.tenant, &user, subscriber).await.map(Some)
+            }
             None => Ok(None),
         }
     }
