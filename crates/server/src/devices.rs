@@ -19,7 +19,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use crate::app::App;
-pub(crate) use groups::{give_back_screen_of, is_screen};
+pub(crate) use groups::give_back_screen_of;
 pub(crate) use policy::learn_terms;
 
 pub(crate) fn routes() -> OpenApiRouter<App> {

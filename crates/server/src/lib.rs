@@ -17,6 +17,7 @@ mod error;
 mod events;
 mod files;
 mod forwarding;
+mod group_screen;
 mod hash;
 mod held_sessions;
 mod holders;

@@ -28,7 +28,6 @@ use utoipa_axum::routes;
 use crate::app::App;
 pub(crate) use departure::give_back_screen_of;
 pub(super) use departure::leave_groups;
-pub(crate) use screen::is_screen;
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()

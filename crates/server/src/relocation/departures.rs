@@ -10,8 +10,8 @@ use seatkeeper_ledger::subscriptions::Entitled;
 use super::arrivals::{SESSIONS_MAX, not_movable};
 use super::handover::{ANCHOR_PATH, ARRIVALS_PATH, AnchorUpdate, Handover, READINESS_PATH, Subscribed};
 use super::{Mover, pool_of};
-use crate::devices::is_screen;
 use crate::error::Error;
+use crate::group_screen::is_screen;
 use crate::outbound::PeerFault;
 use crate::regions::{HomeAnswer, HomeRecord};
 

@@ -16,7 +16,7 @@ use super::entrance::{Entrance, Newcomer, enter};
 use super::group_plan::{GroupPlan, groups_off};
 use super::join_code::{self, JOIN_CODE_SECONDS};
 use super::members::{Join, Joined, Member, add_member, live_members};
-use super::screen::{own, screen_holder};
+use super::screen::own;
 use crate::app::App;
 use crate::auth::Caller;
 use crate::devices::admit::DeviceType;
@@ -25,6 +25,7 @@ use crate::devices::in_use::LISTED_MAX;
 use crate::devices::policy::policy_of;
 use crate::devices::pool_of;
 use crate::error::Error;
+use crate::group_screen::screen_holder;
 use crate::http::{BodyProblems, Problems, Unread, name_field, optional_name_field};
 use crate::problem::{self, Problem};
 

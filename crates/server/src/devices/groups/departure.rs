@@ -7,13 +7,14 @@ use super::device::device_of;
 use super::group_plan::GroupPlan;
 use super::members::live_members;
 use super::news;
-use super::screen::{any, is_screen, own};
+use super::screen::{any, own};
 use crate::app::App;
 use crate::devices::device_request::DeviceRequest;
 use crate::devices::fingerprint::fingerprint;
 use crate::devices::in_use::LISTED_MAX;
 use crate::devices::pool_of;
 use crate::error::Error;
+use crate::group_screen::is_screen;
 use crate::settings::Durability;
 
 /// The way in which a membership ends.

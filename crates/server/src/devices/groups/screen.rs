@@ -1,12 +1,11 @@
 //! The screen of a group: a session of the subscriber's pool, kept alive by the heartbeats of all members.
 
-use seatkeeper_core::{Authority, Holder, Origin, PoolId, PoolKind, Reach, SessionId, TenantId, UserId};
+use seatkeeper_core::{Authority, Origin, PoolId, PoolKind, Reach, SessionId, TenantId, UserId};
 use seatkeeper_engine::HeartbeatOutcome;
 
 use crate::app::App;
 use crate::auth::Caller;
 use crate::error::Error;
-use crate::hash;
 
 /// Returns the caller's authority over the caller's own sessions of a kind, also for admins.
 pub(super) fn own(who: &Caller, kind: PoolKind) -> Authority {
@@ -32,22 +31,6 @@ pub(super) async fn live_owner(
 ) -> Result<Option<UserId>, Error> {
     let live = app.engine.live(screen, &any(tenant, PoolKind::Subscriber)).await?;
     Ok(live.map(|live| owner_of(&live.pool)))
-}
-
-/// Returns the holder of the screen made from `session`. The device part is the same for all screens of groups, and no
-/// device has it.
-pub(super) fn screen_holder(session: SessionId) -> Holder {
-    let from_session = u128::from_be_bytes(hash::digest(&[b"group", session.as_bytes(), b"screen"]));
-    Holder::fingerprint(&screen_device(), &format!("{from_session:032x}"))
-}
-
-/// Returns `true` for the holder of a group's screen.
-pub(crate) fn is_screen(holder: &Holder) -> bool {
-    holder.device() == screen_device()
-}
-
-fn screen_device() -> String {
-    format!("{:016x}", u64::from_be_bytes(hash::digest(&[b"group", b"screen"])))
 }
 
 /// Renews the screen of a group in which the caller is a member.
