@@ -96,8 +96,8 @@ async fn measure(location: Location) {
     let ledger = Ledger::open(Settings::new(location)).await.unwrap();
     timed("longest TTL", ledger.longest_ttl()).await.unwrap();
     timed("tenants of the anchor", ledger.tenants_of_anchor(LOST)).await.unwrap();
-    timed("claim of homes", ledger.claim_unassigned_homes(EARLIER)).await.unwrap();
-    timed("claim of homes, repeated", ledger.claim_unassigned_homes(EARLIER)).await.unwrap();
+    timed("claim of homes", ledger.claim_unassigned_homes(EARLIER, |_| EARLIER)).await.unwrap();
+    timed("claim of homes, repeated", ledger.claim_unassigned_homes(EARLIER, |_| EARLIER)).await.unwrap();
     timed("begin", ledger.note_adoption((EARLIER, LOST), NOW, OWN)).await.unwrap();
     let adoption = timed("begin", ledger.note_adoption((LOST, OWN), NOW, OWN)).await.unwrap().unwrap();
     let (began, mut longest, mut pages, mut is_done) = (Instant::now(), Duration::ZERO, 0_u32, false);

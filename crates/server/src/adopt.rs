@@ -264,7 +264,8 @@ impl Courier<'_> {
     }
 
     async fn hand_over_subscribers(&self, adopted: &mut Adopted) -> Result<(), AdoptError> {
-        self.ledger.claim_unassigned_homes(self.lost).await?;
+        let named_anchor = |tenant: &TenantId| self.regions.named_anchor_of(tenant);
+        self.ledger.claim_unassigned_homes(self.lost, named_anchor).await?;
         let mut after = (TenantId::new(""), UserId::new(""));
         loop {
             let page = self.ledger.homes_after((&after.0, &after.1), PAGE).await?;

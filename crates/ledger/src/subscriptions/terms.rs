@@ -8,7 +8,7 @@ use seatkeeper_core::{RegistryTime, Seats, Span, Standing, Terms, WhenFull};
 use super::SubscriptionStatus;
 use crate::Error;
 use crate::database::Row;
-use crate::plans::{GroupRules, PlanName};
+use crate::plans::{GroupRules, Plan, PlanName};
 use crate::row::Fields;
 
 /// The limit without an active subscription: the most restrictive limit.
@@ -114,6 +114,22 @@ pub struct Entitled {
 impl Subscriber {
     pub(crate) fn new(held: Option<Held>) -> Self {
         Self(held)
+    }
+
+    /// Returns the subscriber of a subscription to `plan` that is not on record.
+    pub fn with_plan(plan: &Plan, starts_at: RegistryTime, ends_at: Option<RegistryTime>) -> Self {
+        Self(Some(Held {
+            status: SubscriptionStatus::Active,
+            starts_at,
+            ends_at,
+            version: 0,
+            plan: plan.name.clone(),
+            device_limit: plan.device_limit,
+            when_full: plan.when_full,
+            ttl_seconds: plan.ttl_seconds,
+            groups: plan.groups,
+            plan_version: plan.version,
+        }))
     }
 
     pub(crate) fn held(&self) -> Option<&Held> {

@@ -80,7 +80,7 @@ async fn a_claim_that_fails_half_way_keeps_its_pages_and_a_repetition_claims_the
         user(1_500)
     );
     execute(&place, halt).await;
-    let halted = ledger.claim_unassigned_homes(OWN).await;
+    let halted = ledger.claim_unassigned_homes(OWN, |_| OWN).await;
     assert!(halted.is_err());
     let claimed = homes(&ledger).await.len();
     assert!((500..1_500).contains(&claimed), "{claimed} homes");
@@ -88,7 +88,7 @@ async fn a_claim_that_fails_half_way_keeps_its_pages_and_a_repetition_claims_the
     ledger.learn_homes(&[known(&user(2_000), THIRD, 3, HomeState::Here)], (LOST, THIRD), OWN).await.unwrap();
     execute(&place, "DROP INDEX halt".to_owned()).await;
     for _ in 0..2 {
-        ledger.claim_unassigned_homes(OWN).await.unwrap();
+        ledger.claim_unassigned_homes(OWN, |_| OWN).await.unwrap();
     }
     let homes = homes(&ledger).await;
     let users: BTreeSet<_> = (0..MANY).map(user).chain(["ann".to_owned()]).collect();

@@ -568,9 +568,22 @@ async fn a_subscriber_without_a_home_is_claimed_by_the_lost_region() {
     let told = known("cid", TARGET, 1, HomeState::Here);
     ledger.learn_homes(&[told], (LOST, TARGET), OWN).await.unwrap();
     for _ in 0..2 {
-        ledger.claim_unassigned_homes(OWN).await.unwrap();
+        ledger.claim_unassigned_homes(OWN, |_| OWN).await.unwrap();
     }
     for (user, home) in [("ann", OWN), ("bob", OWN), ("cid", TARGET), ("dan", OWN)] {
         assert_eq!(home_of(&ledger, user).await, Home::first(home), "{user}");
     }
+}
+
+/// A region that is not the anchor has a record of a subscriber without a row only if the home is elsewhere.
+#[tokio::test]
+async fn a_lost_region_claims_no_subscriber_of_another_anchor() {
+    let (_place, ledger) = ledger().await;
+    subscribed(&ledger, "ann", "basic").await;
+    ledger.claim_unassigned_homes(OWN, |_| TARGET).await.unwrap();
+    assert_eq!(ledger.home(&tenant(), &UserId::new("ann")).await.unwrap(), None);
+    // The anchor on record counts before the settings.
+    ledger.fix_anchor(&tenant(), OWN).await.unwrap();
+    ledger.claim_unassigned_homes(OWN, |_| TARGET).await.unwrap();
+    assert_eq!(home_of(&ledger, "ann").await, Home::first(OWN));
 }

@@ -12,7 +12,8 @@ use crate::regions::DepartureStep;
 pub(super) const SESSIONS_MAX: usize = 16;
 
 impl Mover {
-    /// Returns `Ok` if the home may arrive. The subscription is taken over already; the pool stays closed here.
+    /// Returns `Ok` if the home may arrive. Nothing is written here: the move may never begin, and a
+    /// subscription would stay behind in a region that is not the home.
     pub(crate) async fn check_readiness(&self, handover: Handover, from: Region) -> Result<(), Error> {
         let (tenant, user) = handover.subscriber();
         let step = (DepartureStep::Planned, handover.version);
@@ -30,7 +31,9 @@ impl Mover {
             return Err(not_movable("The target region knows a newer home of the subscriber."));
         }
         self.check_is_new(&tenant, &user, &handover).await?;
-        self.terms_for(&tenant, &user, &handover).await.map(drop)
+        let now = self.engine.time_for(&pool_of(&tenant, &user)).await?;
+        let offered = self.offered(&tenant, &user, handover.subscription.clone(), now).await?;
+        check_limit(&offered, &handover)
     }
 
     /// Takes over a home: from now on this region admits for the pool. Repeating the call changes nothing, and opens the
@@ -47,8 +50,12 @@ impl Mover {
             }
             let step = (DepartureStep::Begun, handover.version);
             self.regions.check_departure(&tenant, &user, from, step).await?;
-            let (terms, now) = self.terms_for(&tenant, &user, &handover).await?;
             self.check_is_new(&tenant, &user, &handover).await?;
+            let now = self.engine.time_for(&pool).await?;
+            self.take_subscription(&tenant, &user, handover.subscription.clone(), now).await?;
+            let subscriber = self.ledger.subscriber(&tenant, &user).await.map_err(Error::Ledger)?;
+            let terms = subscriber.entitled(now, self.ttl_default).terms;
+            check_limit(&terms, &handover)?;
             let Handover { version, seq, sessions, answers, .. } = handover;
             let (tenant, user) = (tenant.clone(), user.clone());
             let arrival = Arrival {
@@ -116,24 +123,15 @@ impl Mover {
         }
         Ok(())
     }
+}
 
-    /// Takes over the subscription, and returns the terms by which the sessions go on, with the registry's time.
-    async fn terms_for(
-        &self,
-        tenant: &TenantId,
-        user: &UserId,
-        handover: &Handover,
-    ) -> Result<(Terms, RegistryTime), Error> {
-        let now = self.engine.time_for(&pool_of(tenant, user)).await?;
-        self.take_subscription(tenant, user, handover.subscription.clone(), now).await?;
-        let subscriber = self.ledger.subscriber(tenant, user).await.map_err(Error::Ledger)?;
-        let terms = subscriber.entitled(now, self.ttl_default).terms;
-        let wanted = handover.limit.max(u32::try_from(handover.sessions.len()).unwrap_or(u32::MAX));
-        if terms.limit.0 < wanted {
-            return Err(not_movable("The subscriber's plan has a smaller limit in the target region."));
-        }
-        Ok((terms, now))
+/// Returns `Ok` if the terms have room for the limit and the sessions of a home that arrives.
+fn check_limit(terms: &Terms, handover: &Handover) -> Result<(), Error> {
+    let wanted = handover.limit.max(u32::try_from(handover.sessions.len()).unwrap_or(u32::MAX));
+    if terms.limit.0 < wanted {
+        return Err(not_movable("The subscriber's plan has a smaller limit in the target region."));
     }
+    Ok(())
 }
 
 pub(super) fn not_movable(detail: &str) -> Error {

@@ -1,8 +1,9 @@
 //! The subscription that a home takes along.
 
-use seatkeeper_core::{Origin, RegistryTime, TenantId, UserId};
+use seatkeeper_core::{Origin, RegistryTime, TenantId, Terms, UserId};
+use seatkeeper_ledger::plans::PlanStatus;
 use seatkeeper_ledger::subscriptions::{
-    NewSubscription, Subscription, SubscriptionChange, SubscriptionFilter, SubscriptionStatus,
+    NewSubscription, Subscriber, Subscription, SubscriptionChange, SubscriptionFilter, SubscriptionStatus,
 };
 use seatkeeper_ledger::{Ledger, Write};
 
@@ -22,6 +23,30 @@ impl Mover {
         active_subscription(&self.ledger, tenant, user, now).await.map_err(Error::Ledger)
     }
 
+    /// Returns the terms by which this region would admit with the subscription of the other region, and writes nothing. Returns
+    /// `Err(HomeNotMovable)` if [`Mover::take_subscription`] would refuse the plan.
+    pub(super) async fn offered(
+        &self,
+        tenant: &TenantId,
+        user: &UserId,
+        told: Option<Subscribed>,
+        now: RegistryTime,
+    ) -> Result<Terms, Error> {
+        let Some(told) = told.filter(|told| told.lasts(now)) else {
+            return Ok(Subscriber::default().entitled(now, self.ttl_default).terms);
+        };
+        let plan = self.ledger.plan(tenant, &told.plan, now).await.map_err(Error::Ledger)?;
+        let plan = plan.ok_or_else(|| no_plan(told.plan.as_str()))?;
+        if plan.status == PlanStatus::Retired {
+            let here = self.subscribed(tenant, user, now).await?;
+            if here.is_none_or(|here| here.plan != told.plan) {
+                return Err(plan_retired(told.plan.as_str()));
+            }
+        }
+        let subscriber = Subscriber::with_plan(&plan, told.starts_at, told.ends_at);
+        Ok(subscriber.entitled(now, self.ttl_default).terms)
+    }
+
     /// Gives the subscriber the subscription of the other region. Repeating the call changes nothing.
     pub(super) async fn take_subscription(
         &self,
@@ -30,8 +55,7 @@ impl Mover {
         told: Option<Subscribed>,
         now: RegistryTime,
     ) -> Result<(), Error> {
-        // The subscription may have ended on the way, and no subscription is written after its end.
-        let told = told.filter(|told| told.ends_at.is_none_or(|ends_at| ends_at > now));
+        let told = told.filter(|told| told.lasts(now));
         let plan = told.as_ref().map_or_else(String::new, |told| told.plan.as_str().to_owned());
         let write = Write { origin: &Origin::SYSTEM, at: now, idempotency: None };
         let here = self.subscribed(tenant, user, now).await?;
@@ -59,15 +83,19 @@ impl Mover {
         self.entitlements.changed(Changed::Subscriber(tenant.clone(), user.clone())).await;
         match written {
             Ok(_) => Ok(()),
-            Err(seatkeeper_ledger::Error::UnknownPlan) => {
-                Err(Error::HomeNotMovable(format!("The target region has no plan {plan}.")))
-            }
-            Err(seatkeeper_ledger::Error::PlanRetired) => {
-                Err(Error::HomeNotMovable(format!("The plan {plan} is retired in the target region.")))
-            }
+            Err(seatkeeper_ledger::Error::UnknownPlan) => Err(no_plan(&plan)),
+            Err(seatkeeper_ledger::Error::PlanRetired) => Err(plan_retired(&plan)),
             Err(error) => Err(Error::Ledger(error)),
         }
     }
+}
+
+fn no_plan(plan: &str) -> Error {
+    Error::HomeNotMovable(format!("The target region has no plan {plan}."))
+}
+
+fn plan_retired(plan: &str) -> Error {
+    Error::HomeNotMovable(format!("The plan {plan} is retired in the target region."))
 }
 
 /// Returns the active subscription of a subscriber in a ledger.
@@ -90,5 +118,11 @@ impl Subscribed {
     pub(crate) fn from_subscription(subscription: &Subscription) -> Self {
         let Subscription { plan, starts_at, ends_at, .. } = subscription;
         Self { plan: plan.clone(), starts_at: *starts_at, ends_at: *ends_at }
+    }
+
+    /// Returns whether the subscription ends after `now`. The subscription may have ended on the way, and no subscription is
+    /// written after its end.
+    fn lasts(&self, now: RegistryTime) -> bool {
+        self.ends_at.is_none_or(|ends_at| ends_at > now)
     }
 }
