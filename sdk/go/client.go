@@ -161,6 +161,9 @@ func (l *License) Acquire(ctx context.Context, options ...AcquireOption) (*Seat,
 
 // take takes the seat of a plan, and waits until the server grants or refuses the seat.
 func (c *Client) take(ctx context.Context, p *plan) (*Seat, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
 	taken, err := c.takeSlot(ctx, p)
 	if err != nil {
 		return nil, err

@@ -45,7 +45,8 @@ func Server(address string) ClientOption {
 }
 
 // HTTPClient sets the HTTP client, for certificates and proxies of the program's own. Requests go through a copy that
-// follows no redirect: the target would get the license key. Nil keeps the default.
+// follows no redirect: the target would get the license key. Over HTTP/2, requests go on over a connection that died
+// silently until the seat is lost, unless the transport checks its connections: prefer HTTP/1.1. Nil keeps the default.
 func HTTPClient(client *http.Client) ClientOption {
 	return func(c *Client) {
 		if client != nil {

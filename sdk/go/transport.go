@@ -47,14 +47,16 @@ func parseBase(address string) (string, error) {
 	return parsed.Scheme + "://" + parsed.Host + strings.TrimRight(parsed.EscapedPath(), "/"), nil
 }
 
-// newHTTPClient returns a client that follows no redirect and reads no environment.
+// newHTTPClient returns a client that speaks HTTP/1.1, follows no redirect and reads no environment.
 func newHTTPClient() *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
 			DialContext:         (&net.Dialer{Timeout: connectTimeout}).DialContext,
 			TLSHandshakeTimeout: connectTimeout,
-			ForceAttemptHTTP2:   true,
-			MaxConnsPerHost:     connectionsMax,
+			// HTTP/1.1: a request without an answer closes its connection. Over HTTP/2 the next requests would share a
+			// connection that died silently, and the seat would be lost.
+			TLSNextProto:    map[string]func(string, *tls.Conn) http.RoundTripper{},
+			MaxConnsPerHost: connectionsMax,
 			// Heartbeats of many seats that share a tick need no new connections.
 			MaxIdleConnsPerHost: 8,
 			IdleConnTimeout:     30 * time.Second,
