@@ -1,7 +1,7 @@
 /// <reference types="node" />
 /** The state directory: instance ids in files that their processes lock. The format is `sdk/state-directory.md`. */
 
-import { spawn } from "node:child_process";
+import { spawn, type SpawnOptions } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
 import {
   closeSync,
@@ -28,6 +28,8 @@ const BSD_EXLOCK = 0x20;
 const WINDOWS_EXLOCK = 0x1000_0000;
 /** The descriptor of the file in the process of `flock`. */
 const LOCKED_FD = 3;
+/** Time limit of `flock`, which a file server can hold up. */
+const LOCKED_WITHIN_MS = 5_000;
 
 /** The state directory cannot be used; the message is the warning for the program. */
 export class Unusable extends Error {
@@ -132,8 +134,13 @@ class LockedSlot implements Slot {
   }
 
   close(): void {
-    if (this.#fd !== undefined) closeSync(this.#fd);
+    const fd = this.#fd;
     this.#fd = undefined;
+    try {
+      if (fd !== undefined) closeSync(fd);
+    } catch {
+      // The descriptor is closed all the same. A file server may tell an error of an earlier write.
+    }
   }
 }
 
@@ -145,7 +152,7 @@ function open(path: string): number | undefined {
     return openSync(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | lock, 0o600);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    const isThere = lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+    const isThere = attempt(path, () => lstatSync(path, { throwIfNoEntry: false })) !== undefined;
     if (isThere && code !== "ENOTSUP" && code !== "EOPNOTSUPP") return undefined;
     throw new Unusable("unusable", path, { cause: error });
   }
@@ -186,11 +193,13 @@ async function claim(fd: number, path: string): Promise<string | undefined> {
 async function flock(fd: number, path: string): Promise<boolean> {
   const failed = (cause: unknown) => new Unusable("unusable", path, { cause });
   const stdio = ["ignore", "ignore", "pipe", fd] as const;
-  const child = spawn("flock", ["-x", "-n", `${LOCKED_FD}`], { stdio: [...stdio] });
+  const options: SpawnOptions = { stdio: [...stdio], timeout: LOCKED_WITHIN_MS };
+  const child = attempt(path, () => spawn("flock", ["-x", "-n", `${LOCKED_FD}`], options));
   return new Promise((resolve, reject) => {
     let complaint = "";
-    child.stderr!.setEncoding("utf8").on("data", (text: string) => (complaint += text));
     child.on("error", (error) => reject(failed(error)));
+    // A process without descriptors gets no pipe, and an error.
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => (complaint += text));
     child.on("close", (status) => {
       if (status === 0) resolve(true);
       // BusyBox has one status for a lock of another process and for every error, but says nothing of the lock.

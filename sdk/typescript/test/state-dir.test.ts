@@ -26,6 +26,20 @@ const HOLD_SLOT = `
   console.log((await takeSlot(process.argv.at(-1), ${JSON.stringify(HOLDER)})).instanceId);
   setInterval(() => undefined, 1_000);
 `;
+/** Tells the warning of a slot, taken with as many free descriptors as the argument before the directory says. */
+const FULL = `
+  import { closeSync, openSync } from "node:fs";
+  import { takeSlot } from ${JSON.stringify(new URL("../src/state-dir.js", import.meta.url).href)};
+  const taken = [];
+  try {
+    for (;;) taken.push(openSync("/dev/null"));
+  } catch {
+    for (let free = Number(process.argv.at(-2)); free > 0; free -= 1) closeSync(taken.pop());
+  }
+  const { warning } = await takeSlot(process.argv.at(-1), ${JSON.stringify(HOLDER)});
+  taken.forEach((fd) => closeSync(fd));
+  console.log(warning);
+`;
 /** Holds a seat of the real server until its end. */
 const HOLD_SEAT = `
   import { Client } from ${JSON.stringify(new URL("../src/index.node.js", import.meta.url).href)};
@@ -291,6 +305,16 @@ test("a host without the program flock, or with one that fails", { skip: process
     fs.writeFileSync(join(place.folder, "flock"), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
     await place.expectWarning("unusable", place.file(1));
   }
+});
+
+test("a process without descriptors, or without the right to start programs", { skip: process.platform !== "linux" }, async (t) => {
+  const place = new Place(t);
+  for (const free of [0, 1, 2, 3, 4]) {
+    const told = execFileSync("sh", ["-c", `ulimit -n 200; exec "$@"`, "sh", process.execPath, "--input-type=module", "-e", FULL, `${free}`, place.base]);
+    assert.match(told.toString(), /^unusable: /, `${free} free descriptors`);
+  }
+  const confined = ["--experimental-permission", "--allow-fs-read=*", "--allow-fs-write=*", "--input-type=module", "-e", FULL, "100", place.base];
+  assert.match(execFileSync(process.execPath, confined, { stdio: ["ignore", "pipe", "ignore"] }).toString(), /^unusable: /);
 });
 
 test("a directory that is turned off gives random ids without a warning", async () => {
