@@ -79,18 +79,31 @@ func (h host) machineID(appID string) (string, error) {
 }
 
 func (h host) isContainer() bool {
-	for _, file := range []string{"/.dockerenv", "/run/.containerenv"} {
+	for _, file := range []string{"/.dockerenv", "/run/.containerenv", "/var/run/secrets/kubernetes.io/serviceaccount/namespace"} {
 		if _, ok := h.read(file); ok {
 			return true
 		}
 	}
-	groups, _ := h.read("/proc/1/cgroup")
+	group, _ := h.read("/proc/1/cgroup")
+	// With cgroup 2, a container does not see its own group.
+	mounts, _ := h.read("/proc/self/mountinfo")
+	root := rootMount(mounts)
 	for _, name := range []string{"docker", "kubepods", "containerd", "libpod", "lxc"} {
-		if strings.Contains(groups, name) {
+		if strings.Contains(group, name) || strings.Contains(root, name) {
 			return true
 		}
 	}
 	return false
+}
+
+// rootMount returns the line of the root directory in a list of mounts.
+func rootMount(mounts string) string {
+	for _, mount := range strings.Split(mounts, "\n") {
+		if fields := strings.Fields(mount); len(fields) > 4 && fields[4] == "/" {
+			return mount
+		}
+	}
+	return ""
 }
 
 // deriveID returns the id of a program on the machine with this id of its operating system.

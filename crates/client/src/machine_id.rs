@@ -17,8 +17,9 @@ const LINUX_FILES: [&str; 2] = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
 /// The content of `/etc/machine-id` in an image that has not booted yet.
 const UNINITIALIZED: &str = "uninitialized";
 /// Files that exist in containers alone.
-const CONTAINER_FILES: [&str; 2] = ["/.dockerenv", "/run/.containerenv"];
-/// Parts of the control group of a container's first process.
+const CONTAINER_FILES: [&str; 3] =
+    ["/.dockerenv", "/run/.containerenv", "/var/run/secrets/kubernetes.io/serviceaccount/namespace"];
+/// Parts of the control group of a container's first process, or of the source of its root directory.
 const CONTAINER_GROUPS: [&str; 5] = ["docker", "kubepods", "containerd", "libpod", "lxc"];
 
 /// An id of a machine for [`SeatRequest::machine`](crate::SeatRequest::machine): 32 hexadecimal digits.
@@ -113,8 +114,11 @@ impl Host<'_> {
 
     fn is_container(&self) -> bool {
         let has_file = CONTAINER_FILES.iter().any(|file| (self.read)(file).is_some());
-        let groups = (self.read)("/proc/1/cgroup").unwrap_or_default();
-        has_file || CONTAINER_GROUPS.iter().any(|name| groups.contains(name))
+        let group = (self.read)("/proc/1/cgroup").unwrap_or_default();
+        // With cgroup 2, a container does not see its own group.
+        let mounts = (self.read)("/proc/self/mountinfo").unwrap_or_default();
+        let root = mounts.lines().find(|mount| mount.split(' ').nth(4) == Some("/")).unwrap_or_default();
+        has_file || CONTAINER_GROUPS.iter().any(|name| group.contains(name) || root.contains(name))
     }
 }
 

@@ -16,8 +16,8 @@ const LINUX_FILES = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
 /** The content of `/etc/machine-id` in an image that has not booted yet. */
 const UNINITIALIZED = "uninitialized";
 /** Files that exist in containers alone. */
-const CONTAINER_FILES = ["/.dockerenv", "/run/.containerenv"];
-/** Parts of the control group of a container's first process. */
+const CONTAINER_FILES = ["/.dockerenv", "/run/.containerenv", "/var/run/secrets/kubernetes.io/serviceaccount/namespace"];
+/** Parts of the control group of a container's first process, or of the source of its root directory. */
 const CONTAINER_GROUPS = ["docker", "kubepods", "containerd", "libpod", "lxc"];
 
 const CONTAINER =
@@ -75,9 +75,12 @@ function find({ platform, read, run }: Machine): string | undefined {
 }
 
 function isContainer({ read }: Machine): boolean {
-  const groups = read("/proc/1/cgroup") ?? "";
+  const group = read("/proc/1/cgroup") ?? "";
+  // With cgroup 2, a container does not see its own group.
+  const mounts = read("/proc/self/mountinfo")?.split("\n") ?? [];
+  const root = mounts.find((mount) => mount.split(" ")[4] === "/") ?? "";
   const hasFile = CONTAINER_FILES.some((file) => read(file) !== undefined);
-  return hasFile || CONTAINER_GROUPS.some((name) => groups.includes(name));
+  return hasFile || CONTAINER_GROUPS.some((name) => group.includes(name) || root.includes(name));
 }
 
 /** Returns the rest of the first line with `name`, without quotes and spaces. */
