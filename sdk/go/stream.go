@@ -2,12 +2,10 @@ package seatkeeper
 
 import (
 	"context"
-	"crypto/tls"
 	"io"
 	"math/rand/v2"
 	"mime"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 )
@@ -69,17 +67,6 @@ func newStreamClient(base *http.Client) *http.Client {
 		client.Transport = t
 	}
 	return &client
-}
-
-// speakHTTP1 keeps a transport that was not used yet from HTTP/2. The clone of a transport that was used offers HTTP/2 to the
-// server, and does not speak it.
-func speakHTTP1(t *http.Transport) {
-	t.ForceAttemptHTTP2 = false
-	t.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{}
-	if t.TLSClientConfig != nil {
-		protocols := t.TLSClientConfig.NextProtos
-		t.TLSClientConfig.NextProtos = slices.DeleteFunc(slices.Clone(protocols), func(name string) bool { return name == "h2" })
-	}
 }
 
 // streamPlace is the place in a session's events from which a later stream goes on.

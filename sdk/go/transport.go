@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,19 +50,27 @@ func parseBase(address string) (string, error) {
 
 // newHTTPClient returns a client that speaks HTTP/1.1, follows no redirect and reads no environment.
 func newHTTPClient() *http.Client {
-	return &http.Client{
-		Transport: &http.Transport{
-			DialContext:         (&net.Dialer{Timeout: connectTimeout}).DialContext,
-			TLSHandshakeTimeout: connectTimeout,
-			// HTTP/1.1: a request without an answer closes its connection. Over HTTP/2 the next requests would share a
-			// connection that died silently, and the seat would be lost.
-			TLSNextProto:    map[string]func(string, *tls.Conn) http.RoundTripper{},
-			MaxConnsPerHost: connectionsMax,
-			// Heartbeats of many seats that share a tick need no new connections.
-			MaxIdleConnsPerHost: 8,
-			IdleConnTimeout:     30 * time.Second,
-		},
-		CheckRedirect: followNoRedirect,
+	transport := &http.Transport{
+		DialContext:         (&net.Dialer{Timeout: connectTimeout}).DialContext,
+		TLSHandshakeTimeout: connectTimeout,
+		MaxConnsPerHost:     connectionsMax,
+		// Heartbeats of many seats that share a tick need no new connections.
+		MaxIdleConnsPerHost: 8,
+		IdleConnTimeout:     30 * time.Second,
+	}
+	speakHTTP1(transport)
+	return &http.Client{Transport: transport, CheckRedirect: followNoRedirect}
+}
+
+// speakHTTP1 keeps a transport that has sent no request from HTTP/2. Over HTTP/1.1 a request without an answer closes its
+// connection; over HTTP/2 the next requests would share a connection that died silently, and the seat would be lost. The clone
+// of a transport that speaks HTTP/2 offers HTTP/2 to the server, and does not speak it.
+func speakHTTP1(t *http.Transport) {
+	t.ForceAttemptHTTP2 = false
+	t.TLSNextProto = map[string]func(string, *tls.Conn) http.RoundTripper{}
+	if t.TLSClientConfig != nil {
+		protocols := t.TLSClientConfig.NextProtos
+		t.TLSClientConfig.NextProtos = slices.DeleteFunc(slices.Clone(protocols), func(name string) bool { return name == "h2" })
 	}
 }
 

@@ -278,7 +278,7 @@ impl Engine {
         Ok(false)
     }
 
-    /// Returns `Err` while this node decides alone for a pool: sessions of the pool at other nodes are unknown here.
+    /// Returns `Err(NotServing)` while this node decides alone for a pool: sessions of the pool at other nodes are unknown here.
     pub fn check_sees_all(&self, pool: &PoolId) -> Result<(), Error> {
         if self.backend(pool.kind, pool.bucket())?.is_partial() {
             return Err(RegistryError::NotServing { bucket: pool.bucket() }.into());

@@ -179,7 +179,12 @@ async fn attempt(worker: &impl Worker, was_failing: bool) -> Option<Progress> {
             if was_failing {
                 tracing::debug!(worker = worker.name(), %causes, "a worker failed again");
             } else {
-                tracing::error!(worker = worker.name(), %causes, "a worker failed: its work waits, and is retried with backoff; if this goes on, check the store that `causes` names");
+                tracing::error!(
+                    worker = worker.name(),
+                    %causes,
+                    "a worker failed: its work waits, and is retried with backoff; if this goes on, check the store that \
+                     `causes` names"
+                );
             }
             None
         }

@@ -34,10 +34,8 @@ impl Engine {
         for _ in 0..CLOSINGS_MAX {
             check()?;
             self.limit_closed_pool(pool, terms).await?;
+            self.check_sees_all(pool)?;
             let backend = self.backend(pool.kind, pool.bucket())?;
-            if backend.is_partial() {
-                return Err(RegistryError::NotServing { bucket: pool.bucket() }.into());
-            }
             check()?;
             match backend.registry.end_all(pool, EndReason::Moved, &Origin::SYSTEM).await {
                 Ok(_) | Err(RegistryError::PoolNotOpen) => {}

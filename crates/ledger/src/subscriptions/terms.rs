@@ -118,18 +118,7 @@ impl Subscriber {
 
     /// Returns the subscriber of a subscription to `plan` that is not on record.
     pub fn with_plan(plan: &Plan, starts_at: RegistryTime, ends_at: Option<RegistryTime>) -> Self {
-        Self(Some(Held {
-            status: SubscriptionStatus::Active,
-            starts_at,
-            ends_at,
-            version: 0,
-            plan: plan.name.clone(),
-            device_limit: plan.device_limit,
-            when_full: plan.when_full,
-            ttl_seconds: plan.ttl_seconds,
-            groups: plan.groups,
-            plan_version: plan.version,
-        }))
+        Self(Some(Held::by_plan(plan, starts_at, ends_at)))
     }
 
     pub(crate) fn held(&self) -> Option<&Held> {
@@ -182,6 +171,22 @@ impl Subscriber {
 }
 
 impl Held {
+    /// Returns an active subscription to `plan`, of version 0.
+    pub(super) fn by_plan(plan: &Plan, starts_at: RegistryTime, ends_at: Option<RegistryTime>) -> Self {
+        Self {
+            status: SubscriptionStatus::Active,
+            starts_at,
+            ends_at,
+            version: 0,
+            plan: plan.name.clone(),
+            device_limit: plan.device_limit,
+            when_full: plan.when_full,
+            ttl_seconds: plan.ttl_seconds,
+            groups: plan.groups,
+            plan_version: plan.version,
+        }
+    }
+
     pub(crate) fn phase(&self, now: RegistryTime) -> Phase {
         Phase::at(self.status, self.starts_at, self.ends_at, now)
     }

@@ -53,18 +53,8 @@ pub(super) async fn record(
 
 impl Held {
     fn new(subscription: &Subscription, plan: &Plan) -> Self {
-        Self {
-            status: subscription.status,
-            starts_at: subscription.starts_at,
-            ends_at: subscription.ends_at,
-            version: subscription.version,
-            plan: plan.name.clone(),
-            device_limit: plan.device_limit,
-            when_full: plan.when_full,
-            ttl_seconds: plan.ttl_seconds,
-            groups: plan.groups,
-            plan_version: plan.version,
-        }
+        let Subscription { status, version, starts_at, ends_at, .. } = subscription;
+        Self { status: *status, version: *version, ..Self::by_plan(plan, *starts_at, *ends_at) }
     }
 }
 

@@ -125,7 +125,7 @@ pub(crate) async fn keep(
     }
 }
 
-/// Logs the first failed attempt to connect of an outage.
+/// Logs a failed attempt to connect, with the remedy.
 fn report(target: &Target, error: &RedisError, is_rejection: bool) {
     if is_rejection {
         tracing::error!(

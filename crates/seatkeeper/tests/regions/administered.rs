@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::moves::{relocate, rewrite_home};
+use crate::moves::{move_unnoticed, relocate};
 use crate::world::{AP, EU, NAMES, US, World, region_of, screen};
 
 const DEVICES: &str = "/api/v1/devices/sessions";
@@ -78,10 +78,7 @@ async fn a_node_that_missed_a_move_does_not_say_that_a_live_session_has_ended() 
     let world = World::start().await;
     let client = world.client(US, "ann");
     let held = client.post(DEVICES, screen("tv")).await.expect(201);
-    relocate(&world, US, "ann", AP).await.expect(200);
-    rewrite_home(&world, US, "ann", "region = 2, state = 'here'").await;
-    client.get(DEVICES).await.expect(200);
-    rewrite_home(&world, US, "ann", "region = 3, state = 'moved'").await;
+    move_unnoticed(&world, "ann").await;
     assert_eq!(state(&world, &held["session_id"]).await, Value::Null);
     world.close().await;
 }
@@ -92,10 +89,7 @@ async fn a_subscription_at_a_node_that_missed_a_move_is_made_in_the_new_home() {
     world.create_plan().await;
     let client = world.client(US, "ann");
     client.post(DEVICES, screen("tv")).await.expect(201);
-    relocate(&world, US, "ann", AP).await.expect(200);
-    rewrite_home(&world, US, "ann", "region = 2, state = 'here'").await;
-    client.get(DEVICES).await.expect(200);
-    rewrite_home(&world, US, "ann", "region = 3, state = 'moved'").await;
+    move_unnoticed(&world, "ann").await;
     world.subscribe(US, "ann").await;
     let subscriptions = world.admin(AP).get("/api/v1/admin/subscriptions").await.expect(200);
     assert_eq!(subscriptions["items"][0]["user"], "ann", "{subscriptions:#}");

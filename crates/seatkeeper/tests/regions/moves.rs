@@ -157,6 +157,15 @@ pub(crate) async fn rewrite_home(world: &World, region: usize, user: &str, chang
     database.close().await.unwrap();
 }
 
+/// Moves a home from `us` to `ap`, and leaves `us` with the old home in its cache.
+pub(crate) async fn move_unnoticed(world: &World, user: &str) {
+    relocate(world, US, user, AP).await.expect(200);
+    // The move has dropped the cached home, so the list caches the home that the ledger shows.
+    rewrite_home(world, US, user, "region = 2, state = 'here'").await;
+    world.client(US, user).get(DEVICES).await.expect(200);
+    rewrite_home(world, US, user, "region = 3, state = 'moved'").await;
+}
+
 /// A node with a stale home in its cache opens no pool, because the ledger decides whether a pool opens.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_missed_a_move_opens_no_pool() {
@@ -184,11 +193,7 @@ async fn a_node_that_missed_a_move_says_of_no_session_that_it_is_over() {
     ] {
         let client = world.client(US, user);
         let held = client.post("/api/v1/devices/sessions", screen("tv")).await.expect(201);
-        relocate(&world, US, user, AP).await.expect(200);
-        // The move has dropped the cached home, so the list caches the home that the ledger shows.
-        rewrite_home(&world, US, user, "region = 2, state = 'here'").await;
-        client.get("/api/v1/devices/sessions").await.expect(200);
-        rewrite_home(&world, US, user, "region = 3, state = 'moved'").await;
+        move_unnoticed(&world, user).await;
         let body = match (&method, path) {
             (&Method::POST, DEVICES) => Some(screen("phone")),
             (&Method::POST, _) => Some(json!({ "session_id": held["session_id"] })),
@@ -210,10 +215,7 @@ async fn a_stream_at_a_node_that_missed_a_move_goes_on_in_the_new_home() {
     let world = World::start().await;
     let client = world.client(US, "ann");
     let held = client.post(DEVICES, screen("tv")).await.expect(201);
-    relocate(&world, US, "ann", AP).await.expect(200);
-    rewrite_home(&world, US, "ann", "region = 2, state = 'here'").await;
-    client.get(DEVICES).await.expect(200);
-    rewrite_home(&world, US, "ann", "region = 3, state = 'moved'").await;
+    move_unnoticed(&world, "ann").await;
 
     let events = format!("{DEVICES}/{}/events", held["session_id"].as_str().unwrap());
     assert_eq!(client.get(&events).await.expect(503)["type"], "/problems/home-moving");

@@ -31,8 +31,8 @@ impl Layer {
     }
 
     /// Returns the home of a session that an admin names. The region with the end of a session on record answers, and
-    /// otherwise the home of the session's subscriber. Any other session is in the region of the id, which
-    /// knows a newer home.
+    /// otherwise the home of the session's subscriber. Any other session is in the region of the id, which knows a newer
+    /// home.
     pub(super) async fn home_of_managed(
         &self,
         admin: &Caller,
