@@ -3,10 +3,11 @@
 use std::io;
 use std::path::PathBuf;
 
-use seatkeeper_core::PoolId;
+use seatkeeper_core::{PoolId, UserId};
 use seatkeeper_postgres::MigrationError;
 
 use crate::buckets::StaleBucket;
+use crate::homes::Home;
 
 /// An error of the ledger. Nothing changed, except after [`Error::Unavailable`] in a write: the write's
 /// outcome is unknown, and a retry is safe.
@@ -85,6 +86,14 @@ pub enum Error {
     /// The user already has an active subscription.
     #[error("the user has a subscription")]
     SubscriptionExists,
+    /// The subscriber's home is in another region, or on its way there.
+    #[error("the subscriber's home is region {}", home.region.number())]
+    HomeElsewhere {
+        /// The subscriber.
+        user: UserId,
+        /// The home on record.
+        home: Home,
+    },
     /// A cancelled or expired subscription is immutable.
     #[error("the subscription is over")]
     SubscriptionOver,

@@ -143,6 +143,19 @@ impl Ledger {
     }
 }
 
+/// Returns `Err(HomeElsewhere)` for a subscriber whose home on record is not `own`, the region of this ledger. The caller must
+/// [`hold`](tenants::hold) the tenant: a move begins before the check or after the transaction.
+pub(crate) async fn check_is_at_home(
+    tx: &mut Tx,
+    (tenant, user): (&TenantId, &UserId),
+    own: Region,
+) -> Result<(), Error> {
+    match read(tx, tenant, user).await?.filter(|home| !home.admits(own)) {
+        Some(home) => Err(Error::HomeElsewhere { user: user.clone(), home }),
+        None => Ok(()),
+    }
+}
+
 /// Reads the home of a subscriber in a transaction.
 async fn read(tx: &mut Tx, tenant: &TenantId, user: &UserId) -> Result<Option<Home>, Error> {
     let home = tx.query(include_str!("../sql/home.sql"));

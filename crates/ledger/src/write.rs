@@ -1,10 +1,10 @@
 //! The input and the result of writes to licenses, plans and subscriptions.
 
-use seatkeeper_core::{Origin, RegistryTime};
+use seatkeeper_core::{Origin, Region, RegistryTime};
 
 use crate::Idempotency;
 
-/// The origin, the time and the idempotency key of a write.
+/// The origin, the time and the conditions of a write.
 #[derive(Clone, Copy, Debug)]
 pub struct Write<'a> {
     /// The actor and the request causing the write.
@@ -13,6 +13,9 @@ pub struct Write<'a> {
     pub at: RegistryTime,
     /// The caller's idempotency key, if the caller sent a key.
     pub idempotency: Option<&'a Idempotency>,
+    /// The region in which the subscriber must be at home for a write to a subscription. `None`: the home does not matter,
+    /// because there are no regions, or because the subscription comes along with a home.
+    pub home: Option<Region>,
 }
 
 /// The result of a write.

@@ -54,7 +54,10 @@ async fn create(ledger: &Ledger, number: usize) -> Result<(), Error> {
     };
     let origin = Origin { actor: Actor::Admin(UserId::from("joe")), request: None };
     let at = RegistryTime::from_millis(1_800_000_000_000);
-    ledger.create_license(license, Write { origin: &origin, at, idempotency: None }).await.map(|_| ())
+    ledger
+        .create_license(license, Write { origin: &origin, at, idempotency: None, home: None })
+        .await
+        .map(|_| ())
 }
 
 fn largest_file(dir: &Path) -> u64 {

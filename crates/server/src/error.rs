@@ -123,6 +123,8 @@ pub(crate) enum Error {
     AdoptedSilent { wait_seconds: u64 },
     #[error("the region cannot be adopted: {0}")]
     RegionNotAdoptable(String),
+    #[error("the subscriber's home is region {}", home.region)]
+    HomeElsewhere { home: Home },
     #[error("the home cannot move: {0}")]
     HomeNotMovable(String),
     #[error("the request carries no token of a peer region that this region accepts")]

@@ -91,6 +91,7 @@ problems! {
     REGION_ADOPTING = "region-adopting", 503, "A lost region's pools are being taken over";
     REGION_NOT_ADOPTABLE = "region-not-adoptable", 409, "The region cannot be adopted";
     HOME_MOVING = "home-moving", 503, "The subscriber's home is moving";
+    HOME_ELSEWHERE = "home-elsewhere", 409, "The subscriber's home is another region";
     HOME_NOT_MOVABLE = "home-not-movable", 409, "The subscriber's home cannot move now";
     REGION_UNKNOWN = "region-unknown", 503, "The home region is not in the settings";
     UNAVAILABLE = "unavailable", 503, "The service cannot answer now";
@@ -253,6 +254,10 @@ impl From<Error> for Problem {
             )
             .retry_after(wait_seconds),
             Error::RegionNotAdoptable(detail) => Self::new(&REGION_NOT_ADOPTABLE, detail),
+            Error::HomeElsewhere { home } => {
+                let detail = "The subscription that counts is in region `home`: change that one.";
+                Self::new(&HOME_ELSEWHERE, detail).with("home", home.region.number())
+            }
             Error::HomeNotMovable(detail) => Self::new(&HOME_NOT_MOVABLE, detail),
             Error::RegionTokenRefused(_) => Self::new(
                 &REGION_TOKEN_REFUSED,

@@ -97,6 +97,8 @@ impl Ledger {
     ) -> Result<Option<Home>, Error> {
         let mut tx = self.write().await?;
         let now = tx.now().await?;
+        // A write to the subscription under way ends before the move begins, so the handover has its effect.
+        tenants::hold(&mut tx, tenant, times::from_stored(now)).await?;
         let seq = last_event(&mut tx, &subscriber_pool(tenant, user)).await?;
         let begun = tx.query(include_str!("../../sql/begin_home_move.sql"));
         let begun = begun.bind(tenant.as_str()).bind(user.as_str()).bind(stored(to)).bind(stored(own));

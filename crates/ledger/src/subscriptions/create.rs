@@ -26,7 +26,8 @@ pub struct NewSubscription {
 impl Ledger {
     /// Creates a subscription and records the change. An active subscription of the user past its end is
     /// first recorded as expired; one that is not over gives [`Error::SubscriptionExists`]. Further errors
-    /// are [`Error::UnknownPlan`], [`Error::PlanRetired`], [`Error::EndsBeforeStart`] and [`Error::EndsInThePast`].
+    /// are [`Error::UnknownPlan`], [`Error::PlanRetired`], [`Error::EndsBeforeStart`], [`Error::EndsInThePast`] and
+    /// [`Error::HomeElsewhere`].
     pub async fn create_subscription(
         &self,
         new: NewSubscription,
@@ -37,6 +38,7 @@ impl Ledger {
         if let Some(answered) = rows::answered(&mut tx, &new.tenant, &write).await? {
             return Ok(answered);
         }
+        rows::check_is_at_home(&mut tx, (&new.tenant, &new.user), &write).await?;
         make_room(&mut tx, &new, &write).await?;
         let subscription = Subscription {
             id: SubscriptionId(ids::mint(write.at)),

@@ -13,7 +13,8 @@ impl Ledger {
     ///
     /// A missing subscription gives [`Error::NotFound`], and a subscription that is cancelled or past its end
     /// gives [`Error::SubscriptionOver`]. A new plan may give [`Error::UnknownPlan`] or
-    /// [`Error::PlanRetired`]; new dates may give [`Error::EndsBeforeStart`] or [`Error::EndsInThePast`].
+    /// [`Error::PlanRetired`]; new dates may give [`Error::EndsBeforeStart`] or [`Error::EndsInThePast`]. A
+    /// subscriber at home in another region than `write` tells gives [`Error::HomeElsewhere`].
     pub async fn update_subscription(
         &self,
         tenant: &TenantId,
@@ -28,6 +29,7 @@ impl Ledger {
         }
         let version = tenants::next_version(&mut tx, tenant).await?;
         let now = read::in_transaction(&mut tx, tenant, id).await?.ok_or(Error::NotFound)?;
+        rows::check_is_at_home(&mut tx, (tenant, &now.user), &write).await?;
         let mut subscription = change.applied_to(&now);
         let effect = if subscription == now { Effect::Unchanged } else { Effect::Changed };
         if effect == Effect::Changed {

@@ -1,15 +1,15 @@
-//! Begins of an adoption in PostgreSQL at the same time as other begins, and as homes that come over. Homes that come over at
-//! the same time as a write.
+//! Begins of an adoption in PostgreSQL at the same time as other begins, and as homes that come over. Homes that come over, or
+//! leave, at the same time as a write.
 
 use std::time::{Duration, Instant};
 
-use seatkeeper_core::{PoolId, PoolKind};
+use seatkeeper_core::{PoolId, PoolKind, UserId};
 use seatkeeper_ledger::homes::{Arrival, ArrivalKind};
 use seatkeeper_ledger::{Effect, Idempotency, Ledger, Write};
 use sqlx::{Connection as _, Executor as _};
 use tokio::time::timeout;
 
-use crate::homes::{LOST, NOW, OWN, SECOND, arrival, home_of, terms};
+use crate::homes::{LOST, NOW, OWN, SECOND, arrival, home_of, subscribe_at, terms};
 use crate::locking::{waiting_for_locks, waits_for_a_lock};
 use crate::story::{admin, by, ledger, new_subscription, tenant};
 
@@ -95,6 +95,38 @@ async fn an_arrived_answer_waits_for_a_write_under_way_and_replaces_none() {
 
     let again = into.create_subscription(new_subscription("bob", "basic"), write).await.unwrap();
     assert_eq!((again.effect, again.value.id), (Effect::Replayed, own.id), "not {:?}", elsewhere.id);
+}
+
+/// A subscription that is written as its home begins to leave is in the handover, or refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_home_begins_to_leave_after_a_write_of_its_subscription_under_way() {
+    let (place, ledger) = ledger().await;
+    let (tenant, user) = (tenant(), UserId::new("ann"));
+    ledger.assign_home(&tenant, &user, OWN, OWN).await.unwrap();
+
+    // The write has found the home here, and waits to create the subscription.
+    let (mut connection, mut observer) = (place.connect().await, place.connect().await);
+    let mut lock = connection.begin().await.unwrap();
+    lock.execute("LOCK TABLE subscriptions IN SHARE MODE").await.unwrap();
+    let writing = tokio::spawn({
+        let ledger = ledger.clone();
+        async move { subscribe_at(&ledger, Some(OWN)).await }
+    });
+    waits_for_a_lock(&mut observer).await;
+    let leaving = tokio::spawn({
+        let (ledger, tenant, user) = (ledger.clone(), tenant.clone(), user.clone());
+        async move { ledger.begin_home_move(&tenant, &user, OWN, LOST).await }
+    });
+    let deadline = Instant::now() + PATIENCE;
+    while waiting_for_locks(&mut observer).await < 2 {
+        assert!(!leaving.is_finished(), "the home left beside a write under way");
+        assert!(Instant::now() < deadline, "the move neither waits nor ends");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    lock.rollback().await.unwrap();
+    timeout(PATIENCE, writing).await.expect("nobody holds it up").unwrap().unwrap();
+    timeout(PATIENCE, leaving).await.expect("nobody holds it up").unwrap().unwrap();
+    assert!(ledger.home_moving(&tenant, &user).await.unwrap().is_some());
 }
 
 async fn begin_later(ledger: Ledger) {

@@ -9,8 +9,9 @@ use seatkeeper_core::{
 };
 use seatkeeper_ledger::homes::{Adoption, Arrival, ArrivalKind, Home, HomeState, KnownHome};
 use seatkeeper_ledger::licenses::License;
+use seatkeeper_ledger::subscriptions::{Subscription, SubscriptionChange, SubscriptionId};
 use seatkeeper_ledger::verify::{HomeMove, HomeMoveKind, HomeTrails, RegionBreach, Verdict};
-use seatkeeper_ledger::{Effect, Idempotency, Ledger, Write};
+use seatkeeper_ledger::{Effect, Error, Idempotency, Ledger, Write};
 
 use crate::story::{Story, admin, by, ledger, licensed, new_license, new_subscription, subscribed, tenant};
 
@@ -553,6 +554,44 @@ async fn the_kept_answers_of_a_subscription_arrive_with_the_home() {
     assert_eq!((again.effect, again.value.id), (Effect::Replayed, first.id));
     // The answers go along with the next move as well.
     assert_eq!(into.kept_answers(&pool).await.unwrap().len(), 1);
+}
+
+/// Creates a subscription of `ann` if the home is in `home`.
+pub(crate) async fn subscribe_at(ledger: &Ledger, home: Option<Region>) -> Result<Subscription, Error> {
+    let origin = admin();
+    let write = Write { home, ..by(&origin) };
+    Ok(ledger.create_subscription(new_subscription("ann", "basic"), write).await?.value)
+}
+
+/// Cancels a subscription if the subscriber's home is in `OWN`.
+async fn cancel_at_home(ledger: &Ledger, id: SubscriptionId) -> Result<(), Error> {
+    let origin = admin();
+    let cancel = SubscriptionChange { cancel: true, ..SubscriptionChange::default() };
+    let write = Write { home: Some(OWN), ..by(&origin) };
+    ledger.update_subscription(&tenant(), id, &cancel, write).await.map(drop)
+}
+
+#[tokio::test]
+async fn a_subscription_is_written_in_the_home_alone() {
+    let (_place, ledger) = ledger().await;
+    let (tenant, user) = subscriber();
+    let made = subscribe_at(&ledger, Some(OWN)).await.unwrap();
+    ledger.assign_home(&tenant, &user, OWN, OWN).await.unwrap();
+    ledger.begin_home_move(&tenant, &user, OWN, TARGET).await.unwrap();
+    let departure = ledger.home_moving(&tenant, &user).await.unwrap().unwrap();
+    for state in [HomeState::Moving, HomeState::Moved] {
+        let elsewhere =
+            |refused: Error| matches!(refused, Error::HomeElsewhere { home, .. } if home.state == state);
+        assert!(elsewhere(cancel_at_home(&ledger, made.id).await.unwrap_err()), "{state:?}");
+        assert!(elsewhere(subscribe_at(&ledger, Some(OWN)).await.unwrap_err()), "{state:?}");
+        ledger.end_home_move(&departure).await.unwrap();
+    }
+    // A subscription that comes along with a home is written before the home arrives.
+    assert!(matches!(subscribe_at(&ledger, None).await, Err(Error::SubscriptionExists)));
+    let (_place, target) = self::ledger().await;
+    target.learn_home(&tenant, &user, (OWN, 1), TARGET).await.unwrap();
+    assert!(matches!(subscribe_at(&target, Some(TARGET)).await, Err(Error::HomeElsewhere { .. })));
+    subscribe_at(&target, None).await.unwrap();
 }
 
 #[tokio::test]

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::moves::{move_unnoticed, relocate};
+use crate::moves::{move_unnoticed, relocate, rewrite_home};
 use crate::world::{AP, EU, NAMES, US, World, region_of, screen};
 
 const DEVICES: &str = "/api/v1/devices/sessions";
@@ -93,6 +93,43 @@ async fn a_subscription_at_a_node_that_missed_a_move_is_made_in_the_new_home() {
     world.subscribe(US, "ann").await;
     let subscriptions = world.admin(AP).get("/api/v1/admin/subscriptions").await.expect(200);
     assert_eq!(subscriptions["items"][0]["user"], "ann", "{subscriptions:#}");
+    world.close().await;
+}
+
+const SUBSCRIPTIONS: &str = "/api/v1/admin/subscriptions";
+
+/// The subscription that moved along has another id, and the old one is history.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_subscription_that_stayed_behind_a_move_is_not_changed() {
+    let world = World::start().await;
+    world.create_plan().await;
+    world.subscribe(US, "ann").await;
+    let behind = world.admin(US).get(SUBSCRIPTIONS).await.expect(200)["items"][0]["subscription_id"].clone();
+    let path = format!("{SUBSCRIPTIONS}/{}", behind.as_str().expect("an id"));
+    relocate(&world, US, "ann", AP).await.expect(200);
+    let ends = json!({ "ends_at": "2090-01-01T00:00:00Z" });
+    let refusals = [
+        world.admin(US).patch(&path, Some(ends)).await.expect(409),
+        world.admin(US).delete(&path).await.expect(409),
+    ];
+    for refused in refusals {
+        assert_eq!((&refused["type"], &refused["home"]), (&"/problems/home-elsewhere".into(), &3.into()));
+    }
+    world.close().await;
+}
+
+/// A home that is on its way takes no subscription that the handover may have passed over.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_subscription_during_a_move_is_refused_until_the_home_has_arrived() {
+    let world = World::start().await;
+    world.create_plan().await;
+    world.subscribe(US, "ann").await;
+    let behind = world.admin(US).get(SUBSCRIPTIONS).await.expect(200)["items"][0]["subscription_id"].clone();
+    // The move ends never: no region has the number.
+    rewrite_home(&world, US, "ann", "region = 9, version = 2, state = 'moving', seq = 0").await;
+    let path = format!("{SUBSCRIPTIONS}/{}", behind.as_str().expect("an id"));
+    let refused = world.admin(US).delete(&path).await.expect(503);
+    assert_eq!(refused["type"], "/problems/home-moving");
     world.close().await;
 }
 

@@ -20,7 +20,7 @@ use crate::problem::Problem;
         Problems, AdminProblems, ParameterProblems,
         (status = 204, description = "The subscription is cancelled"),
         (status = 404, body = Problem, description = "subscription-not-found"),
-        (status = 409, body = Problem, description = "subscription-over")
+        (status = 409, body = Problem, description = "home-elsewhere, subscription-over")
     )
 )]
 pub(crate) async fn cancel(

@@ -48,7 +48,7 @@ pub(crate) struct UpdateSubscription {
         Problems, AdminProblems, BodyProblems,
         (status = 200, body = SubscriptionAnswer),
         (status = 404, body = Problem, description = "subscription-not-found"),
-        (status = 409, body = Problem, description = "subscription-over, plan-retired"),
+        (status = 409, body = Problem, description = "home-elsewhere, subscription-over, plan-retired"),
         (status = 422, body = Problem, description = "invalid-request, idempotency-key-reused")
     )
 )]

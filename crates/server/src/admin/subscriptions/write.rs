@@ -3,7 +3,9 @@
 //! end of the subscription counts for live sessions.
 
 use seatkeeper_core::RegistryTime;
+use seatkeeper_ledger::homes::HomeState;
 use seatkeeper_ledger::subscriptions::{NewSubscription, Subscription, SubscriptionChange, SubscriptionId};
+use seatkeeper_ledger::{self as ledger, Write};
 
 use super::answer::SubscriptionAnswer;
 use crate::admin::write::{AdminWrite, carried_through};
@@ -49,12 +51,23 @@ impl WriteThrough {
 
 impl Wanted {
     async fn write(self, write: &AdminWrite, app: &App, at: RegistryTime) -> Result<Subscription, Error> {
+        let home = app.regions.as_ref().map(|regions| regions.own());
+        let at_home = Write { home, ..write.at(at) };
+        let is_new = matches!(self, Self::New(_));
         let written = match self {
-            Self::New(new) => app.ledger.create_subscription(new, write.at(at)).await,
+            Self::New(new) => app.ledger.create_subscription(new, at_home).await,
             Self::Change(id, change) => {
-                app.ledger.update_subscription(&write.tenant, id, &change, write.at(at)).await
+                app.ledger.update_subscription(&write.tenant, id, &change, at_home).await
             }
         };
-        Ok(written.map_err(|error| Error::of_write(error, Error::SubscriptionNotFound))?.value)
+        match written {
+            Ok(written) => Ok(written.value),
+            // The new home answers a repeated creation. No region takes a change during the move.
+            Err(ledger::Error::HomeElsewhere { user, home }) if is_new || home.state == HomeState::Moving => {
+                Err(Error::HomeMoving { tenant: write.tenant.clone(), user })
+            }
+            Err(ledger::Error::HomeElsewhere { home, .. }) => Err(Error::HomeElsewhere { home }),
+            Err(error) => Err(Error::of_write(error, Error::SubscriptionNotFound)),
+        }
     }
 }
