@@ -4,6 +4,7 @@ mod arrival;
 mod client_address;
 mod cors;
 mod description;
+mod flood;
 mod front;
 mod headers;
 mod host;
@@ -23,6 +24,7 @@ use crate::{admin, capacities, devices, forwarding, licenses, operations, region
 use arrival::Arrival;
 use client_address::Proxies;
 use cors::Cors;
+use flood::Flood;
 use front::Front;
 use headers::DOCS;
 use request_limit::RequestLimit;
@@ -75,6 +77,7 @@ fn fronted(routes: Router<App>, app: App) -> Router {
         arrival: Arrival {
             timeout: Duration::from_secs(server.request_timeout_seconds),
             proxies: Proxies::new(server.trusted_proxies.clone(), server.proxy_header),
+            unavailable: Flood::default(),
         },
         cors: Cors::new(server.cors_origins.clone()),
         request_limit: RequestLimit::for_requests(server.requests_max),

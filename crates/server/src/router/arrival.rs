@@ -11,6 +11,7 @@ use tracing::field::Empty;
 use tracing::{Instrument as _, Span};
 
 use super::client_address::Proxies;
+use super::flood::Flood;
 use crate::error::Error;
 use crate::http::Meta;
 use crate::limits::StandingNote;
@@ -23,6 +24,7 @@ const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 pub(super) struct Arrival {
     pub(super) timeout: Duration,
     pub(super) proxies: Proxies,
+    pub(super) unavailable: Flood,
 }
 
 impl Arrival {
@@ -53,35 +55,43 @@ impl Arrival {
         let answered = tokio::time::timeout(self.timeout, answer(request)).instrument(span.clone()).await;
         let mut response = answered.unwrap_or_else(|_| Error::TimedOut.into_response());
         let causes = response.extensions_mut().remove();
-        span.in_scope(|| log(&span, response.status(), causes, began.elapsed()));
+        span.in_scope(|| self.log(&span, response.status(), causes, began));
         if let Ok(value) = HeaderValue::from_str(&text) {
             response.headers_mut().insert(X_REQUEST_ID, value);
         }
         standing.tell(response.headers_mut());
         response
     }
-}
 
-/// Logs an answer in a single line.
-fn log(span: &Span, status: StatusCode, causes: Option<Causes>, took: Duration) {
-    let (status, took_us) = (status.as_u16(), took.as_micros() as u64);
-    if status >= 400 {
-        // Spans of successful answers get no status, for their number is too large.
-        span.record("status", status);
-    }
-    let Some(Causes(causes)) = causes else {
-        tracing::debug!(status, took_us, "a request was answered");
-        return;
-    };
-    if status >= 500 {
-        span.record("otel.status_code", "ERROR");
-    }
-    if status == 503 {
-        // The caller will retry. If an operator must act, the failing component logs the cause.
-        tracing::warn!(status, took_us, causes, "a request could not be answered now");
-    } else if status >= 500 {
-        tracing::error!(status, took_us, causes, "a request failed");
-    } else {
-        tracing::debug!(status, took_us, causes, "a request was refused");
+    /// Logs the answer to a request that began at `began`, in a single line.
+    fn log(&self, span: &Span, status: StatusCode, causes: Option<Causes>, began: Instant) {
+        let now = Instant::now();
+        let (status, took_us) = (status.as_u16(), (now - began).as_micros() as u64);
+        if status >= 400 {
+            // Spans of successful answers get no status, for their number is too large.
+            span.record("status", status);
+        }
+        let Some(Causes(causes)) = causes else {
+            tracing::debug!(status, took_us, "a request was answered");
+            return;
+        };
+        if status >= 500 {
+            span.record("otel.status_code", "ERROR");
+        }
+        if status == 503 {
+            // The caller will retry. If an operator must act, the failing component logs the cause.
+            match self.unavailable.next_line(now) {
+                Some(unlogged) => {
+                    tracing::warn!(status, took_us, causes, unlogged, "a request could not be answered now");
+                }
+                None => {
+                    tracing::debug!(status, took_us, causes, "one of many requests could not be answered now")
+                }
+            }
+        } else if status >= 500 {
+            tracing::error!(status, took_us, causes, "a request failed");
+        } else {
+            tracing::debug!(status, took_us, causes, "a request was refused");
+        }
     }
 }

@@ -11,6 +11,7 @@ use tower_service::Service as _;
 
 use super::*;
 use crate::router::client_address::Proxies;
+use crate::router::flood::Flood;
 use crate::settings::{Networks, ProxyHeader};
 
 /// The origin of the page that may use the API.
@@ -23,6 +24,7 @@ fn router(requests_max: usize) -> Router {
         arrival: Arrival {
             timeout: Duration::from_secs(60),
             proxies: Proxies::new(Networks::default(), ProxyHeader::default()),
+            unavailable: Flood::default(),
         },
         cors: Cors::new(PAGE.parse().expect("an origin")),
         request_limit: RequestLimit::for_requests(requests_max),
