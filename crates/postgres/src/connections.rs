@@ -93,6 +93,7 @@ impl Connections {
     pub async fn acquire_or_explain(&self) -> Result<PoolConnection<Postgres>, sqlx::Error> {
         match self.acquire().await {
             Err(sqlx::Error::PoolTimedOut) => Err(self.explain_timeout().await),
+            Err(sqlx::Error::Io(error)) => Err(self.explain(&error)),
             acquired => acquired,
         }
     }
@@ -100,24 +101,37 @@ impl Connections {
     /// Connects once more, outside the pool, and returns the reason why no connection comes.
     async fn explain_timeout(&self) -> sqlx::Error {
         let options = self.pool.connect_options();
-        let reason = match timeout(EXPLAIN_TIMEOUT, options.connect()).await {
+        match timeout(EXPLAIN_TIMEOUT, options.connect()).await {
             Ok(Ok(connection)) => {
                 connection.close().await.ok();
-                return sqlx::Error::PoolTimedOut;
+                sqlx::Error::PoolTimedOut
             }
-            Ok(Err(sqlx::Error::Io(error))) => error,
-            Ok(Err(error)) => return error,
-            Err(_) => io::Error::new(io::ErrorKind::TimedOut, "no answer in time"),
-        };
+            Ok(Err(sqlx::Error::Io(error))) => self.explain(&error),
+            Ok(Err(error)) => error,
+            Err(_) => self.explain(&io::Error::new(io::ErrorKind::TimedOut, "no answer in time")),
+        }
+    }
+
+    /// Returns `reason` with the server's address and a remedy.
+    fn explain(&self, reason: &io::Error) -> sqlx::Error {
+        let options = self.pool.connect_options();
         let server = match options.get_socket() {
             Some(socket) => socket.display().to_string(),
             None => format!("{}:{}", options.get_host(), options.get_port()),
         };
-        let what = format!(
-            "PostgreSQL at {server} cannot be reached: {reason}; check that the server runs, the network, and the \
-             address in the URL"
-        );
-        sqlx::Error::Io(io::Error::new(reason.kind(), what))
+        // A handshake of TLS fails with invalid data.
+        let explained = if reason.kind() == io::ErrorKind::InvalidData {
+            format!(
+                "PostgreSQL at {server} has no certificate that this program trusts: {reason}; name the server's authority as \
+                 sslrootcert in the URL, and the host as the certificate does"
+            )
+        } else {
+            format!(
+                "PostgreSQL at {server} cannot be reached: {reason}; check that the server runs, the network, and the \
+                 address in the URL"
+            )
+        };
+        sqlx::Error::Io(io::Error::new(reason.kind(), explained))
     }
 
     /// Acquires the connection kept last, or a connection of the pool if none is kept or the kept connection was

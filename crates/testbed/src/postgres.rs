@@ -1,5 +1,6 @@
 //! PostgreSQL clusters owned by a test, in temporary directories, on ports of 127.0.0.1.
 
+mod encrypted;
 mod frozen;
 mod pooler;
 mod standby;

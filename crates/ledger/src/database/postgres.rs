@@ -98,8 +98,8 @@ pub(crate) async fn open(url: &PostgresUrl, connections_max: u32, access: Access
     Ok(Pool::Postgres(connections))
 }
 
-/// Checks that the settings of a connection reach PostgreSQL, and that the database stores every text. The check prepares no statement, which a pooler could
-/// mistake for a statement of another client.
+/// Checks that the settings of a connection reach PostgreSQL, and that the database stores every text. The check prepares no
+/// statement, which a pooler could mistake for a statement of another client.
 async fn check_settings(url: &PostgresUrl) -> Result<(), Error> {
     let alone = Connections::lazy(url, PgPoolOptions::new().max_connections(1), NAME, &SESSION)?;
     let mut connection = alone.acquire_or_explain().await.map_err(|error| {

@@ -2,9 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use seatkeeper_testbed::authority::Authority;
+use seatkeeper_testbed::postgres::Postgres;
 use serde_json::{Value, json};
 
-use crate::harness::{Harness, run};
+use crate::harness::{Harness, run, run_with};
 
 #[test]
 fn a_server_that_is_not_there_is_named() {
@@ -41,6 +43,24 @@ fn migrate_makes_the_tables_and_may_be_repeated() {
         assert_eq!(output.status.code(), Some(0), "{}", output.stderr);
         assert!(output.stdout.contains("is at version"), "{}", output.stdout);
     }
+}
+
+#[test]
+fn a_ledger_must_prove_itself_if_the_url_asks_for_a_proof() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let server = Postgres::start_with_certificate(&authority);
+    let url = |trusted: &Authority| {
+        let root = trusted.path("ca.pem");
+        format!("{}?sslmode=verify-full&sslrootcert={}", server.url("postgres"), root.display())
+    };
+    let migrated = |url: String| run_with(&[("SEATKEEPER_LEDGER_URL".to_owned(), url)], &["migrate"]);
+    let refused = migrated(url(&other));
+    assert_eq!(refused.status.code(), Some(1));
+    for part in [&server.port().to_string(), "invalid peer certificate", "sslrootcert"] {
+        assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
+    }
+    let output = migrated(url(&authority));
+    assert_eq!(output.status.code(), Some(0), "{}", output.stderr);
 }
 
 #[test]

@@ -13,8 +13,8 @@ use super::{Checked, InvalidSetting, Secret, within};
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LedgerSettings {
-    /// The PostgreSQL database of the ledger: `postgres://user:password@host/database`. Absent: SQLite in
-    /// `data_dir`.
+    /// The PostgreSQL database of the ledger: `postgres://user:password@host/database`, with encryption by
+    /// `?sslmode=verify-full&sslrootcert=FILE`. Absent: SQLite in `data_dir`.
     #[schema(value_type = Option<String>)]
     pub url: Option<Secret>,
     /// The file with the password of the database user. The file is read again when PostgreSQL refuses the
