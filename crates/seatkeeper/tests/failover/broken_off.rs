@@ -11,7 +11,7 @@ use seatkeeper_testbed::redis::{Memory, Redis, RedisSetup};
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 
-use super::support::{Nodes, answered, epochs_per_bucket, renewed, seat};
+use super::support::{Nodes, SERVED_WAIT_MAX, answered, epochs_per_bucket, renewed, seat};
 use crate::harness::Client;
 use crate::support::books::opened;
 use crate::until::within;
@@ -28,7 +28,7 @@ const NO_READS: &str = "audit_log IN ACCESS EXCLUSIVE MODE";
 /// Rebuilds that break off one after another: each takes the lock timeout of 5 s, and a pause of 2 s.
 const BROKEN_OFF: u64 = 3;
 
-const WAIT_MAX: Duration = Duration::from_secs(60);
+const WAIT_MAX: Duration = SERVED_WAIT_MAX;
 
 const PAUSE: Duration = Duration::from_millis(20);
 

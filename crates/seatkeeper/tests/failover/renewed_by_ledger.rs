@@ -10,7 +10,7 @@ use seatkeeper_testbed::redis::Redis;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
 
-use super::support::{Nodes, answered, renewed, seat};
+use super::support::{Nodes, SERVED_WAIT_MAX, answered, renewed, seat};
 use crate::harness::{Answer, Client};
 use crate::support::books::opened;
 use crate::until::within;
@@ -20,7 +20,7 @@ const DEVICES: &str = "/api/v1/devices/sessions";
 /// Licenses are admitted without a commit.
 const JOURNAL: &[(&str, &str)] = &[("LICENSES_DURABILITY", "journal")];
 
-const WAIT_MAX: Duration = Duration::from_secs(60);
+const WAIT_MAX: Duration = SERVED_WAIT_MAX;
 
 /// Counts the rebuilders waiting for the table of bucket locks.
 const WAITING: &str =

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinSet;
 
-use super::support::{Nodes, answered};
+use super::support::{Nodes, SERVED_WAIT_MAX, answered};
 use crate::harness::{Client, Doors};
 use crate::support::books::{Books, proof_of};
 use crate::support::capacity::{self, Capacity};
@@ -59,8 +59,8 @@ const SESSIONS_EACH: u32 = 100;
 /// Timeout of a client's request: a node may be frozen.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Time limit for admissions after a fault: on a busy machine, a fallback and the way back take minutes.
-const STANDSTILL_MAX: Duration = Duration::from_secs(240);
+/// Time limit for admissions after a fault.
+const STANDSTILL_MAX: Duration = SERVED_WAIT_MAX;
 
 /// The behaviour of a storm's machines.
 #[derive(Clone, Copy, Debug)]

@@ -43,7 +43,7 @@ pub(crate) fn lapses_are_bounded() -> bool {
 
 /// Number of concurrent storms. Four storms keep two cores busy in a debug build.
 pub(crate) fn storms_at_once() -> usize {
-    usize::try_from(number("SEATKEEPER_STORMS_AT_ONCE").unwrap_or(4)).expect("a number of storms")
+    usize::try_from(number("SEATKEEPER_STORMS_AT_ONCE").unwrap_or(3)).expect("a number of storms")
 }
 
 /// Sessions held beside the storm during faults.
