@@ -7,7 +7,7 @@ use std::time::Duration;
 use seatkeeper_testbed::redis::{Memory, Redis};
 use serde_json::{Value, json};
 
-use super::support::{Nodes, answered, renewed, seat};
+use super::support::{Nodes, answered, denied, ended, released, renewed, seat, seated};
 use crate::harness::{Answer, Client};
 
 const DEVICES: &str = "/api/v1/devices/sessions";
@@ -35,30 +35,30 @@ async fn licenses_are_served_from_the_ledger_while_redis_is_gone_and_none_is_los
 
     let story = async {
         redis.kill();
-        let bob = answered(async || clients[1].acquire(key, "bob").await).await.expect(201);
-        let carl = answered(async || clients[2].acquire(key, "carl").await).await.expect(201);
+        let bob = seated(&clients[1], key, "bob").await;
+        let carl = seated(&clients[2], key, "carl").await;
         for (client, viewer) in clients.iter().zip(&viewers) {
-            answered(async || client.acquire(key, "dora").await).await.expect(403);
+            denied(client, key, "dora").await;
             answered(async || client.get("/readyz").await).await.expect(200);
             let denied = watch(viewer, "phone").await;
             assert!(denied.headers.contains_key("retry-after"), "{denied:?}");
             denied.expect(503);
         }
-        clients[0].release(&bob["session_id"]).await.expect(204);
-        clients[1].heartbeat(&bob["session_id"]).await.expect(410);
-        clients[2].acquire(key, "dora").await.expect(201);
+        released(&clients[0], &bob["session_id"]).await;
+        ended(&clients[1], &bob["session_id"]).await;
+        seated(&clients[2], key, "dora").await;
         late.start();
         seat(&late.client("crowd"), &other, "emil").await;
         // A session served by the ledger's database can be renewed at any node.
-        clients[0].heartbeat(&carl["session_id"]).await.expect(200);
+        renewed(&clients[0], &carl["session_id"]).await;
 
         redis.start_again(Memory::Lost);
         for viewer in &viewers {
             answered(async || watch(viewer, "phone").await).await.expect(201);
         }
         renewed(&clients[1], &carl["session_id"]).await;
-        clients[2].heartbeat(&bob["session_id"]).await.expect(410);
-        clients[0].acquire(key, "emil").await.expect(403);
+        ended(&clients[2], &bob["session_id"]).await;
+        denied(&clients[0], key, "emil").await;
         is_over.store(true, Relaxed);
     };
     tokio::join!(story, never_ended(&clients, &ann, &tv, &is_over));
@@ -90,7 +90,7 @@ async fn a_crowd_gets_as_many_seats_as_there_are_through_the_loss_of_redis_and_i
     let story = async {
         redis.kill();
         tokio::time::sleep(Duration::from_secs(1)).await;
-        answered(async || clients[0].acquire(&other["license_key"], "ann").await).await.expect(201);
+        seated(&clients[0], &other["license_key"], "ann").await;
         redis.start_again(Memory::Lost);
         answered(async || watch(&clients[1], "tv").await).await.expect(201);
         is_over.store(true, Relaxed);

@@ -16,6 +16,12 @@ const GROUPS: &str = "/api/v1/devices/groups";
 /// looks of a stream without a notice.
 const TOLD_WITHIN: Duration = Duration::from_secs(5);
 
+/// Screens that do not expire during a test, on a busy machine.
+const LASTING: &[(&str, &str)] = &[("DEVICES_TTL_SECONDS", "600")];
+
+/// The times that a stream is waited for.
+const ROUNDS_MAX: usize = 3;
+
 fn device(id: &str) -> Value {
     json!({ "device_id": id, "device_type": "tv" })
 }
@@ -74,14 +80,16 @@ impl Party {
         let third = join(&bob[2], &self.host["join_code"], "tablet", 201).await;
         join(&bob[0], &self.host["join_code"], "watch", 403).await;
         let ask = json!({ "group_id": self.host["group_id"], "session_id": third["session_id"] });
-        bob[1].post(&format!("{GROUPS}/leave"), ask).await.expect(204);
-        let screens = ann[1].get(DEVICES).await.expect(200);
+        let left = answered(async || bob[1].post(&format!("{GROUPS}/leave"), ask.clone()).await).await;
+        // A retry after a 503 may find the member gone.
+        assert!([204, 404, 410].contains(&left.status), "{:#}", left.body);
+        let screens = answered(async || ann[1].get(DEVICES).await).await.expect(200);
         assert_eq!(screens["items"].as_array().map(Vec::len), Some(1), "{screens:#}");
     }
 
     /// Evicts the group by a new device, and asserts that both members hear.
     async fn is_evicted(&self, ann: &[Client], bob: &[Client]) {
-        let newcomer = ann[2].post(DEVICES, device("projector")).await.expect(201);
+        let newcomer = answered(async || ann[2].post(DEVICES, device("projector")).await).await.expect(201);
         assert_eq!(newcomer["evicted_session_ids"], json!([self.host["group_id"]]));
         assert_eq!(beat(&bob[0], &self.guest["session_id"], 410).await["reason"], "evicted");
         assert_eq!(beat(&ann[1], &self.host["session_id"], 410).await["reason"], "evicted");
@@ -92,7 +100,7 @@ impl Party {
 #[tokio::test]
 async fn a_redis_that_loses_its_memory_gets_the_members_of_groups_back() {
     let mut redis = Redis::start();
-    let nodes = Nodes::over(&[redis.url(), redis.url(), redis.url()]);
+    let nodes = Nodes::over_with(&[redis.url(), redis.url(), redis.url()], LASTING);
     subscribed(&nodes).await;
     let (ann, bob) = (clients(&nodes, "ann"), clients(&nodes, "bob"));
     let party = Party::meet(&ann, &bob).await;
@@ -130,7 +138,7 @@ async fn a_group_that_a_node_alone_refuses_takes_no_session() {
 
 #[tokio::test]
 async fn groups_over_postgresql_alone_survive_a_killed_server_and_their_streams_hear() {
-    let mut nodes = Nodes::in_ledger(3);
+    let mut nodes = Nodes::in_ledger_with(3, LASTING);
     subscribed(&nodes).await;
     let (ann, bob) = (clients(&nodes, "ann"), clients(&nodes, "bob"));
     let party = Party::meet(&ann, &bob).await;
@@ -142,15 +150,24 @@ async fn groups_over_postgresql_alone_survive_a_killed_server_and_their_streams_
 
     nodes.harnesses[0].kill();
     beat(&ann[1], &party.host["session_id"], 200).await;
-    let third = join(&bob[1], &party.host["join_code"], "tablet", 201).await;
-    let joined = stream.next().await.expect("an event");
-    assert_eq!((joined.name.as_str(), &joined.data["session_id"]), ("member_joined", &third["session_id"]));
-    let third = format!("/api/v1/admin/sessions/{}", third["session_id"].as_str().expect("an id"));
-    nodes.harnesses[1].admin().delete(&third).await.expect(204);
-    let revoked = Instant::now();
-    let left = stream.next().await.expect("an event");
-    assert_eq!((left.name.as_str(), &left.data["reason"]), ("member_left", &json!("revoked")));
-    assert!(revoked.elapsed() < TOLD_WITHIN, "{:?}", revoked.elapsed());
+    let (admin, mut waits) = (nodes.harnesses[1].admin(), Vec::new());
+    // On a busy machine a notice may be late once. Without a notice every wait is as long as the pause between two looks: the
+    // event before came by a look as well.
+    while waits.iter().all(|wait| *wait >= TOLD_WITHIN) {
+        assert!(waits.len() < ROUNDS_MAX, "{waits:?}");
+        let third = join(&bob[1], &party.host["join_code"], "tablet", 201).await;
+        let joined = stream.next().await.expect("an event");
+        assert_eq!(
+            (joined.name.as_str(), &joined.data["session_id"]),
+            ("member_joined", &third["session_id"])
+        );
+        let third = format!("/api/v1/admin/sessions/{}", third["session_id"].as_str().expect("an id"));
+        admin.delete(&third).await.expect(204);
+        let revoked = Instant::now();
+        let left = stream.next().await.expect("an event");
+        assert_eq!((left.name.as_str(), &left.data["reason"]), ("member_left", &json!("revoked")));
+        waits.push(revoked.elapsed());
+    }
     nodes.harnesses[0].start();
 
     let (ann, bob) = (clients(&nodes, "ann"), clients(&nodes, "bob"));

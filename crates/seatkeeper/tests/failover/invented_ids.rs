@@ -8,7 +8,7 @@ use seatkeeper_testbed::postgres::Postgres;
 use seatkeeper_testbed::redis::Redis;
 use serde_json::{Value, json};
 
-use super::support::{Nodes, answered, seat};
+use super::support::{Nodes, answered, renewed, seat};
 use crate::harness::{Client, Harness};
 
 /// The number of ids invented by a caller.
@@ -37,8 +37,8 @@ async fn a_caller_who_invents_ids_is_limited_and_until_then_causes_one_query_eac
     let unknown = invent(&eve).await;
 
     // Known sessions of the limited caller go on, and other callers are not limited.
-    eve.heartbeat(&held).await.expect(200);
-    bob.heartbeat(&bobs).await.expect(200);
+    renewed(&eve, &held).await;
+    renewed(&bob, &bobs).await;
     bob.heartbeat(&invented(INVENTED)).await.expect(404);
 
     let log = postgres.log();
@@ -84,7 +84,7 @@ async fn invent_beside_a_session(harness: &Harness) -> usize {
     let eve = harness.client("eve");
     let held = seat(&eve, &license, "eve's").await;
     let unknown = invent(&eve).await;
-    eve.heartbeat(&held).await.expect(200);
+    renewed(&eve, &held).await;
     harness.client("bob").heartbeat(&invented(INVENTED)).await.expect(404);
     unknown
 }

@@ -4,7 +4,7 @@ use futures_util::future::join_all;
 use seatkeeper_testbed::redis::{Memory, Redis};
 use serde_json::Value;
 
-use super::support::{Nodes, renewed, seat};
+use super::support::{Nodes, denied, ended, released, renewed, seat};
 use crate::harness::Harness;
 
 /// Starts a server over this Redis.
@@ -23,11 +23,11 @@ async fn nobody_loses_a_seat_when_redis_restarts_empty_and_nobody_gets_one_too_m
     redis.start_again(Memory::Lost);
 
     renewed(&client, &ann).await;
-    client.acquire(&license["license_key"], "carl").await.expect(403);
-    client.heartbeat(&bob).await.expect(200);
-    client.release(&bob).await.expect(204);
+    denied(&client, &license["license_key"], "carl").await;
+    renewed(&client, &bob).await;
+    released(&client, &bob).await;
     seat(&client, &license, "carl").await;
-    client.heartbeat(&bob).await.expect(410);
+    ended(&client, &bob).await;
     harness.stop();
     harness.prove();
 }
@@ -39,7 +39,7 @@ async fn what_happened_after_a_snapshot_is_not_undone_by_it() {
     let (license, clients) = (nodes.harnesses[0].license(1).await, nodes.clients());
     let ann = seat(&clients[0], &license, "ann").await;
     let snapshot = redis.snapshot();
-    clients[1].release(&ann).await.expect(204);
+    released(&clients[1], &ann).await;
     let bob = seat(&clients[2], &license, "bob").await;
 
     redis.kill();
@@ -47,10 +47,10 @@ async fn what_happened_after_a_snapshot_is_not_undone_by_it() {
 
     for client in &clients {
         renewed(client, &bob).await;
-        client.heartbeat(&ann).await.expect(410);
-        client.acquire(&license["license_key"], "carl").await.expect(403);
+        ended(client, &ann).await;
+        denied(client, &license["license_key"], "carl").await;
     }
-    clients[0].release(&bob).await.expect(204);
+    released(&clients[0], &bob).await;
     seat(&clients[1], &license, "carl").await;
     drop(nodes.close());
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use seatkeeper_testbed::redis::{Memory, Redis};
 
-use super::support::{Nodes, answered, renewed, seat};
+use super::support::{Nodes, answered, denied, released, renewed, seat, seated};
 use crate::until::until;
 
 const SEATS: u32 = 2;
@@ -65,9 +65,9 @@ async fn the_copy_decides(a_raise_is_lost: bool) {
         renewed(client, &ann).await;
         answered(async || client.heartbeat(&bob).await).await.expect(404);
     }
-    let carl = answered(async || clients[1].acquire(&license["license_key"], "carl").await).await.expect(201);
-    clients[0].acquire(&license["license_key"], "dora").await.expect(403);
-    clients[0].release(&carl["session_id"]).await.expect(204);
+    let carl = seated(&clients[1], &license["license_key"], "carl").await;
+    denied(&clients[0], &license["license_key"], "dora").await;
+    released(&clients[0], &carl["session_id"]).await;
     drop(nodes.close());
 }
 

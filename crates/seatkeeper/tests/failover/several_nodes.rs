@@ -6,7 +6,9 @@ use rustix::process::Signal;
 use seatkeeper_testbed::proxy::{Network, Proxy};
 use seatkeeper_testbed::redis::Redis;
 
-use super::support::{Nodes, answered, renewed, seat, signal, stays_out, taken_out, usurper};
+use super::support::{
+    Nodes, answered, denied, released, renewed, seat, seated, signal, stays_out, taken_out, usurper,
+};
 
 #[tokio::test]
 async fn an_old_primary_that_lives_on_gives_no_seat_that_the_new_one_gives() {
@@ -22,7 +24,7 @@ async fn an_old_primary_that_lives_on_gives_no_seat_that_the_new_one_gives() {
     nodes.add(&replica.url());
     let clients = nodes.clients();
     renewed(&clients[2], &ann).await;
-    let bob = answered(async || clients[3].acquire(&license["license_key"], "bob").await).await.expect(201);
+    let bob = seated(&clients[3], &license["license_key"], "bob").await;
     for client in &clients {
         for machine in ["carl", "dora"] {
             let answer = client.acquire(&license["license_key"], machine).await;
@@ -57,13 +59,13 @@ async fn a_node_that_was_frozen_through_a_rebuild_answers_by_the_new_epoch() {
     redis.kill();
     redis.start_again(seatkeeper_testbed::redis::Memory::Lost);
     renewed(&clients[1], &ann).await;
-    clients[1].release(&ann).await.expect(204);
+    released(&clients[1], &ann).await;
     let bob = seat(&clients[1], &license, "bob").await;
 
     signal(&nodes.harnesses[0], Signal::CONT);
     answered(async || clients[0].heartbeat(&ann).await).await.expect(410);
     renewed(&clients[0], &bob).await;
-    clients[0].acquire(&license["license_key"], "carl").await.expect(403);
+    denied(&clients[0], &license["license_key"], "carl").await;
     drop(nodes.close());
 }
 
@@ -80,13 +82,13 @@ async fn a_node_that_alone_is_cut_off_takes_itself_out_and_comes_back() {
     taken_out(&clients[0], Instant::now()).await;
     stays_out(&clients[0], &ann).await;
     clients[1].get("/readyz").await.expect(200);
-    clients[1].heartbeat(&ann).await.expect(200);
+    renewed(&clients[1], &ann).await;
     let bob = seat(&clients[2], &license, "bob").await;
 
     proxy.set(Network::Well);
     answered(async || clients[0].get("/readyz").await).await.expect(200);
-    clients[0].heartbeat(&bob).await.expect(200);
-    clients[0].acquire(&license["license_key"], "carl").await.expect(403);
+    renewed(&clients[0], &bob).await;
+    denied(&clients[0], &license["license_key"], "carl").await;
     drop(nodes.close());
 }
 
@@ -108,9 +110,9 @@ async fn when_no_node_reaches_redis_nobody_is_admitted_and_nobody_loses_a_seat()
     }
 
     proxy.set(Network::Well);
-    let bob = answered(async || clients[1].acquire(&license["license_key"], "bob").await).await.expect(201);
-    clients[2].heartbeat(&bob["session_id"]).await.expect(200);
+    let bob = seated(&clients[1], &license["license_key"], "bob").await;
+    renewed(&clients[2], &bob["session_id"]).await;
     renewed(&clients[0], &ann).await;
-    clients[0].acquire(&license["license_key"], "carl").await.expect(403);
+    denied(&clients[0], &license["license_key"], "carl").await;
     drop(nodes.close());
 }

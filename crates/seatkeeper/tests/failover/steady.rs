@@ -8,6 +8,7 @@ mod calm;
 mod capacities;
 mod deeds;
 mod devices;
+mod every_seat;
 mod latecomers;
 mod licenses;
 mod pulse;
@@ -20,18 +21,19 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::JoinSet;
 
-use super::support::{Nodes, SERVED_WAIT_MAX, answered};
+use super::support::{Nodes, SERVED_WAIT_MAX};
 use crate::harness::{Client, Doors};
 use crate::support::books::{Books, proof_of};
 use crate::support::capacity::{self, Capacity};
 use crate::support::dice::Dice;
 use crate::support::knobs;
-use crate::support::scene::{License, text};
+use crate::support::scene::License;
 use caller::{AGAIN, Caller, Habit, Storm};
 use calm::{Calm, Record, fill_background};
 use capacities::{User, Work};
 use deeds::Deeds;
 use devices::{Device, Screens};
+use every_seat::{every_screen_is_there, every_seat_is_there};
 use licenses::{Machine, Pool, make_license};
 use pulse::Pulse;
 
@@ -323,45 +325,4 @@ fn in_turn(doors: &Doors, number: u64) -> Doors {
     let all = doors.all();
     let first = usize::try_from(number).expect("a few") % all.len();
     Doors::new(all[first..].iter().chain(&all[..first]).cloned())
-}
-
-/// Takes every seat, fails to take another, and releases all. Forgotten sessions may hold seats for as long
-/// as `ghosts`.
-async fn every_seat_is_there(nodes: &Nodes, license: &License, ghosts: Duration) {
-    let (client, started) = (nodes.harnesses[0].client("crowd"), Instant::now());
-    let mut sessions = Vec::new();
-    for number in 0..license.seats {
-        let machine = format!("last-{number}");
-        let answer = loop {
-            let answer = answered(async || client.acquire(&license.key, &machine).await).await;
-            if answer.status != 403 || started.elapsed() > 2 * ghosts {
-                break answer;
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        };
-        // A retry after a 503 may find the seat that the first attempt took.
-        assert!([200, 201].contains(&answer.status), "{:#}", answer.body);
-        sessions.push(text(&answer.body["session_id"]));
-    }
-    answered(async || client.acquire(&license.key, "one-too-many").await).await.expect(403);
-    for session in sessions {
-        let given_back = answered(async || client.release(&session.clone().into()).await).await;
-        assert!([204, 404].contains(&given_back.status), "{:#}", given_back.body);
-    }
-}
-
-/// Releases every screen of a subscriber, takes every screen, is denied one more, and releases every screen.
-async fn every_screen_is_there(screens: &Screens) {
-    let client = &screens.client;
-    let claim = async |device: String| {
-        let ask = serde_json::json!({ "device_id": device, "device_type": "tv" });
-        answered(async || client.post(devices::PATH, ask.clone()).await).await
-    };
-    let give_up = async || answered(async || client.delete(devices::PATH).await).await.expect(204);
-    give_up().await;
-    for number in 0..screens.limit {
-        claim(format!("last-{number}")).await.expect(201);
-    }
-    claim("one-too-many".to_owned()).await.expect(403);
-    give_up().await;
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use seatkeeper_testbed::redis::Redis;
 use serde_json::Value;
 
-use super::support::{Nodes, answered, epochs_per_bucket, renewed, seat};
+use super::support::{Nodes, epochs_per_bucket, released, renewed, seat, seated};
 use crate::harness::Scrape;
 use crate::until::{until, within};
 
@@ -68,9 +68,9 @@ async fn an_unreadable_entry_waits_for_an_operator_and_holds_up_its_bucket_alone
     })
     .await;
     clients[0].acquire(&held_up["license_key"], "bob").await.expect(503);
-    clients[1].heartbeat(&ann).await.expect(200);
+    renewed(&clients[1], &ann).await;
     let carl = seat(&clients[1], &other, "carl").await;
-    clients[0].release(&carl).await.expect(204);
+    released(&clients[0], &carl).await;
 
     // A rebuild replays the journal, and does not skip the entry either.
     let before = epochs_per_bucket(&nodes).await;
@@ -86,7 +86,7 @@ async fn an_unreadable_entry_waits_for_an_operator_and_holds_up_its_bucket_alone
     redis.delete_entry(&foreign);
     renewed(&clients[0], &ann).await;
     // The end behind the entry is on record: the license has a free seat.
-    answered(async || clients[1].acquire(&held_up["license_key"], "bob").await).await.expect(201);
+    seated(&clients[1], &held_up["license_key"], "bob").await;
     assert_eq!(redis_is(&nodes, "ok").await, [""; 0]);
     drop(nodes.close());
 }

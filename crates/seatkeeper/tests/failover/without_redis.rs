@@ -8,7 +8,7 @@ use serde_json::json;
 use sqlx::Connection as _;
 use uuid::Uuid;
 
-use super::support::{Nodes, answered, renewed, seat};
+use super::support::{Nodes, answered, denied, ended, released, renewed, seat, seated};
 use crate::harness::{Client, EventStream, Harness, run};
 use crate::support::subscriber::Subscriber;
 
@@ -57,15 +57,15 @@ async fn nodes_over_the_ledger_alone_serve_all_kinds_and_each_goes_on_for_the_ot
         admin.delete(&path).await.expect(204);
         admin.delete(&path).await.expect(404);
     }
-    clients[1].heartbeat(&ann).await.expect(410);
+    ended(&clients[1], &ann).await;
     let bob = seat(&clients[0], &license, "bob").await;
 
     nodes.harnesses[0].kill();
     clients[1].get("/readyz").await.expect(200);
     renewed(&clients[1], &bob).await;
-    clients[2].acquire(key, "carl").await.expect(403);
-    clients[2].release(&bob).await.expect(204);
-    clients[1].acquire(key, "carl").await.expect(201);
+    denied(&clients[2], key, "carl").await;
+    released(&clients[2], &bob).await;
+    seated(&clients[1], key, "carl").await;
     nodes.harnesses[0].start();
     nodes.close();
 }
@@ -88,9 +88,9 @@ async fn a_postgresql_that_crashes_takes_no_seat_along() {
         server.start_again();
         let bob = answered(async || client.acquire(&license["license_key"], "bob").await).await;
         assert!([200, 201].contains(&bob.status), "{:#}", bob.body);
-        client.heartbeat(&ann).await.expect(200);
-        answered(async || client.acquire(&license["license_key"], "carl").await).await.expect(403);
-        client.release(&bob.body["session_id"]).await.expect(204);
+        renewed(&client, &ann).await;
+        denied(&client, &license["license_key"], "carl").await;
+        released(&client, &bob.body["session_id"]).await;
     }
     node.stop();
     node.prove();

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,12 @@ pub(crate) const BIN: &str = env!("CARGO_BIN_EXE_seatkeeper");
 
 /// Time limit for the start or the stop of a server, on a machine that is busy with other tests.
 const START_STOP_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The most starts of a server whose ledger opens too late.
+const STARTS_MAX: usize = 3;
+
+/// The error of a command or a server whose ledger is too slow on a machine that is busy with other tests.
+pub(crate) const LEDGER_UNAVAILABLE: &str = "the ledger is unavailable";
 
 const LISTENING: &str = "listening on ";
 
@@ -59,17 +65,68 @@ fn command_of(program: &Path, variables: &[(String, String)]) -> Command {
 pub(crate) struct Server {
     pub(crate) url: String,
     child: Child,
-    stderr: Option<JoinHandle<String>>,
+    log: Log,
+}
+
+/// The log of a running server.
+struct Log {
+    text: Arc<Mutex<Vec<u8>>>,
+    reader: Option<JoinHandle<()>>,
+}
+
+impl Log {
+    fn read(mut stderr: impl Read + Send + 'static) -> Self {
+        let text = Arc::new(Mutex::new(Vec::new()));
+        let written = Arc::clone(&text);
+        let reader = thread::spawn(move || {
+            let mut chunk = [0; 8192];
+            // A log that breaks off is kept up to the break.
+            while let Ok(read @ 1..) = stderr.read(&mut chunk) {
+                written.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&chunk[..read]);
+            }
+        });
+        Self { text, reader: Some(reader) }
+    }
+
+    fn so_far(&self) -> String {
+        String::from_utf8_lossy(&self.text.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    }
+
+    /// Returns the whole log of a server that has ended.
+    fn whole(&mut self) -> String {
+        if let Some(reader) = self.reader.take() {
+            reader.join().expect("the log is read");
+        }
+        self.so_far()
+    }
 }
 
 impl Server {
-    /// Starts a server, and waits for the line with its address.
+    /// Starts a server, and waits for the line with its address. A server whose ledger opens too late is started again.
     pub(crate) fn start(
         program: &Path,
         address: &str,
         data_dir: &Path,
         variables: &[(String, String)],
     ) -> Self {
+        for _ in 1..STARTS_MAX {
+            match Self::try_to_start(program, address, data_dir, variables) {
+                Ok(server) => return server,
+                Err(log) if log.contains(LEDGER_UNAVAILABLE) => {}
+                Err(log) => panic!("the server does not listen. It logged:\n{log}"),
+            }
+        }
+        Self::try_to_start(program, address, data_dir, variables)
+            .unwrap_or_else(|log| panic!("the server does not listen. It logged:\n{log}"))
+    }
+
+    /// Starts a server. Returns the log of a server that does not listen.
+    fn try_to_start(
+        program: &Path,
+        address: &str,
+        data_dir: &Path,
+        variables: &[(String, String)],
+    ) -> Result<Self, String> {
         let mut child = command_of(program, variables)
             .args(["serve", "--listen", address, "--data-dir"])
             .arg(data_dir)
@@ -79,19 +136,18 @@ impl Server {
             .spawn()
             .expect("the server starts");
         let stdout = child.stdout.take().expect("a pipe");
-        let mut stderr = child.stderr.take().expect("a pipe");
-        let log = thread::spawn(move || {
-            let mut log = Vec::new();
-            // A log that breaks off is kept up to the break.
-            let _ = stderr.read_to_end(&mut log);
-            String::from_utf8_lossy(&log).into_owned()
-        });
-        let mut server = Self { url: String::new(), child, stderr: Some(log) };
+        let log = Log::read(child.stderr.take().expect("a pipe"));
+        let mut server = Self { url: String::new(), child, log };
         match url_printed(stdout) {
             Some(url) => server.url = url,
-            None => panic!("the server does not listen. It logged:\n{}", server.end(Signal::KILL).1),
+            None => return Err(server.end(Signal::KILL).1),
         }
-        server
+        Ok(server)
+    }
+
+    /// Returns the log up to now.
+    pub(crate) fn log_so_far(&self) -> String {
+        self.log.so_far()
     }
 
     /// Returns the process id.
@@ -114,8 +170,7 @@ impl Server {
         // A server that has already exited needs no signal, only the wait.
         let _ = kill_process(pid, signal);
         let status = self.wait();
-        let log = self.stderr.take().map(|log| log.join().expect("the log is read"));
-        (status, log.unwrap_or_default())
+        (status, self.log.whole())
     }
 
     fn wait(&mut self) -> ExitStatus {

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use seatkeeper_core::TenantId;
 use seatkeeper_ledger::audit::{Action, AuditFilter, AuditRecord, Stream};
 use seatkeeper_ledger::verify::{Proof, Verdict};
-use seatkeeper_ledger::{Ledger, Location};
+use seatkeeper_ledger::{Error, Ledger, Location};
 
 use crate::harness::TENANT;
 
-/// Time limit for a ledger to open, on a busy machine.
+/// Time limit for a ledger to open, or to be read, on a busy machine.
 const OPENED_WITHIN: Duration = Duration::from_secs(60);
 
 const PAUSE: Duration = Duration::from_millis(50);
@@ -209,10 +209,25 @@ pub(crate) async fn opened(location: impl Into<Location>) -> Ledger {
     }
 }
 
+/// Repeats a look at a ledger until PostgreSQL answers in time.
+pub(crate) async fn read<T>(look: impl AsyncFn() -> Result<T, Error>) -> T {
+    let started = Instant::now();
+    loop {
+        match look().await {
+            Ok(seen) => return seen,
+            Err(error @ Error::Unavailable(_)) if started.elapsed() < OPENED_WITHIN => {
+                println!("the ledger is asked again: {error:?}");
+            }
+            Err(error) => panic!("the ledger cannot be read: {error:?}"),
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
 /// Verifies the audit log as `audit verify` does. Fails the test with the finding if the log does not verify.
 pub(crate) async fn proof_of(ledger: &Location) -> Proof {
     let ledger = opened(ledger.clone()).await;
-    let verdict = ledger.verify(|_| ()).await.expect("a verdict");
+    let verdict = read(async || ledger.verify(|_| ()).await).await;
     ledger.close().await;
     match verdict {
         Verdict::Proven(proof) => proof,
@@ -225,7 +240,7 @@ async fn records_after(ledger: &Location, tenant: &TenantId, last_id: u64) -> Ve
     let filter = AuditFilter::default();
     let (mut newest_first, mut cursor) = (Vec::new(), None);
     loop {
-        let page = ledger.audit(tenant, &filter, cursor, PAGE).await.expect("records");
+        let page = read(async || ledger.audit(tenant, &filter, cursor, PAGE).await).await;
         let unknown = page.items.into_iter().take_while(|record| record.id > last_id);
         let before = newest_first.len();
         newest_first.extend(unknown);
