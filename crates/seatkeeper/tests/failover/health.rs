@@ -13,11 +13,11 @@ use super::support::Nodes;
 use crate::harness::Scrape;
 use crate::until::until;
 
-/// Time limit for every answer, even while a store hangs.
-const ANSWER_MAX: Duration = Duration::from_secs(5);
+/// Time limit for every answer on a busy machine, even while a store hangs.
+const ANSWER_MAX: Duration = Duration::from_secs(15);
 
 /// Time limit for the news that a store works again, on a busy machine. A node alone needs 2 s.
-const BACK_WITHIN: Duration = Duration::from_secs(8);
+const BACK_WITHIN: Duration = Duration::from_secs(16);
 
 struct Stage {
     nodes: Nodes,

@@ -36,7 +36,7 @@ const EPOCH_LEASE: Duration = Duration::from_secs(2);
 const UNREADY_WITHIN: Duration = Duration::from_secs(5);
 
 /// The most by which [`UNREADY_WITHIN`] is stretched on a busy machine: a node waits for timers, not for processors.
-const UNREADY_STRETCH_MAX: f64 = 2.0;
+const UNREADY_STRETCH_MAX: f64 = 4.0;
 
 /// Longer than any lease, and longer than a dead node counts as live.
 const BEYOND_ANY_LEASE: Duration = Duration::from_secs(8);
