@@ -95,9 +95,11 @@ public:
     Seat(Seat &&other) noexcept : handle_(other.handle_), listener_(std::move(other.listener_)) {
         other.handle_ = nullptr;
     }
+    // Gives the seat of the left side back at once.
     Seat &operator=(Seat &&other) noexcept {
-        std::swap(handle_, other.handle_);
-        std::swap(listener_, other.listener_);
+        Seat moved(std::move(other));
+        std::swap(handle_, moved.handle_);
+        std::swap(listener_, moved.listener_);
         return *this;
     }
     Seat(const Seat &) = delete;
@@ -128,7 +130,7 @@ public:
 
     // Calls `function` for each change, on a thread of the library; an empty function removes the old one. An exception of
     // the function ends there. The function may destroy the seat, assign to it and call on_change: what the function has
-    // captured lives until the function returns.
+    // captured lives until the function returns. Unlike the other functions, on_change is for one thread at a time.
     void on_change(OnChange function) {
         detail::require(sk_seat_on_change(handle_, nullptr, nullptr), "the seat has no changes to tell");
         if (!function) return;
@@ -217,8 +219,10 @@ public:
         if (result != SK_OK) detail::raise(result, error);
     }
     Client(Client &&other) noexcept : handle_(other.handle_) { other.handle_ = nullptr; }
+    // Closes the client of the left side at once.
     Client &operator=(Client &&other) noexcept {
-        std::swap(handle_, other.handle_);
+        Client moved(std::move(other));
+        std::swap(handle_, moved.handle_);
         return *this;
     }
     Client(const Client &) = delete;

@@ -1,7 +1,7 @@
 //! Seats: `sk_seat_…`.
 
 use std::ffi::{c_char, c_void};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use seatkeeper_client::blocking::{Changes, NoChange, Seat as BlockingSeat, Subscription};
@@ -10,8 +10,8 @@ use serde_json::json;
 
 use crate::callback::{Callback, SkOnChange};
 use crate::codes::{
-    SK_FOREVER, SK_INTERNAL, SK_MISUSE, SK_OK, SK_RELEASED, SK_TIMEOUT, check_result, error_result,
-    finish_result,
+    SK_FOREVER, SK_INTERNAL, SK_MISUSE, SK_OK, SK_RELEASED, SK_TIMEOUT, SK_UNCONFIRMED, check_result,
+    error_result, finish_result,
 };
 use crate::guard::guard;
 use crate::memory;
@@ -33,9 +33,20 @@ pub(crate) struct Seat {
     seat: BlockingSeat,
     /// The changes for `sk_seat_wait`; `None` while a thread waits.
     changes: Mutex<Option<Changes>>,
-    /// The result of the first release.
-    released: Mutex<Option<i32>>,
+    release: Mutex<Release>,
+    /// Notified at the end of the first release.
+    released: Condvar,
     listener: Mutex<Listener>,
+}
+
+/// The first release of a seat.
+#[derive(Clone, Copy, Default)]
+enum Release {
+    #[default]
+    NotAsked,
+    UnderWay,
+    /// The release is over, with this result.
+    Done(i32),
 }
 
 /// The function of `sk_seat_on_change`.
@@ -49,17 +60,40 @@ struct Listener {
 impl Seat {
     pub(crate) fn new(seat: BlockingSeat) -> Self {
         let changes = Mutex::new(Some(seat.changes()));
-        Self { seat, changes, released: Mutex::default(), listener: Mutex::default() }
+        Self {
+            seat,
+            changes,
+            release: Mutex::default(),
+            released: Condvar::new(),
+            listener: Mutex::default(),
+        }
     }
 
     fn state(&self) -> SkState {
         SkState::new(&self.seat.state(), self.seat.remaining())
     }
 
-    /// Gives the seat back. A later call returns the result of the first one.
+    /// Gives the seat back. A later call returns the result of the first one, and waits for the result for at most `timeout`.
     fn release(&self, timeout: Duration) -> i32 {
-        let mut released = self.released.lock().unwrap_or_else(PoisonError::into_inner);
-        *released.get_or_insert_with(|| match self.seat.state() {
+        let mut release = self.release.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Release::NotAsked = *release {
+            *release = Release::UnderWay;
+            drop(release);
+            let result = self.release_first(timeout);
+            *self.release.lock().unwrap_or_else(PoisonError::into_inner) = Release::Done(result);
+            self.released.notify_all();
+            return result;
+        }
+        let is_under_way = |release: &mut Release| matches!(release, Release::UnderWay);
+        let waited = self.released.wait_timeout_while(release, timeout, is_under_way);
+        match *waited.unwrap_or_else(PoisonError::into_inner).0 {
+            Release::Done(result) => result,
+            Release::NotAsked | Release::UnderWay => SK_UNCONFIRMED,
+        }
+    }
+
+    fn release_first(&self, timeout: Duration) -> i32 {
+        match self.seat.state() {
             // The client was closed, and only the result of the close tells if the server has confirmed.
             State::Released => SK_RELEASED,
             State::Acquiring
@@ -69,7 +103,7 @@ impl Seat {
             | State::Reacquiring
             | State::Lost(_)
             | State::Refused(_) => finish_result(&self.seat.release_within(timeout)),
-        })
+        }
     }
 
     /// Waits for the next change since the last call; a change in between is told at once. After the change to

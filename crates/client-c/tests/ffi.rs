@@ -19,13 +19,16 @@ use tokio::runtime::Runtime;
 
 const IN_TIME: Duration = Duration::from_secs(10);
 
+/// The time of an answer to a release from a server that is away.
+const AWAY: Duration = Duration::from_secs(1);
+
 /// A server on a runtime of its own, with a client and a seat in C.
 struct Held {
     server: Scripted,
     _runtime: Runtime,
     client: *mut SkClient,
     seat: *mut SkSeat,
-    /// True once the server answers 503 to a release.
+    /// True once the server answers 503 to a release, after [`AWAY`].
     is_away: Arc<AtomicBool>,
 }
 
@@ -51,7 +54,7 @@ impl Held {
                 *beats += 1;
                 beat(*beats)
             }
-            _ if away.load(Ordering::Relaxed) => Reply::new(503, ""),
+            _ if away.load(Ordering::Relaxed) => Reply(503, "", String::new(), AWAY),
             _ => Reply::new(204, ""),
         };
         let server = runtime.block_on(Scripted::start(reply));
@@ -239,6 +242,27 @@ fn a_released_seat_is_released_and_a_second_release_has_the_same_result() {
     assert_eq!(sk_seat_release(held.seat, 2_000), SK_OK);
     assert_eq!(sk_seat_release(held.seat, 2_000), SK_OK, "the result of the first release");
     assert_eq!(sk_seat_check(held.seat), SK_RELEASED);
+}
+
+#[test]
+fn a_second_release_waits_no_longer_than_its_own_time() {
+    let held = Held::new(360, 0, |_| Reply::new(204, ""));
+    held.is_away.store(true, Ordering::Relaxed);
+    let (first_is_over, seat) = (AtomicBool::new(false), held.seat.expose_provenance());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            assert_eq!(sk_seat_release(ptr::with_exposed_provenance_mut(seat), 60_000), SK_UNCONFIRMED);
+            first_is_over.store(true, Ordering::Relaxed);
+        });
+        let began = Instant::now();
+        while held.server.arrived("DELETE").is_empty() {
+            assert!(began.elapsed() < IN_TIME, "no release");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(sk_seat_release(held.seat, 0), SK_UNCONFIRMED);
+        assert!(!first_is_over.load(Ordering::Relaxed), "the second release waited for the first");
+    });
+    assert_eq!(sk_seat_release(held.seat, 0), SK_UNCONFIRMED, "the result of the first release");
 }
 
 #[test]

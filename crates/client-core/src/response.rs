@@ -36,6 +36,11 @@ pub enum Failure {
          or correct the certificate's name and dates"
     )]
     Certificate,
+    /// No connection: the process or the system has no file descriptor, or no memory, for one.
+    #[error(
+        "this process has no file descriptor or no memory for a connection: raise its limit (`ulimit -n`)"
+    )]
+    NoResources,
     /// The connection broke before the request was sent.
     #[error("the connection broke before the request was sent")]
     ResetBeforeSend,
@@ -71,6 +76,7 @@ impl Failure {
             }
             Self::Refused
             | Self::Certificate
+            | Self::NoResources
             | Self::ResetBeforeSend
             | Self::NoToken
             | Self::Unauthenticated => false,

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 use reqwest::header::RETRY_AFTER;
+use rustix::io::Errno;
 use seatkeeper_client_core::{Failure, Response};
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
@@ -14,6 +15,9 @@ use crate::servers::{Node, Servers};
 
 /// The largest body that is read: no answer of a server comes near.
 const BODY_BYTES_MAX: usize = 1 << 20;
+
+/// The errors of an operating system, or of a limit of the process, that stand in the way of every connection.
+const NO_RESOURCES: [Errno; 4] = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
 
 /// A request to whichever server is in use.
 #[derive(Clone)]
@@ -41,6 +45,10 @@ impl Wire {
             let exchange = self.exchange(node, call.clone());
             outcome = timeout_at(deadline, exchange).await.unwrap_or(Err(Failure::Timeout));
             if is_served(&outcome) {
+                return outcome;
+            }
+            if outcome == Err(Failure::NoResources) {
+                // Another node would get no connection either.
                 return outcome;
             }
             self.servers.leave(node);
@@ -82,6 +90,8 @@ fn is_served(outcome: &Result<Response, Failure>) -> bool {
 fn failure(error: &reqwest::Error) -> Failure {
     if is_certificate(error) {
         Failure::Certificate
+    } else if error.is_connect() && lacks_resources(error) {
+        Failure::NoResources
     } else if error.is_connect() {
         // Also a connect timeout: nothing was sent.
         Failure::Refused
@@ -96,17 +106,38 @@ fn failure(error: &reqwest::Error) -> Failure {
 
 /// Returns true if a certificate ended the handshake.
 fn is_certificate(error: &(dyn Error + 'static)) -> bool {
-    if let Some(rustls::Error::InvalidCertificate(_)) = error.downcast_ref() {
+    any_cause(error, &|cause| matches!(cause.downcast_ref(), Some(rustls::Error::InvalidCertificate(_))))
+}
+
+/// Returns true if the operating system had no descriptor or no memory for a connection.
+fn lacks_resources(error: &(dyn Error + 'static)) -> bool {
+    any_cause(error, &|cause| {
+        let errno = cause.downcast_ref().and_then(Errno::from_io_error);
+        errno.is_some_and(|errno| NO_RESOURCES.contains(&errno))
+    })
+}
+
+/// Returns true if `is_wanted` holds for the error or one of its causes.
+fn any_cause(error: &(dyn Error + 'static), is_wanted: &dyn Fn(&(dyn Error + 'static)) -> bool) -> bool {
+    if is_wanted(error) {
         return true;
     }
     // `io::Error::source` skips the inner error, and returns the source of the inner error.
     let within = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-    within.is_some_and(|inner| is_certificate(inner)) || error.source().is_some_and(is_certificate)
+    within.is_some_and(|inner| any_cause(inner, is_wanted))
+        || error.source().is_some_and(|source| any_cause(source, is_wanted))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lack_of_descriptors_is_told_from_a_refusal() {
+        let too_many_files = io::Error::from(Errno::MFILE);
+        assert!(lacks_resources(&io::Error::other(io::Error::other(too_many_files))));
+        assert!(!lacks_resources(&io::Error::from(io::ErrorKind::ConnectionRefused)));
+    }
 
     #[test]
     fn a_certificate_is_found_within_the_errors_around_it() {

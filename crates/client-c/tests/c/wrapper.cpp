@@ -44,6 +44,11 @@ static void seats_move_and_are_given_back_by_scopes() {
         Seat moved(std::move(seat));
         CHECK(moved.held() && !seat.held());
         seat = std::move(moved);
+        Seat again = client.acquire(request("MANY", "again"));
+        sk_seat *old = again.handle();
+        again = std::move(seat);
+        CHECK_RESULT(sk_seat_check(old), SK_MISUSE);
+        seat = std::move(again);
         CHECK(seat.held());
         seat.activity();
     }
