@@ -16,7 +16,7 @@ use crate::support::books::Books;
 use crate::support::scene::{License, text};
 
 /// Time limit for the other nodes to raise an epoch, or to give away a seat after its TTL.
-const GIVEN_MAX: Duration = Duration::from_secs(30);
+const GIVEN_MAX: Duration = Duration::from_secs(90);
 
 /// Enough time for an immediate answer, and much less than the second after which a ledger counts as
 /// unreachable.
@@ -89,8 +89,8 @@ async fn a_node_that_slept_through_a_new_epoch_renews_nobody_by_the_old_one() {
 
 /// Returns `false` if the machine was too slow for a verdict.
 async fn a_late_heartbeat_is_refused() -> bool {
-    // Longer than the other nodes take, so the session is still live when the node wakes up.
-    const TTL: Duration = Duration::from_secs(8);
+    // Longer than the other nodes take on a busy machine, so the session is still live when the node wakes up.
+    const TTL: Duration = Duration::from_secs(30);
     let mut scene = Scene::open(TTL).await;
     let bob = "bob";
     signal(scene.left_behind(), Signal::STOP);
@@ -125,15 +125,16 @@ async fn a_late_heartbeat_is_refused() -> bool {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_decided_by_an_old_epoch_never_gets_on_record() {
-    const TTL: Duration = Duration::from_secs(3);
+    const TTL: Duration = Duration::from_secs(10);
     let scene = Scene::open(TTL).await;
     let (clients, is_over) = (&scene.clients, AtomicBool::new(false));
     // Without the ledger the remaining node learns of no new epoch, and its decisions wait for their commit.
     scene.to_ledger.set(Network::Silent);
-    let _new = scene.others_go().await;
     let story = async {
-        // Ann renews at another node. In the old Redis her TTL runs out, and Bob gets her seat.
-        tokio::time::sleep_until((scene.taken + TTL + AT_ONCE).into()).await;
+        let new = scene.others_go().await;
+        // Ann renews at another node. In the old Redis her TTL runs out, and Bob gets her seat: the last of her heartbeats
+        // came to the old Redis before the others went.
+        tokio::time::sleep(TTL + AT_ONCE).await;
         let hearing = async {
             tokio::time::sleep(AT_ONCE).await;
             scene.to_ledger.set(Network::Well);
@@ -141,8 +142,10 @@ async fn what_is_decided_by_an_old_epoch_never_gets_on_record() {
         let (bob, ()) = tokio::join!(clients[2].acquire(&scene.license.key, "bob"), hearing);
         // Enough time for every waiting commit to arrive.
         tokio::time::sleep(AT_ONCE).await;
+        // Read while Ann goes on: she is never late.
+        let books = Books::read(&scene.nodes.ledger()).await;
         is_over.store(true, Relaxed);
-        bob
+        (bob, books, new)
     };
     let ann_goes_on = async {
         while !is_over.load(Relaxed) {
@@ -152,9 +155,8 @@ async fn what_is_decided_by_an_old_epoch_never_gets_on_record() {
         }
         answered(async || clients[0].heartbeat(&scene.ann).await).await.expect(200);
     };
-    let (bob, ()) = tokio::join!(story, ann_goes_on);
+    let ((bob, books, _new), ()) = tokio::join!(story, ann_goes_on);
     assert_eq!(bob.status, 503, "the seat is ann's: {:#}", bob.body);
-    let books = Books::read(&scene.nodes.ledger()).await;
     assert!(books.story(&text(&scene.ann)).end.is_none(), "she was never late");
     assert_eq!(books.stories().count(), 1, "nobody else was admitted");
     drop(scene.nodes.close());
