@@ -15,6 +15,7 @@ const TOPOLOGY: harness::Topology = harness::Topology::Embedded;
 
 mod failover {
     mod catalogue;
+    mod scene_again;
     mod steady;
     mod support;
     mod trial;
