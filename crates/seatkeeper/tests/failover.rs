@@ -18,6 +18,7 @@ mod failover {
     mod scene_again;
     mod steady;
     mod support;
+    mod tally;
     mod trial;
 
     mod all_fall_silent;

@@ -1,0 +1,52 @@
+//! Counts of requests under a change of passwords: machines retry what a node refuses, and the test asks how often.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use super::support::answered;
+use crate::harness::Answer;
+
+/// The number of requests of each machine served between two steps of a test. Each node connects again meanwhile: a node that
+/// missed a change altogether knows neither the password before nor the password after the next change.
+const BETWEEN: usize = 8;
+
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Counts of the answers to a machine.
+#[derive(Default)]
+pub(crate) struct Tally {
+    done: AtomicUsize,
+    /// The number of requests whose first answer was 503.
+    refused: AtomicUsize,
+}
+
+impl Tally {
+    /// Retries `ask` until the answer is no 503. Fails the test if the answer's status is not in `wanted`.
+    pub(crate) async fn served(&self, ask: impl AsyncFn() -> Answer, wanted: &[u16]) -> Answer {
+        let first = ask().await;
+        let answer = if first.status == 503 {
+            self.refused.fetch_add(1, Relaxed);
+            answered(ask).await
+        } else {
+            first
+        };
+        assert!(wanted.contains(&answer.status), "{answer:?}");
+        self.done.fetch_add(1, Relaxed);
+        answer
+    }
+}
+
+/// Waits until every machine was served [`BETWEEN`] more requests.
+pub(crate) async fn some_are_done(tallies: &[Tally]) {
+    for tally in tallies {
+        let until = tally.done.load(Relaxed) + BETWEEN;
+        while tally.done.load(Relaxed) < until {
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+/// Returns the number of requests refused since the last call.
+pub(crate) fn refused(tallies: &[Tally]) -> usize {
+    tallies.iter().map(|tally| tally.refused.swap(0, Relaxed)).sum()
+}
