@@ -8,6 +8,7 @@ use futures_util::{StreamExt as _, stream};
 use seatkeeper_testbed::redis::Redis;
 use serde_json::Value;
 
+use super::scene_again::{judged, played};
 use super::support::{Nodes, answered, renewed};
 use crate::harness::Client;
 use crate::support::books::Books;
@@ -25,13 +26,15 @@ const ON_RECORD_MILLIS: u64 = 5_000;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn their_seats_are_free_at_once_and_their_ends_on_record_within_five_seconds() {
-    fall_silent(Redis::start()).await;
+    played(fall_silent).await;
 }
 
-async fn fall_silent(redis: Redis) {
+/// Returns `false` if a node stood still.
+async fn fall_silent() -> bool {
+    let redis = Redis::start();
     let count = knobs::silent_sessions();
-    // Enough time to renew every session twice, on a busy machine.
-    let ttl = Duration::from_secs(10 + count / 100);
+    // Enough time to take every seat, to renew every session, and to claim every license too early, on a busy machine.
+    let ttl = Duration::from_secs(45 + count / 100);
     let nodes = tokio::task::block_in_place(|| Nodes::over(&[redis.url(), redis.url(), redis.url()]));
     let (admin, token) = (nodes.harnesses[0].admin(), nodes.harnesses[0].token("crowd"));
     let client = Client::at(nodes.doors(), token);
@@ -73,8 +76,9 @@ async fn fall_silent(redis: Redis) {
     let late: Vec<_> = ends.clone().map(|end| end.at - end.expires).collect();
     println!("on record at most {:?} ms after their time", late.iter().max());
     assert!(ends.clone().all(|end| end.reason == "expired"));
-    assert!(late.iter().all(|&late| late <= ON_RECORD_MILLIS), "{:?}", late.iter().max());
-    drop(nodes.close());
+    let is_in_time = late.iter().all(|&late| late <= ON_RECORD_MILLIS);
+    let latest = format!("an end is on record {:?} ms after its time", late.iter().max());
+    judged(nodes, if is_in_time { Ok(()) } else { Err(latest) })
 }
 
 /// Takes a seat that must be free.
