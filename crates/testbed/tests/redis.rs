@@ -107,7 +107,7 @@ fn a_server_whose_disk_is_full_refuses_writes_and_goes_on_with_room() {
 
 #[test]
 fn the_replica_of_a_cluster_takes_over() {
-    let mut cluster = RedisCluster::start(3, &RedisSetup::default());
+    let mut cluster = RedisCluster::start_promoting(3, &RedisSetup::default());
     let replica = cluster.add_replica(0);
     cluster.nodes_mut()[0].kill();
     cluster.wait_until_master(replica);

@@ -78,16 +78,6 @@ async fn no_seat_is_lost_when_a_cluster_takes_a_master_out_of_service() {
     drop(nodes.close());
 }
 
-/// Starts a cluster that does not replace a silent master during a test.
-fn patient_cluster() -> RedisCluster {
-    let cluster = tokio::task::block_in_place(|| RedisCluster::start(3, &RedisSetup::default()));
-    for node in cluster.nodes() {
-        let patience = redis::cmd("CONFIG").arg("SET").arg("cluster-node-timeout").arg(600_000).take();
-        assert_eq!(node.ask::<String>(patience), "OK");
-    }
-    cluster
-}
-
 /// A master is frozen for longer than the circuit breakers wait.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_silent_master_leaves_the_buckets_of_the_others_in_service() {
@@ -97,7 +87,7 @@ async fn a_silent_master_leaves_the_buckets_of_the_others_in_service() {
 /// Returns `false` if a node stood still.
 async fn others_are_served_beside_a_silent_master() -> bool {
     const SILENT: Duration = Duration::from_secs(15);
-    let cluster = patient_cluster();
+    let cluster = tokio::task::block_in_place(|| RedisCluster::start(3, &RedisSetup::default()));
     let nodes = tokio::task::block_in_place(|| Nodes::over(&[cluster.url(), cluster.url()]));
     let clients = nodes.clients();
     let mut held = Vec::new();
@@ -142,7 +132,7 @@ async fn a_master_that_falls_silent_in_a_rebuild_holds_up_the_buckets_of_no_othe
 /// Returns `false` if the others were served only after the silent master was given up: a busy machine may be as slow to rebuild
 /// them.
 async fn others_are_rebuilt_beside_a_silent_master() -> bool {
-    let cluster = patient_cluster();
+    let cluster = tokio::task::block_in_place(|| RedisCluster::start(3, &RedisSetup::default()));
     let nodes = tokio::task::block_in_place(|| Nodes::over(&[cluster.url(), cluster.url()]));
     let clients = nodes.clients();
     let mut held = Vec::new();

@@ -14,7 +14,7 @@ use crate::support::scene::License;
 use crate::until::within;
 
 /// The TTL of a session over a clock jump.
-const SHORT_TTL: Duration = Duration::from_secs(4);
+const SHORT_TTL: Duration = Duration::from_secs(10);
 
 /// The TTL of a session during a freeze of all nodes for [`FREEZE`].
 const FROZEN_TTL: Duration = Duration::from_secs(10);

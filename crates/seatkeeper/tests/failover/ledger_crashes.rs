@@ -7,7 +7,7 @@ use seatkeeper_testbed::postgres::{Postgres, Stop};
 use seatkeeper_testbed::redis::Redis;
 
 use super::catalogue::Watch;
-use super::steady::{Manner, Steady};
+use super::steady::{Manner, Steady, storm_permit};
 use super::support::Nodes;
 use super::trial::ttl_seconds;
 use crate::support::dice::Dice;
@@ -25,6 +25,7 @@ const DOWN_MILLIS_MAX: u64 = 2_000;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn postgres_is_stopped_at_once_under_load_and_nothing_is_lost_or_there_twice() {
+    let _permit = storm_permit().await;
     let (server, redis, seed) = (Postgres::start(), Redis::start(), knobs::seed());
     let mut nodes = Nodes::on(server.url("postgres"));
     tokio::task::block_in_place(|| (0..NODES).for_each(|_| nodes.add(&redis.url())));

@@ -6,16 +6,22 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use seatkeeper_testbed::redis::Redis;
+use serde_json::Value;
 
 use super::partitions::{SHORT_TTL_SECONDS, Split, heal, split_up};
+use super::scene_again::{judged, played};
 use super::steady::storm_permit;
-use super::support::{answered, is_out_until};
+use super::support::is_out_until;
 use super::trial::{NODES, Network3, outage, ttl_seconds};
+use crate::harness::Client;
 use crate::support::knobs;
 use crate::support::scene::License;
 
 /// Time limit for the side with PostgreSQL to give away the seat of an unreachable holder.
 const GIVEN_AWAY_MAX: Duration = Duration::from_secs(60);
+
+/// Time limit for a node to serve a bucket again that is out of service for a moment.
+const UNSERVED_MAX: Duration = Duration::from_secs(30);
 
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -76,8 +82,14 @@ async fn one_seat_has_one_holder_where_one_node_is_alone_with_postgres() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn heartbeats_go_on_where_no_node_hears_of_postgres() {
-    let (_permit, redis) = (storm_permit().await, Redis::start());
-    let mut network = Network3::start(&redis, knobs::seed()).await;
+    let _permit = storm_permit().await;
+    played(heartbeats_go_on_without_postgres).await;
+}
+
+/// Returns `false` if a node stood still. PostgreSQL stays unreachable throughout, so a lapsed lease would stay lapsed.
+async fn heartbeats_go_on_without_postgres() -> bool {
+    let redis = Redis::start();
+    let network = Network3::start(&redis, knobs::seed()).await;
     let clients = network.nodes.clients();
     let license = License::make(&network.nodes.harnesses[0].admin(), 1, Some(ttl_seconds())).await;
     let ann = clients[0].acquire(&license.key, "ann").await.expect(201)["session_id"].clone();
@@ -85,15 +97,26 @@ async fn heartbeats_go_on_where_no_node_hears_of_postgres() {
         client.heartbeat(&ann).await.expect(200);
     }
     split_up(&network, Split { nodes_with_postgres: 0, redis_with_postgres: false });
-    let began = Instant::now();
-    while began.elapsed() < outage() {
+    let (began, mut verdict) = (Instant::now(), Ok(()));
+    while verdict.is_ok() && began.elapsed() < outage() {
         for client in &clients {
-            // PostgreSQL stays unreachable throughout, so a lapsed lease would stay lapsed.
-            answered(async || client.heartbeat(&ann).await).await.expect(200);
-            answered(async || client.get("/readyz").await).await.expect(200);
+            verdict = verdict.and(goes_on(client, &ann, began).await);
         }
         tokio::time::sleep(PAUSE).await;
     }
     heal(&network);
-    network.nodes.harnesses.iter_mut().for_each(|harness| drop(harness.stop()));
+    judged(network.nodes, verdict)
+}
+
+/// Checks that a node renews a session and is ready, after a few attempts at most.
+async fn goes_on(client: &Client, session: &Value, since: Instant) -> Result<(), String> {
+    let asked = Instant::now();
+    loop {
+        let (beat, ready) = (client.heartbeat(session).await, client.get("/readyz").await);
+        match (beat.status, ready.status) {
+            (200, 200) => return Ok(()),
+            (200 | 503, 200 | 503) if asked.elapsed() < UNSERVED_MAX => tokio::time::sleep(PAUSE).await,
+            _ => return Err(format!("{:?} after the split: {beat:?}, {ready:?}", since.elapsed())),
+        }
+    }
 }

@@ -109,7 +109,10 @@ async fn a_change_at_one_node_binds_every_node_within_a_second() {
                 break;
             }
         }
-        assert!(slowest.iter().any(|told| *told < TOLD_WITHIN), "no change binds every node in time: {slowest:?}");
+        assert!(
+            slowest.iter().any(|told| *told < TOLD_WITHIN),
+            "no change binds every node in time: {slowest:?}"
+        );
     }
     drop(nodes.close());
 }

@@ -7,10 +7,13 @@ use seatkeeper_testbed::redis::{Memory, Redis, RedisCluster, RedisSetup, Sentine
 
 use super::trial::{Trial, permit, short_outage};
 use crate::support::knobs;
-use crate::until::until;
+use crate::until::within;
 
 /// The number of masters in a Cluster with a promotion: two remaining masters are a majority.
 const MASTERS: usize = 3;
+
+/// Time limit for a promotion. A Sentinel that gets no processor for seconds does nothing for half a minute (`TILT` mode).
+const PROMOTED_WITHIN: Duration = Duration::from_secs(120);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_sentinel_promotes_a_replica() {
@@ -23,7 +26,7 @@ async fn a_sentinel_promotes_a_replica() {
     for _ in 0..knobs::fault_cycles() {
         trial.breaks().await;
         servers[0].kill();
-        until("the Sentinel promotes the replica", async || {
+        within(PROMOTED_WITHIN, "the Sentinel promotes the replica", async || {
             // A Sentinel cuts the connections of a server whose role it changes.
             let mut client = redis::Client::open(servers[1].url()).expect("a URL");
             let info = redis::cmd("INFO").arg("replication").query::<String>(&mut client);
@@ -45,7 +48,8 @@ async fn a_sentinel_promotes_a_replica() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cluster_promotes_a_replica() {
     let permit = permit().await;
-    let mut cluster = tokio::task::block_in_place(|| RedisCluster::start(MASTERS, &RedisSetup::default()));
+    let mut cluster =
+        tokio::task::block_in_place(|| RedisCluster::start_promoting(MASTERS, &RedisSetup::default()));
     let mut shard = tokio::task::block_in_place(|| [0, cluster.add_replica(0)]);
     let mut trial = Trial::over("a_cluster_promotes_a_replica", &cluster.url(), permit).await;
     for _ in 0..knobs::fault_cycles() {
@@ -85,7 +89,8 @@ async fn a_cluster_moves_its_slots() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_master_of_a_cluster_is_frozen_and_wakes() {
     let permit = permit().await;
-    let mut cluster = tokio::task::block_in_place(|| RedisCluster::start(MASTERS, &RedisSetup::default()));
+    let mut cluster =
+        tokio::task::block_in_place(|| RedisCluster::start_promoting(MASTERS, &RedisSetup::default()));
     let mut shard = tokio::task::block_in_place(|| [0, cluster.add_replica(0)]);
     let mut trial = Trial::over("a_master_of_a_cluster_is_frozen_and_wakes", &cluster.url(), permit).await;
     for _ in 0..knobs::fault_cycles() {

@@ -1,7 +1,7 @@
 //! During a fallback, nodes renew devices by the ledger alone. An older end, decided by Redis, must not come on record
 //! afterwards: the device was renewed meanwhile.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use seatkeeper_ledger::buckets::BucketMode;
 use seatkeeper_testbed::postgres::Postgres;
@@ -21,6 +21,12 @@ const DEVICES: &str = "/api/v1/devices/sessions";
 const JOURNAL: &[(&str, &str)] = &[("LICENSES_DURABILITY", "journal")];
 
 const WAIT_MAX: Duration = SERVED_WAIT_MAX;
+
+/// The time after which an attempt at a fallback is given up: [`FALLBACK_MAX`] leaves time for several attempts.
+const STEP_MAX: Duration = Duration::from_secs(60);
+
+/// Time limit for a fallback, in any number of attempts.
+const FALLBACK_MAX: Duration = Duration::from_secs(300);
 
 /// Counts the rebuilders waiting for the table of bucket locks.
 const WAITING: &str =
@@ -51,26 +57,40 @@ async fn modes(nodes: &Nodes) -> Vec<BucketMode> {
     ledger.buckets().await.expect("its buckets").iter().map(|row| row.mode).collect()
 }
 
+/// Polls `look` for at most [`STEP_MAX`], and returns whether `look` returned `true`.
+async fn comes_true(mut look: impl AsyncFnMut() -> bool) -> bool {
+    let started = Instant::now();
+    while started.elapsed() < STEP_MAX {
+        if look().await {
+            return true;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    false
+}
+
 /// Begins a fallback and brings Redis back meanwhile: Redis is silent until a rebuilder waits for the locks of its buckets, and
 /// answers once the rebuilder has the locks.
 async fn fall_back_while_redis_returns(nodes: &Nodes, server: &Postgres, to_redis: &Proxy) {
     let mut observer = PgConnection::connect(&server.url("postgres")).await.expect("a connection");
     let url = format!("{}/health/redis", nodes.harnesses[0].url());
-    within(WAIT_MAX, "a fallback begins", async || {
+    within(FALLBACK_MAX, "a fallback begins", async || {
         let lock = Lock::take(server, "bucket_locks IN ACCESS EXCLUSIVE MODE").await;
         to_redis.set(Network::Silent);
-        within(WAIT_MAX, "a rebuilder waits", async || {
+        let a_rebuilder_waits = comes_true(async || {
             let waiting: i64 = sqlx::query_scalar(WAITING).fetch_one(&mut observer).await.expect("locks");
-            if waiting > 0 { Ok(()) } else { Err("nobody waits".to_owned()) }
+            waiting > 0
         })
         .await;
         to_redis.set(Network::Well);
-        within(WAIT_MAX, "Redis is reached", async || {
-            let status = reqwest::get(&url).await.expect("an answer").status();
-            if status == 200 { Ok(()) } else { Err(status.to_string()) }
-        })
-        .await;
+        let redis_is_reached =
+            comes_true(async || reqwest::get(&url).await.expect("an answer").status() == 200).await;
         lock.release().await;
+        if !a_rebuilder_waits || !redis_is_reached {
+            return Err(format!(
+                "a rebuilder waits: {a_rebuilder_waits}; Redis is reached: {redis_is_reached}"
+            ));
+        }
         // After the lock timeout the rebuilder has given up.
         for _ in 0..40 {
             if modes(nodes).await.contains(&BucketMode::Ledger) {

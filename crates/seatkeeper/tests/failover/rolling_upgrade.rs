@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use seatkeeper_testbed::redis::Redis;
 
-use super::steady::{Manner, Steady};
+use super::steady::{Manner, Steady, storm_permit};
 use super::support::{Nodes, answered};
 use crate::harness::BIN;
 use crate::support::knobs;
@@ -25,7 +25,7 @@ const TTL_SECONDS: u64 = 60;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nodes_are_replaced_one_by_one_and_nobody_loses_a_seat() {
-    let redis = Redis::start();
+    let (_permit, redis) = (storm_permit().await, Redis::start());
     let older = env::var_os("SEATKEEPER_OLDER").map_or_else(|| PathBuf::from(BIN), PathBuf::from);
     let mut nodes = tokio::task::block_in_place(|| {
         let mut nodes = Nodes::over(&[]);
