@@ -33,7 +33,8 @@ async fn their_seats_are_free_at_once_and_their_ends_on_record_within_five_secon
 async fn fall_silent() -> bool {
     let redis = Redis::start();
     let count = knobs::silent_sessions();
-    // Enough time to take every seat, to renew every session, and to claim every license too early, on a busy machine.
+    // Enough time to take every seat, to renew every session, and to claim every license too early, on a busy
+    // machine.
     let ttl = Duration::from_secs(45 + count / 100);
     let nodes = tokio::task::block_in_place(|| Nodes::over(&[redis.url(), redis.url(), redis.url()]));
     let (admin, token) = (nodes.harnesses[0].admin(), nodes.harnesses[0].token("crowd"));

@@ -49,7 +49,8 @@ async fn capacities_do_not_need_redis() -> bool {
     judged(nodes, verdict)
 }
 
-/// Takes, finds and releases capacities while Redis is away, and after it has lost its memory. `first` is the capacity of Ann.
+/// Takes, finds and releases capacities while Redis is away, and after Redis has lost its memory. `first` is
+/// the capacity of Ann.
 async fn outlives_redis(
     redis: &mut Redis,
     clients: &[Client],

@@ -25,7 +25,8 @@ const MACHINES: usize = 3;
 /// The number of password changes.
 const CHANGES: usize = 3;
 
-/// The number of password changes before which no request may be refused. On a busy machine a node may stand still.
+/// The number of password changes before which no request may be refused. On a busy machine a node may stand
+/// still.
 const QUIET_CHANGES_MIN: usize = 2;
 
 /// A node uses an idle connection that was ended within this time, and notices the end by a failed request.
@@ -41,8 +42,8 @@ const WRONG: Duration = Duration::from_secs(1);
 const END_CONNECTIONS: &str =
     "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = 'seatkeeper_by_password'";
 
-/// Waits until no request is refused for [`NOTICED_WITHIN`] and some are done, and returns the number of requests refused until
-/// then.
+/// Waits until some requests are done and none is refused for [`NOTICED_WITHIN`]. Returns the number of
+/// requests refused before.
 async fn refused_until_calm(tallies: &[Tally]) -> usize {
     let (started, mut since, mut all) = (Instant::now(), Instant::now(), 0);
     while since.elapsed() < NOTICED_WITHIN {

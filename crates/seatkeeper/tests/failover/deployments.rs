@@ -129,8 +129,8 @@ async fn a_master_that_falls_silent_in_a_rebuild_holds_up_the_buckets_of_no_othe
     played(others_are_rebuilt_beside_a_silent_master).await;
 }
 
-/// Returns `false` if the others were served only after the silent master was given up: a busy machine may be as slow to rebuild
-/// them.
+/// Returns `false` if the others were served only after the silent master was given up. A busy machine may be
+/// as slow to rebuild the others.
 async fn others_are_rebuilt_beside_a_silent_master() -> bool {
     let cluster = tokio::task::block_in_place(|| RedisCluster::start(3, &RedisSetup::default()));
     let nodes = tokio::task::block_in_place(|| Nodes::over(&[cluster.url(), cluster.url()]));
@@ -188,7 +188,8 @@ async fn no_seat_is_lost_when_sentinels_promote_a_replica() {
     primary.kill();
 
     renewed(&clients[0], &ann).await;
-    // If the promotion took long, the nodes have left Redis, and the way back takes every bucket out of service again.
+    // If the promotion took long, the nodes have left Redis, and the way back takes every bucket out of service
+    // again.
     nodes.redis_serves_again().await;
     let carl = async |client: &Client| {
         answered(async || client.acquire(&license["license_key"], "carl").await).await

@@ -132,8 +132,8 @@ async fn what_is_decided_by_an_old_epoch_never_gets_on_record() {
     scene.to_ledger.set(Network::Silent);
     let story = async {
         let new = scene.others_go().await;
-        // Ann renews at another node. In the old Redis her TTL runs out, and Bob gets her seat: the last of her heartbeats
-        // came to the old Redis before the others went.
+        // Ann renews at another node. In the old Redis her TTL runs out, and Bob gets her seat: the last of her
+        // heartbeats came to the old Redis before the others went.
         tokio::time::sleep(TTL + AT_ONCE).await;
         let hearing = async {
             tokio::time::sleep(AT_ONCE).await;

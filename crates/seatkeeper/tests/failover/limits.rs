@@ -59,8 +59,8 @@ async fn each_node_counts_for_itself() -> bool {
     is_in_time
 }
 
-/// Checks that a node counts the acquires of a new user. A request that is answered 503 may be counted, so each attempt has a
-/// user of its own.
+/// Checks that a node counts the acquires of a new user. A request that is answered 503 may be counted, so each
+/// attempt has a user of its own.
 async fn two_of_three_pass(node: &Harness, key: &Value) {
     let mut users = 0;
     within(SERVED_WAIT_MAX, "three requests are answered before an acquire is given back", async || {

@@ -61,9 +61,10 @@ const REBUILDS: usize = 3;
 /// The time limit for a connection of the node to PostgreSQL, in milliseconds.
 const CONNECTION_WAIT_MILLIS_MAX: u64 = 5_000;
 
-/// A rebuild reads several buckets at the same time, and asks the ledger for the terms of each pool. The trial has more
-/// sessions in more buckets than the node's connections to PostgreSQL can have in flight, so reads that kept their
-/// connections while they asked for terms would wait for each other until their time limit of 5 s, in every rebuild.
+/// A rebuild reads several buckets at the same time, and asks the ledger for the terms of each pool. The trial
+/// has more sessions in more buckets than the node's connections to PostgreSQL can have in flight, so reads
+/// that kept their connections while they asked for terms would wait for each other until their time limit of 5
+/// s, in every rebuild.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rebuild_of_full_buckets_never_waits_for_a_connection() {
     const LICENSES: usize = 8;

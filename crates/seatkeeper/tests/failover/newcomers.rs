@@ -82,7 +82,8 @@ async fn a_newcomer_without_redis_takes_no_seat_from_nodes_that_vouch_for_each_o
     played(a_newcomer_without_redis_takes_no_seat).await;
 }
 
-/// Returns `false` if an old node stood still. The old nodes do not reach PostgreSQL, so a lapsed lease would stay lapsed.
+/// Returns `false` if an old node stood still. The old nodes do not reach PostgreSQL, so a lapsed lease would
+/// stay lapsed.
 async fn a_newcomer_without_redis_takes_no_seat() -> bool {
     let mut scene = Scene::open().await;
     let old = scene.nodes.clients();

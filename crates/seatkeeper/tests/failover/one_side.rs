@@ -86,7 +86,8 @@ async fn heartbeats_go_on_where_no_node_hears_of_postgres() {
     played(heartbeats_go_on_without_postgres).await;
 }
 
-/// Returns `false` if a node stood still. PostgreSQL stays unreachable throughout, so a lapsed lease would stay lapsed.
+/// Returns `false` if a node stood still. PostgreSQL stays unreachable throughout, so a lapsed lease would stay
+/// lapsed.
 async fn heartbeats_go_on_without_postgres() -> bool {
     let redis = Redis::start();
     let network = Network3::start(&redis, knobs::seed()).await;

@@ -1,5 +1,5 @@
-//! The password of Redis changes under load, and no request fails. On a busy machine a node may stand still, and refuse requests
-//! for a moment.
+//! The password of Redis changes under load, and no request fails. On a busy machine a node may stand still,
+//! and refuse requests for a moment.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

@@ -18,14 +18,15 @@ use crate::support::subscriber::Subscriber;
 const DEVICES: &str = "/api/v1/devices/sessions";
 const NODES: usize = 3;
 
-/// Time limit for a change to bind every node that can be notified. On a busy machine some changes take longer: one of
-/// [`CHANGES_MAX`] is in time.
+/// Time limit for a change to bind every node that can be notified. On a busy machine some changes take longer:
+/// one of [`CHANGES_MAX`] is in time.
 const TOLD_WITHIN: Duration = Duration::from_secs(1);
 
 /// The most changes at a node until a change binds every node in time.
 const CHANGES_MAX: usize = 5;
 
-/// Time limit for any change to bind every node that can be notified. Without a notice a node remembers a plan for longer.
+/// Time limit for any change to bind every node that can be notified. Without a notice a node remembers a plan
+/// for longer.
 const TOLD_LATE_MAX: Duration = Duration::from_secs(10);
 
 /// Time limit for a change to bind a node that cannot be notified.

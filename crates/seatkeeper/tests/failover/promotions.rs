@@ -12,7 +12,8 @@ use crate::until::within;
 /// The number of masters in a Cluster with a promotion: two remaining masters are a majority.
 const MASTERS: usize = 3;
 
-/// Time limit for a promotion. A Sentinel that gets no processor for seconds does nothing for half a minute (`TILT` mode).
+/// Time limit for a promotion. A Sentinel that gets no processor for seconds does nothing for half a minute
+/// (`TILT` mode).
 const PROMOTED_WITHIN: Duration = Duration::from_secs(120);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

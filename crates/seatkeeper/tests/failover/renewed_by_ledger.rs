@@ -22,7 +22,8 @@ const JOURNAL: &[(&str, &str)] = &[("LICENSES_DURABILITY", "journal")];
 
 const WAIT_MAX: Duration = SERVED_WAIT_MAX;
 
-/// The time after which an attempt at a fallback is given up: [`FALLBACK_MAX`] leaves time for several attempts.
+/// The time after which an attempt at a fallback is given up: [`FALLBACK_MAX`] leaves time for several
+/// attempts.
 const STEP_MAX: Duration = Duration::from_secs(60);
 
 /// Time limit for a fallback, in any number of attempts.

@@ -1,4 +1,5 @@
-//! Counts of requests under a change of passwords: machines retry what a node refuses, and the test asks how often.
+//! Counts of requests under a change of passwords: machines retry what a node refuses, and the test asks how
+//! often.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
@@ -6,8 +7,9 @@ use std::time::Duration;
 use super::support::answered;
 use crate::harness::Answer;
 
-/// The number of requests of each machine served between two steps of a test. Each node connects again meanwhile: a node that
-/// missed a change altogether knows neither the password before nor the password after the next change.
+/// The number of requests of each machine served between two steps of a test. Each node connects again
+/// meanwhile: a node that missed a change altogether knows neither the password before nor the password after
+/// the next change.
 const BETWEEN: usize = 8;
 
 const PAUSE: Duration = Duration::from_millis(5);

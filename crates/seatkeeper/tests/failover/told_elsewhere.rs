@@ -14,8 +14,8 @@ use super::support::{Nodes, busyness, renewed, seated};
 use crate::harness::{Client, EventStream};
 use crate::until::within;
 
-/// Time limit for an event at one node to reach a stream at another. On a busy machine some events take longer: of several
-/// of a kind, one is in time, and all come within the timeout of the stream.
+/// Time limit for an event at one node to reach a stream at another. On a busy machine some events take longer:
+/// of several of a kind, one is in time, and all come within the timeout of the stream.
 const TOLD_WITHIN: Duration = Duration::from_secs(1);
 
 /// Time limit of `docs/failover.md` for an event after a connection fell silent without an error.
@@ -36,7 +36,8 @@ const STRETCH_MAX: f64 = 1.5;
 /// The connections of the nodes that listen for notices.
 const LISTENING: &str = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND state = 'idle'";
 
-/// The connections of the nodes that have sent a notice. A connection that is sending one has a lock on all notices.
+/// The connections of the nodes that have sent a notice. A connection that is sending one has a lock on all
+/// notices.
 const TELLING: &str = "SELECT pid FROM pg_stat_activity WHERE query LIKE '%pg_notify(%' \
     AND pid <> pg_backend_pid() AND datname = current_database() AND state = 'idle'";
 
@@ -224,7 +225,8 @@ async fn held_at_the_other_node(nodes: &Nodes, machines: &[&str]) -> Vec<(EventS
     held_with(&nodes.harnesses[0].license(9).await, &nodes.clients(), machines).await
 }
 
-/// Takes a seat of a license at the first node for each machine, and opens a stream of the session at the second node.
+/// Takes a seat of a license at the first node for each machine, and opens a stream of the session at the
+/// second node.
 async fn held_with(license: &Value, clients: &[Client], machines: &[&str]) -> Vec<(EventStream, Value)> {
     let mut held = Vec::new();
     for machine in machines {

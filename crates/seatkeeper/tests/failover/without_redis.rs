@@ -109,8 +109,8 @@ fn live_sessions_are_in_no_other_postgresql_than_the_ledger() {
     }
 }
 
-/// Time limit for an event at one node to reach listeners at another. On a busy machine some events take longer: one of
-/// [`CHANGES_MAX`] is in time, and all come within the timeout of the stream.
+/// Time limit for an event at one node to reach listeners at another. On a busy machine some events take
+/// longer: one of [`CHANGES_MAX`] is in time, and all come within the timeout of the stream.
 const TOLD_WITHIN: Duration = Duration::from_secs(1);
 
 /// The most changes until the events of a change are told in time.
@@ -119,7 +119,8 @@ const CHANGES_MAX: usize = 5;
 /// The database connections that listen for notifications.
 const LISTENING: &str = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'LISTEN%' ORDER BY pid";
 
-/// Checks that events of one node reach a listener at another node within a second. `limits` are for the changes of the plan.
+/// Checks that events of one node reach a listener at another node within a second. `limits` are for the
+/// changes of the plan.
 async fn is_told_of_at_once(
     clients: &[Client],
     admin: &Client,
@@ -137,8 +138,8 @@ async fn is_told_of_at_once(
     panic!("no change was told within {TOLD_WITHIN:?}: {late:?}");
 }
 
-/// Changes a plan and supersedes a session at the first node, and returns the longer of the times until a stream at the second
-/// node had told the events.
+/// Changes a plan and supersedes a session at the first node, and returns the longer of the times until a
+/// stream at the second node had told the events.
 async fn told_after(clients: &[Client], admin: &Client, ann: &Subscriber, limit: u64) -> Duration {
     let tv = async |client: &Client| {
         let ask = json!({ "device_id": "tv", "device_type": "tv" });

@@ -9,8 +9,8 @@ use super::{Redis, RedisSetup};
 /// Time limit for the agreement of the nodes, on a machine that is busy with other tests.
 const AGREEMENT_MAX: Duration = Duration::from_secs(120);
 
-/// The `cluster-node-timeout` of a cluster with promotions, in milliseconds. A master that gets no processor for longer counts as
-/// failed.
+/// The `cluster-node-timeout` of a cluster with promotions, in milliseconds. A master that gets no processor
+/// for longer counts as failed.
 const PROMOTES_AFTER_MILLIS: u32 = 5_000;
 
 /// The `cluster-node-timeout` of a cluster without promotions, in milliseconds: longer than any test.
@@ -29,8 +29,8 @@ pub struct RedisCluster {
 }
 
 impl RedisCluster {
-    /// Starts `masters` masters with the configuration `setup`, and waits until the cluster serves. No master counts as failed
-    /// during a test, whether frozen by the test or starved on a busy machine.
+    /// Starts `masters` masters with the configuration `setup`, and waits until the cluster serves. No master
+    /// counts as failed during a test, whether frozen by the test or starved on a busy machine.
     pub fn start(masters: usize, setup: &RedisSetup) -> Self {
         let cluster = Self::start_promoting(masters, setup);
         for node in &cluster.nodes {
@@ -41,7 +41,8 @@ impl RedisCluster {
         cluster
     }
 
-    /// Like [`start`](Self::start), with a timeout after which a silent master counts as failed, and a replica is promoted.
+    /// Like [`start`](Self::start), with a timeout after which a silent master counts as failed, and a replica
+    /// is promoted.
     pub fn start_promoting(masters: usize, setup: &RedisSetup) -> Self {
         let timeout = format!("cluster-node-timeout {PROMOTES_AFTER_MILLIS}");
         let setup = setup.clone().setting("cluster-enabled yes").setting(&timeout);

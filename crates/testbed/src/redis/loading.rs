@@ -8,7 +8,8 @@ use super::{Redis, RedisSetup, START_MAX};
 /// The number of keys to load. Each is loaded after a pause.
 const KEYS: u32 = 30_000;
 
-/// The pause before each key, in microseconds: the data takes five minutes to load, unless [`Redis::end_loading`] drops the pause.
+/// The pause before each key, in microseconds: the data takes five minutes to load, unless
+/// [`Redis::end_loading`] drops the pause.
 const PAUSE_MICROS: u32 = 10_000;
 
 /// A server in the middle of a reload.

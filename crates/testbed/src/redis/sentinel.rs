@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::{Redis, RedisSetup};
 
-/// Time limit for the discovery of a replica. A Sentinel that gets no processor for seconds does nothing for half a minute
-/// (`TILT` mode).
+/// Time limit for the discovery of a replica. A Sentinel that gets no processor for seconds does nothing for
+/// half a minute (`TILT` mode).
 const KNOWN_MAX: Duration = Duration::from_secs(120);
 
 /// A Sentinel with a quorum of 1.
