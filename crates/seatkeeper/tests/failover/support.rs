@@ -14,6 +14,7 @@ use seatkeeper_testbed::proxy::Proxy;
 use seatkeeper_testbed::redis::{Redis, RedisSetup};
 use serde_json::Value;
 
+use super::scene_again::STALLED;
 use super::trial::ttl_seconds;
 use crate::harness::{Answer, BIN, Client, Doors, Harness};
 use crate::support::books::{opened, read};
@@ -40,9 +41,6 @@ const UNREADY_STRETCH_MAX: f64 = 4.0;
 
 /// Longer than any lease, and longer than a dead node counts as live.
 const BEYOND_ANY_LEASE: Duration = Duration::from_secs(8);
-
-/// The log lines of a node that got no processor, or no answer of the ledger, for seconds.
-const LAPSED: [&str; 2] = ["this process stood still", "this node has lost the ledger"];
 
 /// The most lapses that allow a further raise.
 const LAPSES_MAX: u64 = 2;
@@ -269,7 +267,7 @@ impl Nodes {
     fn lapses(&self) -> u64 {
         let logs = self.harnesses.iter().map(Harness::log_so_far);
         logs.map(|log| {
-            log.lines().filter(|line| LAPSED.iter().any(|text| line.contains(text))).count() as u64
+            log.lines().filter(|line| STALLED.iter().any(|text| line.contains(text))).count() as u64
         })
         .sum()
     }
