@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Optional
 from unittest import mock
 
-from seatkeeper import AsyncClient, Client, Closed, Denied
+from seatkeeper import AsyncClient, Client, Closed, Denied, NoResources
 from seatkeeper._state_dir import SLOTS_MAX, UUID4, Holder, Slot, Unusable, default_base, take_slot
 
 from . import server as servers
@@ -347,13 +347,13 @@ class AcquireTest(StateDirCase):
     def test_an_acquire_without_a_thread_leaves_the_slot_and_no_loop(self) -> None:
         loops: list[asyncio.AbstractEventLoop] = []
 
-        def new_event_loop() -> asyncio.AbstractEventLoop:
+        def new_loop() -> asyncio.AbstractEventLoop:
             loops.append(asyncio.SelectorEventLoop())
             return loops[-1]
 
         with Client("http://127.0.0.1:1", token="t", state_dir=self.base) as client:
             with mock.patch.object(threading.Thread, "start", side_effect=RuntimeError("can't start new thread")):
-                with mock.patch("asyncio.new_event_loop", new_event_loop), self.assertRaises(RuntimeError):
+                with mock.patch("seatkeeper._driver._new_loop", new_loop), self.assertRaises(NoResources):
                     client.license("K").acquire(machine="m", per_process=True)
         slot = take_slot(self.base, Holder("http://127.0.0.1:1", "K", "m"))
         self.addCleanup(slot.close)

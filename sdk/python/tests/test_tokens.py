@@ -180,6 +180,7 @@ class CallbackTest(unittest.TestCase):
     def test_a_callback_that_exits_does_not_end_the_thread_of_callbacks(self) -> None:
         told = threading.Event()
         dispatcher = Dispatcher()
+        dispatcher.start()
         with self.assertLogs("seatkeeper", "ERROR"):
             dispatcher.put(lambda _: sys.exit(1), State("active"))
             dispatcher.put(lambda _: told.set(), State("active"))

@@ -11,7 +11,7 @@ from ._license_tokens import LicenseKey
 from ._machine_id import machine_id
 from .aio import AsyncClient, AsyncDevice, AsyncLicense, AsyncSeat
 from .client import Client, Device, License
-from .errors import Closed, Denied, Misuse, NoMachineId, NotHeld, Offline, SeatkeeperError, SeatLost
+from .errors import Closed, Denied, Misuse, NoMachineId, NoResources, NotHeld, Offline, SeatkeeperError, SeatLost
 from .seat import Seat
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "LicenseKey",
     "Misuse",
     "NoMachineId",
+    "NoResources",
     "NotHeld",
     "Offline",
     "Problem",

@@ -8,6 +8,7 @@ from collections import deque
 from typing import Callable, Optional
 
 from ._core.state import State
+from .errors import NoResources
 
 #: A function of the program that is told each change of state.
 Callback = Callable[[State], object]
@@ -20,13 +21,25 @@ _log.addHandler(logging.NullHandler())
 
 
 class Dispatcher:
-    """Calls callbacks in the order of the changes, on one daemon thread that starts with the first change."""
+    """Calls callbacks in the order of the changes, on one daemon thread that starts with the first callback."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._waiting: deque[tuple[Callback, State]] = deque()
         self._thread: Optional[threading.Thread] = None
         self._closed = False
+
+    def start(self) -> None:
+        """Starts the thread, unless it runs or the dispatcher is closed. Raises ``NoResources``."""
+        with self._changed:
+            if self._closed or self._thread is not None:
+                return
+            thread = threading.Thread(target=self._run, name="seatkeeper-callbacks", daemon=True)
+            try:
+                thread.start()
+            except (RuntimeError, MemoryError) as error:
+                raise NoResources("the thread for callbacks cannot be started") from error
+            self._thread = thread
 
     def put(self, callback: Callback, state: State) -> None:
         """Queues a change for ``callback``, and never blocks."""
@@ -36,13 +49,6 @@ class Dispatcher:
             self._make_room(callback)
             self._waiting.append((callback, state))
             self._changed.notify()
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="seatkeeper-callbacks", daemon=True)
-                try:
-                    self._thread.start()
-                except RuntimeError:
-                    # The interpreter is about to end, and starts no more threads.
-                    self._closed = True
 
     def close(self) -> None:
         """Ends the thread after the changes that wait."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import bisect
+import contextlib
 import itertools
 import logging
 import random
+import sys
 import threading
 from collections.abc import Sequence
 from functools import partial
@@ -33,7 +35,7 @@ from ._core.exchange import TOKEN_TIMEOUT
 from ._core.machine import Machine
 from ._core.plan import Plan
 from ._core.request import Failure, Request, Response
-from ._core.state import State
+from ._core.state import State, lost
 from ._core.tokens import Rejected, TokenKeeper
 from ._license_tokens import LicenseKey, LicenseTokens
 from ._servers import Servers
@@ -55,6 +57,9 @@ SLACK_MAX = SECOND
 STEP_TIMEOUT = 1.0
 #: The states of a seat in which its event stream is open.
 STREAMED = ("active", "offline", "grace")
+
+#: The reason of a loss by a failure of the client itself.
+CLIENT_ENDED = "client_ended"
 
 #: The latest time of a tick, the time at which the tick is due, and the key of the seat.
 Timer = tuple[int, int, int]
@@ -123,7 +128,7 @@ class Driver:
         self._closing: Optional[Callable[[], None]] = None
         # Tasks that no seat refers to; an event loop keeps weak references alone.
         self._work: set[asyncio.Task[None]] = set()
-        self._loop = asyncio.new_event_loop()
+        self._loop = _new_loop()
         self._thread = threading.Thread(target=self._run, name="seatkeeper", daemon=True)
         try:
             self._thread.start()
@@ -182,19 +187,27 @@ class Driver:
             raise Closed("the client is closed")
 
     def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._servers = Servers(self._addresses)
-        self._tokens: Union[TokenCache, LicenseTokens]
-        if isinstance(self._source, LicenseKey):
-            self._tokens = LicenseTokens(self._servers, self._source)
-        else:
-            self._tokens = TokenCache(self._source)
         try:
+            asyncio.set_event_loop(self._loop)
+            self._servers = Servers(self._addresses)
+            self._tokens: Union[TokenCache, LicenseTokens]
+            if isinstance(self._source, LicenseKey):
+                self._tokens = LicenseTokens(self._servers, self._source)
+            else:
+                self._tokens = TokenCache(self._source)
             self._loop.run_forever()
             self._servers.close()
             self._loop.run_until_complete(_end_tasks(self._loop))
+        except BaseException:
+            # For example, the program has closed descriptors that are not its own.
+            _log.exception("the thread of the client failed: every seat of the client is lost, and free after its TTL")
         finally:
-            self._loop.close()
+            # From now on no call is accepted.
+            self._closing = self._loop.stop
+            while self._seats:
+                _end_failed(self._seats.popitem()[1].shared)
+            with contextlib.suppress(Exception):
+                self._loop.close()
             # The loop accepts calls until `close`, but runs no more of them.
             while self._starting:
                 _end_unsent(self._starting.popitem()[1])
@@ -365,13 +378,14 @@ class Driver:
             entry.shared.lease = machine.lease
         state = machine.state(_clock.boot())
         entry.shared.publish(state, told)
-        self._follow(key, entry, state)
         wake_at = None if entry.finished else machine.wake_at()
         if wake_at is None:
             self._wake_later(entry, None)
         else:
             slack = 0 if machine.lease is None else min(machine.lease.interval // SLACK_PART, SLACK_MAX)
             self._wake_later(entry, (wake_at + slack, wake_at, key))
+        # After the timer: a stream is a help, and its failure must stop no heartbeat.
+        self._follow(key, entry, state)
 
     def _wake_later(self, entry: Entry, timer: Optional[Timer]) -> None:
         """Replaces the timer of a seat."""
@@ -411,6 +425,23 @@ class Driver:
 
     def _peek_token(self, owner: str) -> tuple[int, Optional[str]]:
         return self._keeper(owner).current, self._tokens.peek(owner)
+
+
+def _new_loop() -> asyncio.AbstractEventLoop:
+    """Returns a loop of the standard library: the program's policy may make loops of another kind."""
+    if sys.platform == "win32":
+        return asyncio.ProactorEventLoop()
+    return asyncio.SelectorEventLoop()
+
+
+def _end_failed(shared: Shared) -> None:
+    """Ends a seat whose client has failed."""
+    kind = shared.state().kind
+    if kind == "acquiring":
+        shared.publish(State("released"), told=True)
+    elif kind not in ("lost", "refused", "released"):
+        shared.publish(lost(CLIENT_ENDED, None, retry=False), told=True)
+    shared.finish(Finish.UNCONFIRMED)
 
 
 def _end_unsent(shared: Shared) -> None:

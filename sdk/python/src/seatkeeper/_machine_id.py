@@ -21,8 +21,12 @@ LINUX_FILES = ("/etc/machine-id", "/var/lib/dbus/machine-id")
 #: The content of ``/etc/machine-id`` in an image that has not booted yet.
 UNINITIALIZED = "uninitialized"
 #: Files that exist in containers alone.
-CONTAINER_FILES = ("/.dockerenv", "/run/.containerenv")
-#: Parts of the control group of a container's first process.
+CONTAINER_FILES = (
+    "/.dockerenv",
+    "/run/.containerenv",
+    "/var/run/secrets/kubernetes.io/serviceaccount/namespace",
+)
+#: Parts of the control group of a container's first process, or of the source of its root directory.
 CONTAINER_GROUPS = ("docker", "kubepods", "containerd", "libpod", "lxc")
 
 CONTAINER = (
@@ -76,8 +80,12 @@ def derive(os_id: str, app_id: str) -> str:
 
 
 def _is_container(read: Read) -> bool:
-    groups = read("/proc/1/cgroup") or ""
-    return any(read(file) is not None for file in CONTAINER_FILES) or any(name in groups for name in CONTAINER_GROUPS)
+    group = read("/proc/1/cgroup") or ""
+    # With cgroup 2, a container does not see its own group.
+    mounts = (read("/proc/self/mountinfo") or "").splitlines()
+    root = next((mount for mount in mounts if mount.split(" ")[4:5] == ["/"]), "")
+    has_file = any(read(file) is not None for file in CONTAINER_FILES)
+    return has_file or any(name in group or name in root for name in CONTAINER_GROUPS)
 
 
 def _value_after(output: Optional[str], name: str) -> Optional[str]:

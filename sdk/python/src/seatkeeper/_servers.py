@@ -38,6 +38,9 @@ class Servers:
             try:
                 response = await self._nodes[node].send(call, token, max(0.0, deadline - loop.time()))
             except TransportError as error:
+                if error.failure is Failure.NO_RESOURCES:
+                    # Another node would get no connection either.
+                    raise
                 self._leave(node)
                 if error.failure is not Failure.REFUSED:
                     raise

@@ -228,7 +228,7 @@ class _Connection(asyncio.Protocol):
             return
         # A forked child may hold the socket open: a shutdown reaches the server all the same.
         found: Any = self._transport.get_extra_info("socket")
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(Exception):
             found.shutdown(socket.SHUT_RDWR)
         self._transport.abort()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import ipaddress
 import json
 import socket
@@ -22,6 +23,8 @@ from .errors import Misuse
 CONNECTIONS_MAX = 64
 #: Connections for event streams that are opened at a time, beside those of requests.
 OPENINGS_MAX = 16
+#: The errors of the operating system, or of a limit of the process, that stand in the way of every connection.
+NO_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 USER_AGENT = f"seatkeeper-python/{VERSION}"
 
 P = TypeVar("P", bound=asyncio.Protocol)
@@ -44,6 +47,8 @@ class Server:
             raise Misuse(wrong)
         if parts.username is not None:
             raise Misuse("the address has a user name: pass a token instead")
+        if not parts.path.isascii():
+            raise Misuse("the path of the address has characters beyond ASCII: write them as %XX")
         self.host = parts.hostname
         self.port = port or (443 if parts.scheme == "https" else 80)
         self.authority = parts.netloc
@@ -176,8 +181,7 @@ class Transport:
                 return opened
             except (OSError, asyncio.TimeoutError) as error:
                 last = error
-        is_certificate = isinstance(last, ssl.SSLCertVerificationError)
-        raise TransportError(Failure.CERTIFICATE if is_certificate else Failure.REFUSED) from last
+        raise TransportError(_failure_of(last)) from last
 
     async def _resolve(self) -> list[str]:
         """Returns the addresses of the host; one lookup at a time serves every request."""
@@ -200,6 +204,15 @@ class Transport:
             return self._addresses
         self._addresses = list(dict.fromkeys(str(address[0]) for *_, address in found))
         return self._addresses
+
+
+def _failure_of(error: Optional[Exception]) -> Failure:
+    """Returns the failure of a connection that was not made."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return Failure.CERTIFICATE
+    if isinstance(error, OSError) and error.errno in NO_RESOURCES:
+        return Failure.NO_RESOURCES
+    return Failure.REFUSED
 
 
 def _response(reply: StreamedReply, body: bytes) -> Response:

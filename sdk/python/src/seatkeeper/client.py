@@ -31,7 +31,7 @@ from ._state_dir import Base, Holder, Slot, StateDir, take_slot
 from ._tokens import TokenSource
 from ._transport import Server
 from ._version import SDK
-from .errors import Closed, Denied, Misuse, Offline
+from .errors import Closed, Denied, Misuse, NoResources, Offline
 from .seat import Seat, SeatView
 
 #: Seconds to wait for a free seat; ``None`` takes the first denial as final, ``"forever"`` has no end.
@@ -65,7 +65,8 @@ class Connection:
         #: The program, as an acquire names it to the server.
         self.program = program
         self._driver: Optional[Driver] = None
-        self._opening = threading.Lock()
+        #: Reentrant: a signal handler may acquire while its thread has the lock.
+        self._opening = threading.RLock()
         self._pid = os.getpid()
         self._closed = False
         self.dispatcher = Dispatcher()
@@ -74,13 +75,16 @@ class Connection:
         """Returns the driver of this process, and starts it at the first call. Raises ``Closed``."""
         if os.getpid() != self._pid:
             # A forked child has the parent's memory without its threads, and locks in any state.
-            self._opening, self.dispatcher = threading.Lock(), Dispatcher()
+            self._opening, self.dispatcher = threading.RLock(), Dispatcher()
             self._driver, self._pid = None, os.getpid()
         with self._opening:
             if self._closed:
                 raise Closed("the client is closed")
             if self._driver is None:
-                self._driver = Driver(self._servers, self._source, self._event_streams)
+                try:
+                    self._driver = Driver(self._servers, self._source, self._event_streams)
+                except (OSError, RuntimeError, MemoryError) as error:
+                    raise NoResources("the thread of the client cannot be started") from error
                 atexit.register(self.close)
             return self._driver
 
@@ -109,14 +113,27 @@ class Connection:
         """Returns the plan of an admission. Raises ``Misuse``."""
         if isinstance(self._source, LicenseKey):
             raise Misuse("a device needs the token of its subscriber: a license key opens licenses alone")
+        check_texts(
+            device_id=door.device_id,
+            device_type=door.device_type,
+            name=door.device_name,
+            session=door.session_id,
+            replace=door.replace_session_id,
+        )
         return door_plan(door, wait, patience)
 
     def close(self, timeout: float = 2.5) -> None:
         """Gives every seat back, and ends the threads; returns after ``timeout`` seconds at the latest."""
-        self._closed = True
+        if os.getpid() != self._pid:
+            # A forked child has no thread, and the lock in any state.
+            self._closed = True
+            return
+        with self._opening:
+            self._closed = True
+            driver = self._driver
         atexit.unregister(self.close)
-        if self._driver is not None and os.getpid() == self._pid:
-            self._driver.close(timeout)
+        if driver is not None:
+            driver.close(timeout)
             self.dispatcher.close()
 
 
@@ -170,6 +187,7 @@ def license_plan(
     client: Optional[dict[str, str]],
 ) -> Plan:
     """Returns the plan of an acquire. Raises ``Misuse``."""
+    check_texts(license_key=license_key, machine=machine, instance=instance, user_agent=user_agent)
     if not machine:
         raise Misuse("machine is empty: want a name of this machine that stays the same")
     try:
@@ -179,6 +197,13 @@ def license_plan(
         raise Misuse(f"metadata are no JSON: {error}") from error
     door = LicenseDoor(license_key, machine, instance, user_agent, sent, client, per_process)
     return door_plan(door, wait, patience)
+
+
+def check_texts(**texts: Optional[str]) -> None:
+    """Raises ``Misuse`` for an argument that is no text: nothing else can be sent."""
+    for name, text in texts.items():
+        if text is not None and not isinstance(text, str):
+            raise Misuse(f"{name} is of type {type(text).__name__}: want a text")
 
 
 def door_plan(door: Door, wait: Wait, patience: float) -> Plan:
@@ -351,13 +376,13 @@ def _hold(connection: Connection, plan: Plan, on_change: Optional[Callback]) -> 
     seat = Seat(key, shared, driver, connection.dispatcher)
     try:
         state = shared.wait_for(lambda state: state.kind != "acquiring", None)
+        raise_refusal(state, seat)
+        if on_change is not None:
+            seat.on_change(on_change)
     except BaseException:
         with contextlib.suppress(Closed):
             driver.release(seat._key)
         raise
-    raise_refusal(state, seat)
-    if on_change is not None:
-        seat.on_change(on_change)
     return seat
 
 

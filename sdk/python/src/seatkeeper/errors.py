@@ -17,6 +17,7 @@ _REMEDIES = {
 #: What to do about a server that gives no usable answer.
 _OFFLINE_REMEDIES = {
     Failure.REFUSED: "check the address, and that the server runs",
+    Failure.NO_RESOURCES: "raise the limit of the process for open files (`ulimit -n`)",
     Failure.RESET_BEFORE_SEND: "check the network and the proxies on the way",
     Failure.RESET_AFTER_SEND: "check the network and the proxies on the way",
     Failure.TIMEOUT: "check the network, or raise `patience`",
@@ -40,7 +41,7 @@ class SeatkeeperError(Exception):
     """The base of all errors of this package."""
 
     #: The kind of error: a kind of problem of the server, ``offline``, ``lost``, ``unconfirmed``, ``released``,
-    #: ``closed``, ``container``, ``no-machine-id`` or ``misuse``.
+    #: ``closed``, ``container``, ``no-machine-id``, ``no-resources`` or ``misuse``.
     code: str = "misuse"
     #: The id of the request in the server's log, for the support; ``None`` if no answer of the server led to the error.
     request_id: Optional[str] = None
@@ -93,6 +94,15 @@ class Offline(SeatkeeperError):
         told = f"the server cannot be reached: {failure.value if failure else 'no answer'}"
         super().__init__(_with_remedy(told, _OFFLINE_REMEDIES.get(failure) if failure else None))
         self.request_id = request_id
+
+
+class NoResources(SeatkeeperError):
+    """The process has no room for a thread, or no free file descriptor."""
+
+    code = "no-resources"
+
+    def __init__(self, told: str) -> None:
+        super().__init__(_with_remedy(told, "raise the limits of the process for threads, memory and open files"))
 
 
 class Closed(SeatkeeperError):

@@ -12,7 +12,7 @@ from ._core.state import State
 from ._dispatcher import Callback, Dispatcher, Relay
 from ._driver import Driver
 from ._shared import Shared
-from .errors import Closed, NotHeld, SeatLost
+from .errors import Closed, Misuse, NotHeld, SeatLost
 
 #: A release takes two seconds at most; the rest is for a busy host.
 RELEASE_TIMEOUT = 5.0
@@ -123,9 +123,13 @@ class Seat(SeatView):
         The callback runs on a thread of the client, may be slow, and may call every method of the seat. Its errors go
         to the logger ``seatkeeper``. A deadline that merely moves is no change.
 
-        Raises ``Closed`` in a forked child.
+        Raises ``Misuse`` for a callback that cannot be called, ``NoResources`` without room for a thread, and
+        ``Closed`` in a forked child.
         """
+        if not callable(callback):
+            raise Misuse(f"the callback of a seat is {type(callback).__name__}: want a function")
         self._require_ours()
+        self._dispatcher.start()
         return self._shared.listen(Relay(self._dispatcher, callback))
 
     def wait_until_over(self, timeout: Optional[float] = None) -> Optional[State]:

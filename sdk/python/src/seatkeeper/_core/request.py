@@ -50,6 +50,7 @@ class Failure(enum.Enum):
         "the server's certificate was not accepted: name a CA file that vouches for the certificate, "
         "or correct the certificate's name and dates"
     )
+    NO_RESOURCES = "this process has no file descriptor or no memory for a connection"
     RESET_BEFORE_SEND = "the connection broke before the request was sent"
     RESET_AFTER_SEND = "the connection broke before the answer"
     TIMEOUT = "no answer in time"
