@@ -234,6 +234,16 @@ func (c *Client) release(seat *Seat) {
 	c.setTimer()
 }
 
+// leave stops the machine of a seat without a release. A release under way goes on.
+func (c *Client) leave(seat *Seat) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, isOurs := c.seats[seat]; isOurs && seat.machine.phase.state().Kind != Released {
+		c.carryOut(seat, seat.machine.leave(seat.flight))
+	}
+	c.setTimer()
+}
+
 // tick fires the timers that are due; after a sleep of the host, it steps every machine.
 func (c *Client) tick() {
 	c.mu.Lock()

@@ -150,6 +150,28 @@ func TestAProgramWithALicenseKeyAloneHoldsASeat(t *testing.T) {
 	}
 }
 
+func TestTheSecondProgramKeepsASeatThatTheFirstOneLeaves(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	key := s.license("SHARED", 1, 2)
+	first, second := newClient(t, s), newClient(t, s)
+	left := acquire(t, first, key, seatkeeper.Machine("m"))
+	kept := acquire(t, second, key, seatkeeper.Machine("m"))
+	if left.SessionID() != kept.SessionID() {
+		t.Fatal(left, kept)
+	}
+	left.Leave()
+	if err := first.Close(context.Background()); err != nil {
+		t.Error(err)
+	}
+	for end := time.Now().Add(4 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if err := kept.Check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.expectLive("m")
+}
+
 func TestAFullLicenseIsDeniedAndAWaitGetsTheSeat(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

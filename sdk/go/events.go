@@ -61,4 +61,6 @@ const (
 	givenBack finish = "given-back"
 	// unconfirmed: the server did not confirm; the seat is free one TTL after the last heartbeat at the latest.
 	unconfirmed finish = "unconfirmed"
+	// left: the program left the seat to another program, and sent no release.
+	left finish = "left"
 )

@@ -59,6 +59,15 @@ func (m *machine) step(ev event, now reading, jitter float64) []action {
 	return m.conclude(s)
 }
 
+// leave stops the machine with a request that may be in flight, and returns the actions that follow. Nothing is sent.
+func (m *machine) leave(request uint64) []action {
+	m.phase = &ended{last: State{Kind: Released}}
+	s := m.newStep(m.last, 0)
+	s.act(cancelAction{request})
+	s.act(finishAction{left})
+	return m.conclude(s)
+}
+
 // noteActivity notes that the user was active at now. Nothing is sent.
 func (m *machine) noteActivity(now instant) {
 	m.activity = &now

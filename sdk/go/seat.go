@@ -235,6 +235,13 @@ func (s *Seat) Release(ctx context.Context) error {
 	return s.finished(ctx)
 }
 
+// Leave stops the heartbeats without a release, if a second program keeps the seat for the holder. Otherwise the seat is free
+// after the TTL. The state is then Released: a later Release or Client.Close sends nothing, and Release returns nil. After
+// Release or Client.Close, Leave has no effect.
+func (s *Seat) Leave() {
+	s.client.leave(s)
+}
+
 // finished waits for the end of the release.
 func (s *Seat) finished(ctx context.Context) error {
 	select {
@@ -244,7 +251,7 @@ func (s *Seat) finished(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.result != givenBack {
+	if s.result == unconfirmed {
 		return ErrNotConfirmed
 	}
 	return nil
