@@ -52,7 +52,7 @@ func HTTPClient(client *http.Client) ClientOption {
 		if client != nil {
 			own := *client
 			own.CheckRedirect = followNoRedirect
-			c.transport.client = &own
+			c.transport.client, c.transport.isForeign = &own, true
 		}
 	}
 }

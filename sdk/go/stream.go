@@ -101,10 +101,10 @@ func (c *Client) watch(seat *Seat) {
 	ctx, cancel := context.WithCancel(context.Background())
 	seat.unwatch = cancel
 	s := &eventStream{
-		client: c,
-		seat:   seat,
-		place:  seat.heard,
-		path:   seat.machine.plan.door.events(session),
+		client:  c,
+		seat:    seat,
+		session: session,
+		path:    seat.machine.plan.door.events(session),
 	}
 	go s.run(ctx)
 }
@@ -112,10 +112,10 @@ func (c *Client) watch(seat *Seat) {
 // eventStream keeps the event stream of one session open. A stream tells an end at once, and is no duty: its failure changes
 // no state.
 type eventStream struct {
-	client *Client
-	seat   *Seat
-	place  streamPlace
-	path   string
+	client  *Client
+	seat    *Seat
+	session string
+	path    string
 }
 
 // streamEnd is the way in which a stream ended.
@@ -146,10 +146,9 @@ func (s *eventStream) run(ctx context.Context) {
 			failures = 0
 		}
 		if end == streamOver {
-			s.place.isOver = true
-			s.keepPlace()
+			s.keepPlace(func(p *streamPlace) { p.isOver = true })
 			// The session may have ended while the stream was cut.
-			s.tell(streamOverEvent{s.place.session})
+			s.tell(streamOverEvent{s.session})
 			return
 		}
 		if end == streamRejected {
@@ -183,10 +182,33 @@ func (s *eventStream) listen(ctx context.Context) (streamEnd, time.Duration) {
 	defer cancel()
 	silence := time.AfterFunc(s.client.streams.times.silenceMax, cancel)
 	defer silence.Stop()
-	answer, err := s.open(ctx)
+	t := &s.client.transport
+	token, err := t.tokens.current(ctx, s.seat.tokenOwner)
 	if err != nil {
 		return streamCut, 0
 	}
+	if !t.isForeign {
+		return s.follow(ctx, token, silence)
+	}
+	type outcome struct {
+		end        streamEnd
+		retryAfter time.Duration
+	}
+	// A stream that fails to end is cut.
+	o, _ := contain(ctx, func() (o outcome, _ error) {
+		o.end, o.retryAfter = s.follow(ctx, token, silence)
+		return o, nil
+	}, nil)
+	return o.end, o.retryAfter
+}
+
+// follow sends the request by the HTTP client, which may be code of the program, and tells the events.
+func (s *eventStream) follow(ctx context.Context, token string, silence *time.Timer) (streamEnd, time.Duration) {
+	answer, err := s.open(ctx, token)
+	if err != nil {
+		return streamCut, 0
+	}
+	defer closeAfter(ctx, answer.Body)()
 	defer answer.Body.Close()
 	switch {
 	case answer.StatusCode == 204, answer.StatusCode == 404:
@@ -197,17 +219,13 @@ func (s *eventStream) listen(ctx context.Context) (streamEnd, time.Duration) {
 		retryAfter, _ := retryAfter(answer.Header)
 		return streamCut, retryAfter
 	}
-	s.read(answer.Body, silence)
+	s.read(ctx, answer.Body, silence)
 	return streamCut, 0
 }
 
 // open sends the request to the server that has the heartbeats.
-func (s *eventStream) open(ctx context.Context) (*http.Response, error) {
+func (s *eventStream) open(ctx context.Context, token string) (*http.Response, error) {
 	t := &s.client.transport
-	token, err := t.tokens.current(ctx, s.seat.tokenOwner)
-	if err != nil {
-		return nil, err
-	}
 	request, err := newRequest(ctx, t.servers.bases[t.servers.inUse.Load()], call{method: "GET", path: s.path}, token)
 	if err != nil {
 		return nil, err
@@ -216,25 +234,26 @@ func (s *eventStream) open(ctx context.Context) (*http.Response, error) {
 	request.Header.Set("Cache-Control", "no-cache")
 	// A compressed stream could hold an event back.
 	request.Header.Set("Accept-Encoding", "identity")
-	if s.place.lastID != "" {
-		request.Header.Set("Last-Event-ID", s.place.lastID)
+	if id := s.lastID(); id != "" {
+		request.Header.Set("Last-Event-ID", id)
 	}
 	return s.client.streams.client.Do(request)
 }
 
 // read tells the events of a stream until the stream breaks off, and gives the connection time at each byte.
-func (s *eventStream) read(body io.Reader, silence *time.Timer) {
-	parser := eventParser{id: s.place.lastID, lastID: s.place.lastID}
+func (s *eventStream) read(ctx context.Context, body io.Reader, silence *time.Timer) {
+	kept := s.lastID()
+	parser := eventParser{id: kept, lastID: kept}
 	var buffer [512]byte
-	for {
+	for ctx.Err() == nil {
 		n, err := body.Read(buffer[:])
 		if n > 0 {
 			silence.Reset(s.client.streams.times.silenceMax)
 		}
 		events, tooLong := parser.feed(buffer[:n])
-		if parser.lastID != s.place.lastID && isHeaderValue(parser.lastID) {
-			s.place.lastID = parser.lastID
-			s.keepPlace()
+		if parser.lastID != kept && isHeaderValue(parser.lastID) {
+			kept = parser.lastID
+			s.keepPlace(func(p *streamPlace) { p.lastID = kept })
 		}
 		for _, event := range events {
 			if end, ok := event.sessionEnd(); ok {
@@ -252,19 +271,29 @@ func (s *eventStream) tell(ev event) {
 	c := s.client
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s.seat.watched == s.place.session {
+	if s.seat.watched == s.session {
 		c.step(s.seat, ev)
 		c.setTimer()
 	}
 }
 
-// keepPlace keeps the place for a later stream of the session.
-func (s *eventStream) keepPlace() {
+// keepPlace changes the place for a later stream of the session.
+func (s *eventStream) keepPlace(change func(*streamPlace)) {
 	s.client.mu.Lock()
 	defer s.client.mu.Unlock()
-	if s.seat.heard.session == s.place.session {
-		s.seat.heard = s.place
+	if s.seat.heard.session == s.session {
+		change(&s.seat.heard)
 	}
+}
+
+// lastID returns the id of the last event of the session that a stream told.
+func (s *eventStream) lastID() string {
+	s.client.mu.Lock()
+	defer s.client.mu.Unlock()
+	if s.seat.heard.session != s.session {
+		return ""
+	}
+	return s.seat.heard.lastID
 }
 
 func isEventStream(header http.Header) bool {

@@ -248,29 +248,7 @@ func (c *tokenCache) cached() string {
 
 // ask calls the source until ctx is done, also a source that does not heed ctx.
 func (c *tokenCache) ask(ctx context.Context) (string, error) {
-	type answer struct {
-		token string
-		err   error
-	}
-	answers := make(chan answer, 1)
-	go func() {
-		// The answer of a source that calls runtime.Goexit.
-		a := answer{err: errors.New("the source ended its goroutine")}
-		defer func() {
-			// A panic of the program's source must not end the program from a goroutine of the client.
-			if panicked := recover(); panicked != nil {
-				a.err = fmt.Errorf("panic: %v", panicked)
-			}
-			answers <- a
-		}()
-		a.token, a.err = c.source(ctx)
-	}()
-	select {
-	case a := <-answers:
-		return a.token, a.err
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
-	}
+	return contain(ctx, func() (string, error) { return c.source(ctx) }, nil)
 }
 
 // fetch joins the call of the source under way, or starts one. The caller holds the lock.

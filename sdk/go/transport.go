@@ -32,7 +32,9 @@ const sdkName = "go/0.1.0"
 type transport struct {
 	servers *servers
 	client  *http.Client
-	tokens  tokenStore
+	// isForeign says that client is the program's own.
+	isForeign bool
+	tokens    tokenStore
 }
 
 // parseBase returns the address of a server without a slash at its end.
@@ -120,10 +122,27 @@ func (t *transport) exchange(ctx context.Context, base string, r call, token str
 	if err != nil {
 		return response{}, FailureResetBeforeSend
 	}
+	type outcome struct {
+		answer  response
+		failure Failure
+	}
+	o, err := contain(ctx, func() (o outcome, _ error) {
+		o.answer, o.failure = t.do(httpRequest)
+		return o, nil
+	}, nil)
+	if err != nil {
+		return response{}, FailureResetAfterSend
+	}
+	return o.answer, o.failure
+}
+
+// do sends a request by the HTTP client, which may be code of the program.
+func (t *transport) do(httpRequest *http.Request) (response, Failure) {
 	answer, err := t.client.Do(httpRequest)
 	if err != nil {
 		return response{}, failureOf(err)
 	}
+	defer closeAfter(httpRequest.Context(), answer.Body)()
 	defer answer.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, answerBytesMax+1))
 	switch {
