@@ -29,6 +29,7 @@ type Client struct {
 	logger    *slog.Logger
 	streams   streams
 	stateDir  stateDir
+	slots     *slots
 	// application names the program to the server; nil if the program gave no name.
 	application map[string]any
 
@@ -53,6 +54,7 @@ func NewClient(address string, options ...ClientOption) (*Client, error) {
 		transport: transport{client: newHTTPClient()},
 		logger:    slog.New(silent{}),
 		streams:   streams{times: streamTimesDefault},
+		slots:     newSlots(),
 		seats:     map[*Seat]struct{}{},
 		keepers:   map[string]*tokenKeeper{},
 		firesAt:   never,
@@ -168,8 +170,12 @@ func (c *Client) take(ctx context.Context, p *plan) (*Seat, error) {
 	if err != nil {
 		return nil, err
 	}
+	hasFile := taken != nil && taken.file != nil
 	seat, err := c.start(p, taken)
 	if err != nil {
+		isEnded := make(chan struct{})
+		c.slots.end(taken, func() { close(isEnded) })
+		<-isEnded
 		return nil, err
 	}
 	select {
@@ -181,6 +187,10 @@ func (c *Client) take(ctx context.Context, p *plan) (*Seat, error) {
 	switch state := seat.State(); state.Kind {
 	case Refused:
 		c.release(seat)
+		if _, isDenied := state.Err.(*Denied); isDenied && hasFile {
+			// The program may ask again by the same instance id once the slot is free. A denied seat leaves nothing to confirm.
+			_ = seat.finished(ctx)
+		}
 		return nil, state.Err
 	case Released:
 		return nil, ErrClosed
@@ -197,7 +207,10 @@ func (c *Client) takeSlot(ctx context.Context, p *plan) (*slot, error) {
 	if !p.perProcess || p.instanceID != "" {
 		return nil, nil
 	}
-	taken, err := slotBefore(ctx, func() *slot { return c.stateDir.take(c.addresses[0], p.licenseKey, p.machineID) })
+	// Without a base, the search for a slot ends before any call of the file system.
+	base, _ := c.stateDir.base()
+	find := func() *slot { return c.stateDir.take(c.addresses[0], p.licenseKey, p.machineID) }
+	taken, err := c.slots.take(ctx, base, find)
 	if err != nil {
 		return nil, err
 	}
@@ -208,12 +221,11 @@ func (c *Client) takeSlot(ctx context.Context, p *plan) (*slot, error) {
 	return taken, nil
 }
 
-// start starts an acquire. The slot belongs to the seat until the end of its release.
+// start starts an acquire. Without an error, the slot belongs to the seat until the end of its release.
 func (c *Client) start(p *plan, taken *slot) (*Seat, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.isClosed {
-		taken.close()
 		return nil, ErrClosed
 	}
 	seat := newSeat(c)
@@ -234,14 +246,16 @@ func (c *Client) release(seat *Seat) {
 	c.setTimer()
 }
 
-// leave stops the machine of a seat without a release. A release under way goes on.
-func (c *Client) leave(seat *Seat) {
+// leave stops the machine of a seat without a release; false if a release is under way, which goes on.
+func (c *Client) leave(seat *Seat) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, isOurs := c.seats[seat]; isOurs && seat.machine.phase.state().Kind != Released {
-		c.carryOut(seat, seat.machine.leave(seat.flight))
+	if _, isOurs := c.seats[seat]; !isOurs || seat.machine.phase.state().Kind == Released {
+		return false
 	}
+	c.carryOut(seat, seat.machine.leave(seat.flight))
 	c.setTimer()
+	return true
 }
 
 // tick fires the timers that are due; after a sleep of the host, it steps every machine.

@@ -91,13 +91,13 @@ func (s *Seat) publish(isTold bool) {
 	}
 }
 
-// finish tells the end of the release, and leaves the instance id to the next process. The caller holds the client's lock.
+// finish leaves the instance id to the next process, and then tells the end of the release. The caller holds the client's lock,
+// so finish does not wait for the file system.
 func (s *Seat) finish(result finish) {
-	s.slot.close()
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.result = result
-	close(s.done)
+	s.mu.Unlock()
+	s.client.slots.end(s.slot, func() { close(s.done) })
 }
 
 // Format implements fmt.Formatter, so that a log holds the session alone, and reads no field that a goroutine writes.
@@ -227,9 +227,9 @@ func (s *Seat) Warning() string {
 // heartbeat at the latest.
 var ErrNotConfirmed = errors.New("seatkeeper: the server did not confirm the release")
 
-// Release gives the seat back, within two seconds. The error is ErrNotConfirmed, or the cause of ctx once ctx is done; the
-// release then goes on in the background. A second call waits for the first. Release with a ctx that is done already still
-// starts the release.
+// Release gives the seat back, within two seconds; a state directory that hangs adds a second. The error is ErrNotConfirmed,
+// or the cause of ctx once ctx is done; the release then goes on in the background. A second call waits for the first. Release
+// with a ctx that is done already still starts the release.
 func (s *Seat) Release(ctx context.Context) error {
 	s.client.release(s)
 	return s.finished(ctx)
@@ -239,7 +239,10 @@ func (s *Seat) Release(ctx context.Context) error {
 // after the TTL. The state is then Released: a later Release or Client.Close sends nothing, and Release returns nil. After
 // Release or Client.Close, Leave has no effect.
 func (s *Seat) Leave() {
-	s.client.leave(s)
+	if s.client.leave(s) {
+		// A program may acquire again by the same instance id.
+		<-s.done
+	}
 }
 
 // finished waits for the end of the release.

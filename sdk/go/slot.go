@@ -1,7 +1,6 @@
 package seatkeeper
 
 import (
-	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -50,19 +49,6 @@ func (d stateDir) take(server, license, machineID string) *slot {
 		return &slot{instanceID: newInstanceID(), warning: err.Error()}
 	}
 	return taken
-}
-
-// slotBefore returns the slot that take takes, unless ctx is done first: a file server may hang. A later slot is closed.
-func slotBefore(ctx context.Context, take func() *slot) (*slot, error) {
-	came := make(chan *slot, 1)
-	go func() { came <- take() }()
-	select {
-	case taken := <-came:
-		return taken, nil
-	case <-ctx.Done():
-		go func() { (<-came).close() }()
-		return nil, context.Cause(ctx)
-	}
 }
 
 func (d stateDir) firstFree(server, license, machineID string) (*slot, error) {

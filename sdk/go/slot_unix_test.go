@@ -159,7 +159,7 @@ func TestASlotThatComesAfterTheEndOfTheContextIsClosed(t *testing.T) {
 	// The collector would close the file as well.
 	defer func() { runtime.KeepAlive(late) }()
 	go func() {
-		_, err := slotBefore(ctx, func() *slot {
+		_, err := newSlots().take(ctx, base, func() *slot {
 			close(began)
 			<-goOn
 			defer close(isTaken)

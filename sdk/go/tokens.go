@@ -31,10 +31,8 @@ func staticTokens(token string) tokenSource {
 
 // tokenFile is a file with a token.
 type tokenFile struct {
-	path string
-	// inside has an element during each call of the file system. A file server that hangs keeps one thread, also after every
-	// caller has given up.
-	inside chan struct{}
+	path  string
+	calls gate
 
 	mu sync.Mutex
 	// seen is the file at the last reading.
@@ -47,27 +45,15 @@ type tokenFile struct {
 
 // newTokenFile returns the file at path.
 func newTokenFile(path string) *tokenFile {
-	return &tokenFile{path: path, inside: make(chan struct{}, 1)}
+	return &tokenFile{path: path, calls: newGate()}
 }
-
-// enter waits until no other call of the file system is under way, or until ctx is done. Without an error, leave must follow.
-func (f *tokenFile) enter(ctx context.Context) error {
-	select {
-	case f.inside <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (f *tokenFile) leave() { <-f.inside }
 
 // read is the source of the token.
 func (f *tokenFile) read(ctx context.Context) (string, error) {
-	if err := f.enter(ctx); err != nil {
+	if err := f.calls.enter(ctx); err != nil {
 		return "", err
 	}
-	defer f.leave()
+	defer f.calls.leave()
 	// A change after this look is seen by the next look.
 	seen, err := os.Stat(f.path)
 	if err != nil {
@@ -100,11 +86,11 @@ func (f *tokenFile) endLook() {
 
 // hasChanged reports whether the file is another one than at the last reading.
 func (f *tokenFile) hasChanged() bool {
-	if f.enter(context.Background()) != nil {
+	if f.calls.enter(context.Background()) != nil {
 		return false
 	}
 	found, err := os.Stat(f.path)
-	f.leave()
+	f.calls.leave()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if err != nil || f.seen == nil {
