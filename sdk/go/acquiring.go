@@ -53,8 +53,8 @@ func (a *acquiring) step(ev event, s *step) phase {
 	case replied:
 		return a.answered(o, s)
 	case tryFailed:
-		a.orphan.acquireFailed(o.failure)
-		return a.failed(o.failure, 0, "", s)
+		a.orphan.acquireFailed(o.fault.failure)
+		return a.failed(o.fault, 0, "", s)
 	}
 	return a
 }
@@ -67,9 +67,9 @@ func (a *acquiring) answered(o outcome, s *step) phase {
 	a.orphan.acquireSetBack(back, s.plan.door)
 	switch {
 	case back.kind == transient:
-		return a.failed(back.failure, back.retryAfter, back.requestID, s)
+		return a.failed(fault{failure: back.failure}, back.retryAfter, back.requestID, s)
 	case back.kind == hopeless:
-		return a.ended(unreachableState(FailureUnavailable, back.requestID))
+		return a.ended(unreachableState(fault{failure: FailureUnavailable}, back.requestID))
 	case back.kind == unauthenticated && !o.refreshed:
 		a.exchange = s.refreshToken()
 		return a
@@ -95,14 +95,14 @@ func (a *acquiring) full(problem *Denied, s *step) phase {
 	return a
 }
 
-func (a *acquiring) failed(failure Failure, retryAfter time.Duration, requestID string, s *step) phase {
+func (a *acquiring) failed(failed fault, retryAfter time.Duration, requestID string, s *step) phase {
 	over := a.began.after(s.plan.patience)
 	if s.plan.waits {
 		over = max(over, a.over(s))
 	}
 	at := a.retry.afterFailure(s.now, acquireInterval, retryAfter, s.jitter)
 	if a.isLast || s.passed(over) {
-		return a.ended(unreachableState(failure, requestID))
+		return a.ended(unreachableState(failed, requestID))
 	}
 	if at >= over {
 		// Jitter keeps a fleet from a common last try.

@@ -418,7 +418,10 @@ func (c *Client) refresh(owner string) {
 	err := c.transport.tokens.refresh(ctx, owner)
 	var ev event = tokenReadyEvent{}
 	if err != nil {
-		ev = tokenFailedEvent{}
+		if ctx.Err() != nil {
+			err = errTokenLate
+		}
+		ev = tokenFailedEvent{err}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

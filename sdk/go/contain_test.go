@@ -102,7 +102,7 @@ func TestATransportThatIgnoresItsContextHoldsUpNoRequest(t *testing.T) {
 		go func() { outcome <- client.transport.answer(context.Background(), "", r) }()
 		select {
 		case ev := <-outcome:
-			if failed, ok := ev.(failedEvent); !ok || failed.failure != FailureTimeout {
+			if failed, ok := ev.(failedEvent); !ok || failed.fault.failure != FailureTimeout {
 				t.Errorf("%s: %v", place, ev)
 			}
 		case <-time.After(longWait):

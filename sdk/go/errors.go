@@ -40,11 +40,17 @@ type Unreachable struct {
 	Failure Failure
 	// RequestID is the id of the request in the server's log; empty if the last try got no answer.
 	RequestID string
+
+	cause error
 }
 
 // Code returns the text offline.
 func (u *Unreachable) Code() string { return "offline" }
 
 func (u *Unreachable) Error() string {
-	return withRemedy("seatkeeper: the server cannot be reached: "+string(u.Failure), failureRemedies[u.Failure])
+	told := "seatkeeper: the server cannot be reached: " + fault{u.Failure, u.cause}.Error()
+	return withRemedy(told, failureRemedies[u.Failure])
 }
+
+// Unwrap returns the cause of the last failure, such as the error of the token source or of the HTTP client; nil without one.
+func (u *Unreachable) Unwrap() error { return u.cause }

@@ -16,12 +16,12 @@ type (
 	// failedEvent: a request got no response.
 	failedEvent struct {
 		request uint64
-		failure Failure
+		fault   fault
 	}
 	// tokenReadyEvent: the token source gave a fresh token.
 	tokenReadyEvent struct{}
 	// tokenFailedEvent: the token source has no fresh token.
-	tokenFailedEvent struct{}
+	tokenFailedEvent struct{ cause error }
 	// streamOverEvent: the event stream of a session is over: its answer was 204 or 404.
 	streamOverEvent struct{ session string }
 	// releaseEvent: the program gives the seat up.

@@ -66,7 +66,7 @@ type outcome struct {
 	response  response
 	sent      instant
 	refreshed bool
-	failure   Failure
+	fault     fault
 }
 
 // wait returns an exchange whose next try is sent at the point.
@@ -137,7 +137,7 @@ func (e exchange) take(ev event, s *step) outcome {
 		case e.stage == waiting && s.passed(e.at):
 			return outcome{kind: due}
 		case e.stage == awaitingToken && s.passed(e.at):
-			return outcome{kind: tryFailed, failure: FailureNoToken}
+			return outcome{kind: tryFailed, fault: fault{FailureNoToken, errTokenLate}}
 		}
 	case answeredEvent:
 		if e.stage == inFlight && ev.request == e.request {
@@ -145,7 +145,7 @@ func (e exchange) take(ev event, s *step) outcome {
 		}
 	case failedEvent:
 		if e.stage == inFlight && ev.request == e.request {
-			return outcome{kind: tryFailed, failure: ev.failure}
+			return outcome{kind: tryFailed, fault: ev.fault}
 		}
 	case tokenReadyEvent:
 		if e.stage == awaitingToken {
@@ -153,7 +153,7 @@ func (e exchange) take(ev event, s *step) outcome {
 		}
 	case tokenFailedEvent:
 		if e.stage == awaitingToken {
-			return outcome{kind: tryFailed, failure: FailureNoToken}
+			return outcome{kind: tryFailed, fault: fault{FailureNoToken, ev.cause}}
 		}
 	}
 	return outcome{kind: unrelated}

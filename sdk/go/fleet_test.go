@@ -126,7 +126,7 @@ func (f fleet) requests(t *testing.T, number int) []time.Duration {
 func (f fleet) answer(t *testing.T, r *request, isOutage bool) event {
 	switch {
 	case isOutage && f.Outage == "refused":
-		return failedEvent{r.id, FailureRefused}
+		return failedEvent{r.id, fault{failure: FailureRefused}}
 	case isOutage && f.Outage == "503":
 		return answeredEvent{r.id, response{status: 503, retryAfter: time.Second}}
 	case isOutage:

@@ -28,16 +28,23 @@ var tokenRemedies = map[string]string{
 
 // refusedToken is the error of a request for a license token: the server's answer, or else a failure.
 type refusedToken struct {
-	answer  response
-	failure Failure
+	answer response
+	fault  fault
 }
 
 func (r *refusedToken) Error() string {
-	if r.failure != "" {
-		return "seatkeeper: no license token: " + string(r.failure)
+	if r.fault.failure != "" {
+		return "no license token: " + r.fault.Error()
 	}
-	return "seatkeeper: the server gave no license token"
+	problem := parseProblem(r.answer)
+	if problem == nil {
+		problem = unnamedProblem(r.answer)
+	}
+	return "the server gave no license token: " + problem.code
 }
+
+// Unwrap returns the cause of a failure.
+func (r *refusedToken) Unwrap() error { return r.fault.cause }
 
 // licenseTokens trades a license key for a short-lived token of each machine.
 type licenseTokens struct {
@@ -161,9 +168,9 @@ func (l *licenseTokens) fetch(ctx context.Context, machineID string, slot *token
 	for name, value := range l.body {
 		body[name] = value
 	}
-	answer, failure := l.transport.send(ctx, call{method: "POST", path: licenseTokenPath, body: body}, "")
-	if failure != "" {
-		return "", &refusedToken{failure: failure}
+	answer, failed := l.transport.send(ctx, call{method: "POST", path: licenseTokenPath, body: body}, "")
+	if failed.failure != "" {
+		return "", &refusedToken{fault: failed}
 	}
 	if answer.status != 200 {
 		if answer.status >= 400 && answer.status <= 499 && !isTransient(answer.status) {
@@ -177,7 +184,7 @@ func (l *licenseTokens) fetch(ctx context.Context, machineID string, slot *token
 	token := parsed.text("token")
 	life, ok := parsed.span("expires_in_seconds", spanMax)
 	if !ok || !isToken(token) {
-		return "", &refusedToken{failure: FailureGarbage}
+		return "", &refusedToken{fault: fault{failure: FailureGarbage}}
 	}
 	slot.mu.Lock()
 	defer slot.mu.Unlock()

@@ -294,7 +294,7 @@ func TestAnIssuerThatHangsIsGivenUp(t *testing.T) {
 	tokens.timeout = 50 * time.Millisecond
 	began := time.Now()
 	var refused *refusedToken
-	if _, err := tokens.current(context.Background(), "m"); !errors.As(err, &refused) || refused.failure != FailureTimeout {
+	if _, err := tokens.current(context.Background(), "m"); !errors.As(err, &refused) || refused.fault.failure != FailureTimeout {
 		t.Error(err)
 	}
 	if err := tokens.refresh(context.Background(), "m"); err == nil || time.Since(began) > 10*time.Second {

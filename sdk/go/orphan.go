@@ -17,7 +17,7 @@ var unknownOrphan = orphan{isUnknown: true}
 // acquireFailed notes an acquire without a response.
 func (o *orphan) acquireFailed(failure Failure) {
 	switch failure {
-	case FailureRefused, FailureCertificate, FailureResetBeforeSend, FailureNoToken:
+	case FailureRefused, FailureUnresolved, FailureCertificate, FailureResetBeforeSend, FailureNoToken:
 		// The server has seen no request.
 	default:
 		*o = unknownOrphan

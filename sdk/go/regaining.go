@@ -129,7 +129,7 @@ func (r *regaining) take(ev event, s *step) phase {
 		return r.answered(o, s)
 	case tryFailed:
 		if !r.renews() {
-			r.orphan.acquireFailed(o.failure)
+			r.orphan.acquireFailed(o.fault.failure)
 		}
 		return r.failed(0, s)
 	}

@@ -72,7 +72,7 @@ func (f *finding) step(ev event, s *step) phase {
 	case replied:
 		return f.answered(o, s)
 	case tryFailed:
-		f.orphan.acquireFailed(o.failure)
+		f.orphan.acquireFailed(o.fault.failure)
 		return releaseOrphan(f.orphan, f.finds, f.over, s)
 	}
 	return f
@@ -133,7 +133,7 @@ func (d *deleting) step(ev event, s *step) phase {
 	case replied:
 		return d.answered(o, s)
 	case tryFailed:
-		if o.failure == FailureNoToken {
+		if o.fault.failure == FailureNoToken {
 			return d.withoutToken(s)
 		}
 		return d.again(s)

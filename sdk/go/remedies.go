@@ -13,6 +13,7 @@ var denialRemedies = map[string]string{
 // failureRemedies say what to do about a server that gives no usable answer. FailureCertificate has its own.
 var failureRemedies = map[Failure]string{
 	FailureRefused:         "check the address, and that the server runs",
+	FailureUnresolved:      "check the address, and the name service of this machine",
 	FailureResetBeforeSend: "check the network and the proxies on the way",
 	FailureResetAfterSend:  "check the network and the proxies on the way",
 	FailureTimeout:         "check the network, or raise Patience",

@@ -40,6 +40,7 @@ type Failure string
 // The failures of requests.
 const (
 	FailureRefused         Failure = "the connection was refused"
+	FailureUnresolved      Failure = "the name of the server was not found"
 	FailureCertificate     Failure = "the server's certificate was not accepted: name a CA file that vouches for the certificate, or correct the certificate's name and dates"
 	FailureResetBeforeSend Failure = "the connection broke before the request was sent"
 	FailureResetAfterSend  Failure = "the connection broke before the answer"

@@ -34,31 +34,31 @@ func (s *servers) leave(node int64) {
 	s.inUse.CompareAndSwap(node, (node+1)%int64(len(s.bases)))
 }
 
-// send sends a request to the node in use, and returns its response. After a refused connection the next node gets the
-// request. After another failure, or a 503 without Retry-After, the next node gets the next request.
-func (t *transport) send(ctx context.Context, r call, token string) (response, Failure) {
-	failure := FailureRefused
+// send sends a request to the node in use, and returns its response. Without a connection the next node gets the request.
+// After another failure, or a 503 without Retry-After, the next node gets the next request.
+func (t *transport) send(ctx context.Context, r call, token string) (response, fault) {
+	var failed fault
 	for range t.servers.bases {
 		node := t.servers.inUse.Load()
 		var answer response
-		answer, failure = t.exchange(ctx, t.servers.bases[node], r, token)
+		answer, failed = t.exchange(ctx, t.servers.bases[node], r, token)
 		isTimeout := errors.Is(ctx.Err(), context.DeadlineExceeded)
-		if failure == "" {
+		if failed.failure == "" {
 			if answer.status == 503 && !answer.hasRetryAfter {
 				t.servers.leave(node)
 			}
-			return answer, ""
+			return answer, fault{}
 		}
 		if ctx.Err() != nil {
-			failure = FailureTimeout
+			failed = fault{failure: FailureTimeout}
 		}
 		// A request that the client gave up tells nothing of the node.
 		if ctx.Err() == nil || isTimeout {
 			t.servers.leave(node)
 		}
-		if failure != FailureRefused {
-			return response{}, failure
+		if !failed.failure.isBeforeConnection() {
+			return response{}, failed
 		}
 	}
-	return response{}, failure
+	return response{}, failed
 }

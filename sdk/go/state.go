@@ -96,6 +96,6 @@ func lostByAnswer(reason Reason, by, requestID string) State {
 }
 
 // unreachableState returns the state after an acquire that the server did not answer, or could not serve.
-func unreachableState(failure Failure, requestID string) State {
-	return State{Kind: Refused, Err: &Unreachable{Failure: failure, RequestID: requestID}}
+func unreachableState(failed fault, requestID string) State {
+	return State{Kind: Refused, Err: &Unreachable{Failure: failed.failure, RequestID: requestID, cause: failed.cause}}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"strings"
@@ -12,8 +11,8 @@ import (
 	"time"
 )
 
-// errNoToken is the error of a token source without a token.
-var errNoToken = errors.New("seatkeeper: the token source has no token")
+// errNotAToken is the error of a text that is no token.
+var errNotAToken = errors.New("a token is one line of ASCII")
 
 const (
 	// fileLookInterval is the shortest pause between two looks at the file of a token.
@@ -253,10 +252,12 @@ func (c *tokenCache) finish(fetching *tokenFetch) {
 	token, err := c.ask(ctx)
 	token = strings.TrimSpace(token)
 	switch {
+	case err != nil && ctx.Err() != nil:
+		token, err = "", errTokenLate
 	case err != nil:
-		token, err = "", fmt.Errorf("%w: %w", errNoToken, err)
+		token = ""
 	case !isToken(token):
-		token, err = "", fmt.Errorf("%w: a token is one line of ASCII", errNoToken)
+		token, err = "", errNotAToken
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

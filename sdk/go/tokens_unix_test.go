@@ -81,7 +81,7 @@ func TestATokenFileThatHangsKeepsOneReaderForAllRejections(t *testing.T) {
 		return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "os.ReadFile(")
 	}
 	for range 5 {
-		if err := refresh(20 * time.Millisecond); !errors.Is(err, errNoToken) {
+		if err := refresh(20 * time.Millisecond); !errors.Is(err, errTokenLate) {
 			t.Fatal(err)
 		}
 	}
@@ -99,7 +99,7 @@ func TestATokenFileThatHangsKeepsOneReaderForAllRejections(t *testing.T) {
 	if err := os.WriteFile(path, []byte("fresh"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := refresh(20 * time.Millisecond); !errors.Is(err, errNoToken) {
+	if err := refresh(20 * time.Millisecond); !errors.Is(err, errTokenLate) {
 		t.Errorf("a second reader beside the one that hangs: %v", err)
 	}
 	if err := os.WriteFile(aside, []byte("late"), 0o600); err != nil {

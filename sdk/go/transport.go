@@ -86,19 +86,20 @@ func (t *transport) answer(ctx context.Context, owner string, r request) event {
 	if !r.isTokenless {
 		token, err = t.tokens.current(ctx, owner)
 	}
-	var refused *refusedToken
+	// The error of a token source may have methods of the program, which errors.As would call.
+	refused, isRefused := err.(*refusedToken)
 	switch {
 	case err == nil:
-	case errors.As(err, &refused):
+	case isRefused:
 		return withoutToken(r, refused)
 	case ctx.Err() != nil:
-		return failedEvent{r.id, FailureTimeout}
+		return failedEvent{r.id, fault{FailureTimeout, errTokenLate}}
 	default:
-		return failedEvent{r.id, FailureNoToken}
+		return failedEvent{r.id, fault{FailureNoToken, err}}
 	}
-	answer, failure := t.send(ctx, r.call, token)
-	if failure != "" {
-		return failedEvent{r.id, failure}
+	answer, failed := t.send(ctx, r.call, token)
+	if failed.failure != "" {
+		return failedEvent{r.id, failed}
 	}
 	return answeredEvent{r.id, answer}
 }
@@ -107,52 +108,52 @@ func (t *transport) answer(ctx context.Context, owner string, r request) event {
 // acquire as well, but tells nothing of a session.
 func withoutToken(r request, refused *refusedToken) event {
 	switch {
-	case refused.failure != "":
-		return failedEvent{r.id, refused.failure}
+	case refused.fault.failure != "":
+		return failedEvent{r.id, refused.fault}
 	case r.isAcquire || isTransient(refused.answer.status):
 		return answeredEvent{r.id, refused.answer}
 	default:
-		return failedEvent{r.id, FailureNoToken}
+		return failedEvent{r.id, fault{FailureNoToken, refused}}
 	}
 }
 
 // exchange sends a request to one server, without a bearer token if token is empty.
-func (t *transport) exchange(ctx context.Context, base string, r call, token string) (response, Failure) {
+func (t *transport) exchange(ctx context.Context, base string, r call, token string) (response, fault) {
 	httpRequest, err := newRequest(ctx, base, r, token)
 	if err != nil {
-		return response{}, FailureResetBeforeSend
+		return response{}, fault{FailureResetBeforeSend, err}
 	}
 	type outcome struct {
-		answer  response
-		failure Failure
+		answer response
+		failed fault
 	}
 	o, err := contain(ctx, func() (o outcome, _ error) {
-		o.answer, o.failure = t.do(httpRequest)
+		o.answer, o.failed = t.do(httpRequest)
 		return o, nil
 	}, nil)
 	if err != nil {
-		return response{}, FailureResetAfterSend
+		return response{}, fault{FailureResetAfterSend, err}
 	}
-	return o.answer, o.failure
+	return o.answer, o.failed
 }
 
 // do sends a request by the HTTP client, which may be code of the program.
-func (t *transport) do(httpRequest *http.Request) (response, Failure) {
+func (t *transport) do(httpRequest *http.Request) (response, fault) {
 	answer, err := t.client.Do(httpRequest)
 	if err != nil {
-		return response{}, failureOf(err)
+		return response{}, faultFromError(err)
 	}
 	defer closeAfter(httpRequest.Context(), answer.Body)()
 	defer answer.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(answer.Body, answerBytesMax+1))
 	switch {
 	case err != nil:
-		return response{}, FailureTruncated
+		return response{}, fault{FailureTruncated, causeFromError(err)}
 	case len(body) > answerBytesMax:
-		return response{}, FailureGarbage
+		return response{}, fault{failure: FailureGarbage}
 	}
 	pause, hasPause := retryAfter(answer.Header)
-	return response{answer.StatusCode, pause, hasPause, body, answer.Header.Get("X-Request-Id")}, ""
+	return response{answer.StatusCode, pause, hasPause, body, answer.Header.Get("X-Request-Id")}, fault{}
 }
 
 func newRequest(ctx context.Context, base string, r call, token string) (*http.Request, error) {
@@ -186,19 +187,4 @@ func retryAfter(header http.Header) (time.Duration, bool) {
 		return 0, false
 	}
 	return time.Duration(min(seconds, uint64(spanMax/time.Second))) * time.Second, true
-}
-
-func failureOf(err error) Failure {
-	var dial *net.OpError
-	var certificate *tls.CertificateVerificationError
-	switch {
-	case errors.As(err, &certificate):
-		return FailureCertificate
-	case errors.As(err, &dial) && dial.Op == "dial":
-		return FailureRefused
-	case strings.Contains(err.Error(), "malformed HTTP"):
-		return FailureGarbage
-	default:
-		return FailureResetAfterSend
-	}
 }

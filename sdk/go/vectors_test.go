@@ -267,7 +267,7 @@ func (p *player) play(verb string, argument json.RawMessage) {
 	case "answer":
 		p.answer(decode[answer](p.T, argument))
 	case "fail":
-		p.step(failedEvent{p.landed(), p.failure(decode[string](p.T, argument))})
+		p.step(failedEvent{p.landed(), fault{failure: p.failure(decode[string](p.T, argument))}})
 	case "cancelled":
 		if p.expected == nil {
 			p.Fatal("no request is expected")
@@ -537,7 +537,7 @@ func (p *player) advance(by time.Duration) {
 		if p.flight != nil && timesOut == upcoming {
 			request := p.flight.request
 			p.flight = nil
-			p.step(failedEvent{request, FailureTimeout})
+			p.step(failedEvent{request, fault{failure: FailureTimeout}})
 		} else {
 			p.step(tickEvent{})
 		}
