@@ -12,6 +12,7 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -102,7 +103,8 @@ func (c *Client) Wake() {
 	c.setTimer()
 }
 
-// Close gives every seat back within two seconds, or until ctx is done, and closes every event stream at once.
+// Close gives every seat back within two seconds, or until ctx is done, and closes every event stream at once. The idle
+// connections of a transport that HTTPClient set stay open.
 func (c *Client) Close(ctx context.Context) error {
 	c.mu.Lock()
 	c.isClosed = true
@@ -117,9 +119,20 @@ func (c *Client) Close(ctx context.Context) error {
 	for _, seat := range released {
 		failed = append(failed, seat.finished(ctx))
 	}
-	c.transport.client.CloseIdleConnections()
-	c.streams.client.CloseIdleConnections()
+	c.closeIdleConnections()
 	return errors.Join(failed...)
+}
+
+// closeIdleConnections closes connections of the transports that NewClient made: the program may use its own transport, and
+// http.DefaultTransport, for other requests.
+func (c *Client) closeIdleConnections() {
+	if !c.transport.isForeign {
+		c.transport.client.CloseIdleConnections()
+	}
+	// A transport of this type is the clone of newStreamClient.
+	if own, isOwn := c.streams.client.Transport.(*http.Transport); isOwn {
+		own.CloseIdleConnections()
+	}
 }
 
 // A License is a license on one server. Every verb of package fmt shows the last four characters of the key alone.

@@ -5,8 +5,10 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"sync/atomic"
 	"testing"
 )
@@ -33,6 +35,8 @@ func get(t *testing.T, client *http.Client, url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// A connection is used again once its answer is read.
+	_, _ = io.Copy(io.Discard, answer.Body)
 	_ = answer.Body.Close()
 }
 
@@ -80,3 +84,42 @@ func TestACallThatIsCancelledAsksNothing(t *testing.T) {
 		t.Fatalf("%d requests for a call that was cancelled before", asked.Load())
 	}
 }
+
+// A program may use one client for other requests, whose connections Close would cut off from their reuse.
+func TestCloseLeavesTheIdleConnectionsOfTheProgram(t *testing.T) {
+	server := granting(t)
+	for name, own := range map[string]*http.Client{
+		"http.DefaultTransport":          {},
+		"a transport of the program":     {Transport: &http.Transport{}},
+		"a RoundTripper with a method":   {Transport: &closing{}},
+		"http.DefaultClient as a client": http.DefaultClient,
+	} {
+		t.Run(name, func(t *testing.T) {
+			get(t, own, server.url)
+			client, err := NewClient(server.url, Token("t"), HTTPClient(own))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := client.Close(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			isReused := false
+			trace := &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) { isReused = got.Reused }}
+			request, err := http.NewRequestWithContext(httptrace.WithClientTrace(context.Background(), trace), "GET", server.url, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, err := own.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = answer.Body.Close()
+			if !isReused {
+				t.Error("the idle connection of the program is closed")
+			}
+		})
+	}
+}
+
+// closing is a RoundTripper of a program over http.Transport.
+type closing struct{ http.Transport }
