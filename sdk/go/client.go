@@ -320,7 +320,7 @@ func (c *Client) step(seat *Seat, ev event) {
 	defer func() {
 		// An error of the client itself must not end the program; the seat ends at its deadline.
 		if panicked := recover(); panicked != nil {
-			c.logger.Error("the client failed; the seat ends at its deadline", "panic", fmt.Sprint(panicked))
+			tellError(c.logger, "the client failed; the seat ends at its deadline", panicked)
 		}
 	}()
 	if _, isOurs := c.seats[seat]; isOurs {
@@ -438,7 +438,10 @@ func (c *Client) refresh(owner string) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.keeper(owner).finish(err == nil)
+	// The last seat of the token may be gone, and its keeper with the seat.
+	if keeper := c.keepers[owner]; keeper != nil {
+		keeper.finish(err == nil)
+	}
 	for seat := range c.seats {
 		if seat.wantsToken && seat.tokenOwner == owner {
 			seat.wantsToken = false

@@ -85,10 +85,19 @@ func (d *dispatcher) next() (State, bool) {
 func (d *dispatcher) call(state State) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
-			d.logger.Error("a callback of the program panicked; the seat is not affected", "panic", fmt.Sprint(panicked))
+			tellError(d.logger, "a callback of the program panicked; the seat is not affected", panicked)
 		}
 	}()
 	d.callback(state)
+}
+
+// tellError tells the logger of the program a panic, from a goroutine of the client: the handler of the logger may panic, may
+// wait, and may call the client, whose lock the caller may hold.
+func tellError(logger *slog.Logger, message string, panicked any) {
+	go func() {
+		defer func() { _ = recover() }()
+		logger.Error(message, "panic", fmt.Sprint(panicked))
+	}()
 }
 
 // silent is a handler that drops every record: the client prints nothing unless the program asks.

@@ -134,7 +134,7 @@ func (s *eventStream) run(ctx context.Context) {
 	defer func() {
 		// An error of the client itself must not end the program; the heartbeats tell the end.
 		if panicked := recover(); panicked != nil {
-			s.client.logger.Error("an event stream failed; heartbeats go on", "panic", panicked)
+			tellError(s.client.logger, "an event stream failed; heartbeats go on", panicked)
 		}
 	}()
 	times := s.client.streams.times

@@ -155,3 +155,38 @@ func TestATokenFileThatChangesIsReadBeforeARejection(t *testing.T) {
 	write("third")
 	expect("third")
 }
+
+// panicking is the handler of a program's logger.
+type panicking struct{ told chan string }
+
+func (panicking) Enabled(context.Context, slog.Level) bool { return true }
+
+func (p panicking) Handle(_ context.Context, record slog.Record) error {
+	p.told <- record.Message
+	panic("no log")
+}
+
+func (p panicking) WithAttrs([]slog.Attr) slog.Handler { return p }
+func (p panicking) WithGroup(string) slog.Handler      { return p }
+
+func TestALoggerThatPanicsEndsNoProgram(t *testing.T) {
+	told := make(chan string, 2)
+	d := &dispatcher{logger: slog.New(panicking{told}), callback: func(State) { panic("the program's fault") }}
+	for range 2 {
+		d.put(State{Kind: Active})
+		select {
+		case <-told:
+		case <-time.After(10 * time.Second):
+			t.Fatal("the panic is not told")
+		}
+	}
+}
+
+func TestARefreshAfterTheLastSeatKeepsNoKeeper(t *testing.T) {
+	server := newScripted(t, func(request arrived, earlier int) reply { return issue(request, earlier) })
+	client := newKeyClient(t, server.url)
+	client.refresh("m")
+	if len(client.keepers) > 0 {
+		t.Error("the keeper of a machine without a seat is kept")
+	}
+}
