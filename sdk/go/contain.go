@@ -10,8 +10,8 @@ import (
 // errGoexit is the error of a call of the program's code that ended its goroutine.
 var errGoexit = errors.New("the function ended its goroutine")
 
-// contain calls code of the program, which may panic, call runtime.Goexit, or ignore ctx. A panic must not end the program
-// from a goroutine of the client. A value that comes after the end of ctx goes to discard; nil discards nothing.
+// contain calls code of the program: the code may panic, call runtime.Goexit, or ignore ctx. A panic must not end the program
+// from a goroutine of the client. A value after the end of ctx goes to discard; nil discards nothing.
 func contain[T any](ctx context.Context, call func() (T, error), discard func(T)) (T, error) {
 	type result struct {
 		value T
@@ -49,7 +49,7 @@ func closeAfter(ctx context.Context, body io.Closer) (stop func() bool) {
 	return context.AfterFunc(ctx, func() { closeBody(body) })
 }
 
-// closeBody closes the body of an answer, which may be code of the program.
+// closeBody closes the body of an answer. The body may be code of the program.
 func closeBody(body io.Closer) {
 	defer func() { _ = recover() }()
 	_ = body.Close()

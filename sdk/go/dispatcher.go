@@ -91,8 +91,8 @@ func (d *dispatcher) call(state State) {
 	d.callback(state)
 }
 
-// tellError tells the logger of the program a panic, from a goroutine of the client: the handler of the logger may panic, may
-// wait, and may call the client, whose lock the caller may hold.
+// tellError tells the logger of the program a panic. The handler of the logger may panic, wait, or call the client while the
+// caller holds the client's lock, so the handler has a goroutine of its own.
 func tellError(logger *slog.Logger, message string, panicked any) {
 	go func() {
 		defer func() { _ = recover() }()

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// errTokenLate is the error of a token that did not come within its time. A deadline of the client itself is no
-// context.DeadlineExceeded to a program, whose own context may go on.
+// errTokenLate is the error of a token source without a token in time. A deadline of the client itself must not look like
+// the context.DeadlineExceeded of the program's context.
 var errTokenLate = errors.New("no token came in time")
 
-// fault is the way in which a request got no response, with its cause; cause is nil if failure says all. The zero value is no
+// fault is the failure of a request without a response, and the cause; cause is nil if failure says all. The zero value is no
 // fault.
 type fault struct {
 	failure Failure
@@ -36,8 +36,8 @@ func faultFromError(err error) fault {
 	return fault{failureOf(err), causeFromError(err)}
 }
 
-// causeFromError returns the error inside of a *url.Error, whose text repeats method and address. Of a deadline inside of the
-// HTTP client the text alone remains.
+// causeFromError returns the error inside of a *url.Error, since a *url.Error repeats method and address. A deadline of the
+// HTTP client becomes an error with the same text alone.
 func causeFromError(err error) error {
 	var outer *url.Error
 	if errors.As(err, &outer) {
@@ -67,7 +67,7 @@ func failureOf(err error) Failure {
 	}
 }
 
-// isBeforeConnection returns true for a request that no server has seen, since there was no connection.
+// isBeforeConnection returns true for a request without a connection, which no server has seen.
 func (f Failure) isBeforeConnection() bool {
 	return f == FailureRefused || f == FailureUnresolved
 }

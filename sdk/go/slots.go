@@ -24,7 +24,7 @@ func newSlots() *slots {
 }
 
 // take returns the slot that find finds. Without one in time, the slot has a random id and the warning unusable with the
-// place. A slot that comes later is closed.
+// place. A later slot is closed.
 func (s *slots) take(ctx context.Context, place string, find func() *slot) (*slot, error) {
 	bounded, cancel := context.WithTimeout(ctx, s.patience)
 	defer cancel()

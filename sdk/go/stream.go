@@ -202,7 +202,7 @@ func (s *eventStream) listen(ctx context.Context) (streamEnd, time.Duration) {
 	return o.end, o.retryAfter
 }
 
-// follow sends the request by the HTTP client, which may be code of the program, and tells the events.
+// follow sends the request by the HTTP client, and tells the events. The client may run code of the program.
 func (s *eventStream) follow(ctx context.Context, token string, silence *time.Timer) (streamEnd, time.Duration) {
 	answer, err := s.open(ctx, token)
 	if err != nil {

@@ -137,7 +137,7 @@ func (t *transport) exchange(ctx context.Context, base string, r call, token str
 	return o.answer, o.failed
 }
 
-// do sends a request by the HTTP client, which may be code of the program.
+// do sends a request by the HTTP client. The client may run code of the program.
 func (t *transport) do(httpRequest *http.Request) (response, fault) {
 	answer, err := t.client.Do(httpRequest)
 	if err != nil {
