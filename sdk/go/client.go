@@ -259,7 +259,7 @@ func (c *Client) release(seat *Seat) {
 	c.setTimer()
 }
 
-// leave stops the machine of a seat without a release; false if a release is under way, which goes on.
+// leave stops the machine of a seat without a release; false if a release is under way. The release goes on.
 func (c *Client) leave(seat *Seat) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -67,7 +67,7 @@ func failureOf(err error) Failure {
 	}
 }
 
-// isBeforeConnection returns true for a request without a connection, which no server has seen.
+// isBeforeConnection returns true for a request without a connection: no server has seen the request.
 func (f Failure) isBeforeConnection() bool {
 	return f == FailureRefused || f == FailureUnresolved
 }

@@ -92,7 +92,7 @@ func (s *Seat) publish(isTold bool) {
 }
 
 // finish leaves the instance id to the next process, and then tells the end of the release. The caller holds the client's lock,
-// so finish does not wait for the file system.
+// so finish never waits for the file system.
 func (s *Seat) finish(result finish) {
 	s.mu.Lock()
 	s.result = result
