@@ -16,10 +16,10 @@ export const INTERNAL = [
   ...["afterFailure", "answered", "api", "askAt", "attach", "attempts", "beacon", "bearer", "boot", "call", "cancel"],
   ...["clock", "count", "current", "door", "ended", "expiresIn", "explain", "failures", "finish", "finished", "full"],
   ...["generation", "grace", "grant", "heard", "holder", "holds", "instant", "interval", "isInDoubt", "isInFlight"],
-  ...["isOpen", "isSharing", "isSpent", "lastEventId", "lease", "leave", "listen", "mayStream", "mono", "nextBeat", "open"],
+  ...["isOpen", "isSharing", "isSpent", "lastEventId", "lease", "listen", "mayStream", "mono", "nextBeat", "open"],
   ...["outcome", "path", "platform", "program", "reacquires", "reconnect", "refreshToken", "releaseAll", "renew", "report"],
   ...["request", "releasingCode", "send", "sent", "server", "setTimer", "start", "step", "stop", "suspend", "take"],
-  ...["terms", "tick", "tickBy", "tokenOver", "wakeAt", "wall", "yieldConnection", "yieldConnections"],
+  ...["terms", "tick", "tickBy", "tokenOver", "unload", "wakeAt", "wall", "yieldConnection", "yieldConnections"],
 ];
 
 /** Inlined calls are repeated text, which compresses worse than a name. Functions that stand together compress better. */

@@ -137,6 +137,20 @@ test("a tab that closes frees its seat within a second", { timeout: 60_000 }, as
   assert.ok(left <= 1_000, `${left} ms`);
 });
 
+test("a tab that leaves its seat on its way out costs a second tab nothing", { timeout: 60_000 }, async () => {
+  await using stage = await Stage.start();
+  const key = stage.server.license("SHARED", { ttl: 600 });
+  const [closing, staying] = [await stage.hold(key, "shared"), await stage.hold(key, "shared")];
+  await closing.evaluate("window.onAway = () => seat.leave()");
+  await closing.close();
+  // A beacon would have freed the seat.
+  await sleep(2_000);
+  assert.deepEqual(stage.server.liveMachines(), ["shared"]);
+  await staying.evaluate("client.wake()");
+  await staying.until("told.length === 3");
+  assert.deepEqual(await staying.evaluate("told.map((state) => state.kind)"), ["active", "offline", "active"]);
+});
+
 test("a page in the back/forward cache keeps its seat, and comes back with it", { timeout: 60_000 }, async () => {
   await using stage = await Stage.start();
   const page = await stage.hold(stage.server.license("CACHED", { ttl: 600 }), "cached");

@@ -11,6 +11,7 @@ const PAGE = `<!doctype html><meta charset="utf-8"><title>seats</title><script t
 window.told = [];
 window.shown = [];
 addEventListener("pageshow", (event) => shown.push(event.persisted));
+addEventListener("pagehide", () => window.onAway?.());
 window.seatkeeper = await import("/seatkeeper.js");
 </script>`;
 

@@ -47,8 +47,8 @@ export class Driver {
   }
 
   /** Gives back every seat of a page that goes away. */
-  leave(): void {
-    for (const hold of this.holds) hold.leave();
+  unload(): void {
+    for (const hold of this.holds) hold.unload();
   }
 
   /** Closes the event streams of a page that enters the back/forward cache, until `wake`. */

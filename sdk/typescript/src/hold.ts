@@ -155,13 +155,19 @@ export class Hold implements Seat, Host {
     this.#driver.setTimer(this.tickBy);
   }
 
-  /** Gives the seat of a page that goes away back: by a beacon with the release code, else by a release. */
   leave(): void {
-    const { session = "", releasingCode } = this.#machine.lease?.grant ?? {};
-    const call = releasingCode && releaseByCode(this.#plan.door, session, releasingCode);
-    if (!call || !this.#driver.server.beacon(call)) return this.step({ kind: EventKind.Release });
+    // A release under way goes on.
+    if (this.#state.kind === "released") return;
     this.#flight?.abort();
     this.#publish({ kind: "released" }, true, "unconfirmed");
+  }
+
+  /** Gives the seat of a page that goes away back: by a beacon with the release code, else by a release. */
+  unload(): void {
+    const { session = "", releasingCode } = this.#machine.lease?.grant ?? {};
+    const call = releasingCode && releaseByCode(this.#plan.door, session, releasingCode);
+    if (call && this.#driver.server.beacon(call)) this.leave();
+    else this.step({ kind: EventKind.Release });
   }
 
   /** Closes the event stream until the next step. The server's last word on a session counts for good. */

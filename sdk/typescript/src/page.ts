@@ -34,7 +34,7 @@ export function attachToPage(driver: Driver, host: Host): () => void {
   const now = () => driver.clock().boot;
   let hiddenSince = isHidden() ? now() : NEVER;
   // A page in the back/forward cache may come back, and keeps its seat.
-  on(host, "pagehide", (event) => ((event as PageTransitionEvent).persisted ? driver.suspend() : driver.leave()));
+  on(host, "pagehide", (event) => ((event as PageTransitionEvent).persisted ? driver.suspend() : driver.unload()));
   on(host, "pageshow", (event) => (event as PageTransitionEvent).persisted && driver.wake());
   on(host, "online", () => driver.wake());
   on(document, "visibilitychange", () => {

@@ -64,4 +64,10 @@ export interface Seat extends AsyncDisposable {
    * Otherwise the seat is free one TTL after the last heartbeat at the latest. A second call has no effect.
    */
   release(): Promise<boolean>;
+
+  /**
+   * Stops the heartbeats without a release, if a second program keeps the seat for the holder. Otherwise the seat is free
+   * after the TTL. The state is then `released`; after `release` the call has no effect.
+   */
+  leave(): void;
 }
