@@ -86,7 +86,7 @@ export class Client extends PlatformClient {
     const own = plan(instanceId);
     if (!perProcess || instanceId !== undefined) return this.acquire(own, options);
     signal?.throwIfAborted();
-    const slot = await takeSlot(this.#stateDir, { server: this.#server, license, machineId });
+    const slot = await takeSlot(this.#stateDir, { server: this.#server, license, machineId }, signal);
     let isHeld = false;
     const started = (hold: Hold) => {
       isHeld = true;

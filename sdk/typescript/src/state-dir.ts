@@ -28,7 +28,7 @@ const BSD_EXLOCK = 0x20;
 const WINDOWS_EXLOCK = 0x1000_0000;
 /** The descriptor of the file in the process of `flock`. */
 const LOCKED_FD = 3;
-/** Time limit of `flock`, which a file server can hold up. */
+/** Time limit of `flock` in milliseconds: a file server can hold `flock` up. */
 const LOCKED_WITHIN_MS = 5_000;
 
 /** The state directory cannot be used; the message is the warning for the program. */
@@ -48,9 +48,9 @@ export interface Holder {
 
 /**
  * Takes the first free slot of a license; without a usable state directory, the id is random. An `undefined` directory is
- * the default of the user, and `null` is none.
+ * the default of the user, and `null` is none. Rejects with the reason of `signal` once `signal` aborts.
  */
-export async function takeSlot(stateDir: string | null | undefined, holder: Holder): Promise<Slot> {
+export async function takeSlot(stateDir: string | null | undefined, holder: Holder, signal?: AbortSignal): Promise<Slot> {
   if (stateDir === null || stateDir === "") return randomSlot(undefined);
   try {
     // A slash at the end would follow a symbolic link.
@@ -58,7 +58,7 @@ export async function takeSlot(stateDir: string | null | undefined, holder: Hold
     provide(base);
     const directory = join(base, directoryName(holder));
     provide(directory);
-    return await firstFree(directory);
+    return await firstFree(directory, signal);
   } catch (error) {
     if (error instanceof Unusable) return randomSlot(error.message);
     throw error;
@@ -105,14 +105,15 @@ function provide(directory: string): void {
   if ((found.mode & 0o022) !== 0) throw new Unusable("writable-by-others", directory);
 }
 
-async function firstFree(directory: string): Promise<Slot> {
+async function firstFree(directory: string, signal: AbortSignal | undefined): Promise<Slot> {
   for (let number = 1; number <= SLOTS_MAX; number += 1) {
+    signal?.throwIfAborted();
     const path = join(directory, `slot-${number}.lock`);
     const fd = open(path);
     if (fd === undefined) continue;
     let instanceId: string | undefined;
     try {
-      instanceId = await claim(fd, path);
+      instanceId = await claim(fd, path, signal);
     } finally {
       if (instanceId === undefined) closeSync(fd);
     }
@@ -163,9 +164,9 @@ function isBsd(): boolean {
 }
 
 /** Locks an open file, and reads or writes its id; `undefined` if the slot is not free. Throws `Unusable`. */
-async function claim(fd: number, path: string): Promise<string | undefined> {
+async function claim(fd: number, path: string, signal: AbortSignal | undefined): Promise<string | undefined> {
   if (!attempt(path, (): Stats => fstatSync(fd)).isFile()) return undefined;
-  if (!isBsd() && process.platform !== "win32" && !(await flock(fd, path))) return undefined;
+  if (!isBsd() && process.platform !== "win32" && !(await flock(fd, path, signal))) return undefined;
   const content = Buffer.alloc(CONTENT_BYTES_MAX + 1);
   let bytes: number;
   try {
@@ -185,28 +186,46 @@ async function claim(fd: number, path: string): Promise<string | undefined> {
 }
 
 /**
- * Locks an open file by the program `flock`; returns false if another process has the lock. Throws `Unusable`.
+ * Locks an open file by the program `flock`; returns false if another process has the lock. Throws `Unusable`, and the
+ * reason of `signal`.
  *
  * Node.js has no call for a lock. A lock of `flock` belongs to the open file, which parent and child share: the lock stays
  * after the end of the child, and ends when this process closes the file or dies.
  */
-async function flock(fd: number, path: string): Promise<boolean> {
+async function flock(fd: number, path: string, signal: AbortSignal | undefined): Promise<boolean> {
   const failed = (cause: unknown) => new Unusable("unusable", path, { cause });
-  const stdio = ["ignore", "ignore", "pipe", fd] as const;
-  const options: SpawnOptions = { stdio: [...stdio], timeout: LOCKED_WITHIN_MS };
+  const options: SpawnOptions = { stdio: ["ignore", "ignore", "pipe", fd] };
   const child = attempt(path, () => spawn("flock", ["-x", "-n", `${LOCKED_FD}`], options));
-  return new Promise((resolve, reject) => {
+  let end = () => {};
+  const locked = new Promise<boolean>((resolve, reject) => {
+    const late = setTimeout(() => reject(failed(new Error("flock: no answer in time"))), LOCKED_WITHIN_MS);
+    const abort = () => reject(signal?.reason as Error);
+    signal?.addEventListener("abort", abort);
+    end = () => {
+      clearTimeout(late);
+      signal?.removeEventListener("abort", abort);
+    };
     let complaint = "";
-    child.on("error", (error) => reject(failed(error)));
+    const fail = (error: Error) => reject(failed(error));
+    child.on("error", fail);
     // A process without descriptors gets no pipe, and an error.
-    child.stderr?.setEncoding("utf8").on("data", (text: string) => (complaint += text));
+    child.stderr?.setEncoding("utf8").on("data", (text: string) => (complaint += text)).on("error", fail);
     child.on("close", (status) => {
       if (status === 0) resolve(true);
       // BusyBox has one status for a lock of another process and for every error, but says nothing of the lock.
       else if (status === 1 && complaint === "") resolve(false);
-      else reject(failed(new Error(`flock: ${complaint || `status ${status}`}`)));
+      else fail(new Error(`flock: ${complaint || `status ${status}`}`));
     });
   });
+  try {
+    return await locked;
+  } finally {
+    end();
+    // A program that hangs in the system survives even this signal, and must keep neither the acquire nor the process.
+    child.kill("SIGKILL");
+    child.stderr?.destroy();
+    child.unref();
+  }
 }
 
 /** Returns the id of a slot's content; `undefined` if the content is not valid. */

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { once } from "node:events";
+import { getEventListeners, once } from "node:events";
 import * as fs from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -305,6 +305,33 @@ test("a host without the program flock, or with one that fails", { skip: process
     fs.writeFileSync(join(place.folder, "flock"), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
     await place.expectWarning("unusable", place.file(1));
   }
+});
+
+/** Puts a program `flock` before all others that outlives the end of its shell. */
+function hangInFlock(place: Place, t: TestContext): void {
+  const path = process.env["PATH"];
+  t.after(() => (process.env["PATH"] = path));
+  fs.writeFileSync(join(place.folder, "flock"), "#!/bin/sh\nsleep 20\n:\n", { mode: 0o755 });
+  process.env["PATH"] = `${place.folder}:${path}`;
+}
+
+test("a program flock that hangs costs no seat, and no acquire that is given up", { skip: process.platform !== "linux" }, async (t) => {
+  const place = new Place(t);
+  hangInFlock(place, t);
+  const server = await scripted(() => ({ status: 201, body: GRANT }));
+  t.after(server.close);
+  await using client = new Client(server.url, { token: "t", eventStreams: false, stateDir: place.base });
+  const hold = (signal?: AbortSignal) => client.license("K").acquire({ machineId: "m", perProcess: true, ...(signal && { signal }) });
+  const abort = new AbortController();
+  const began = performance.now();
+  const given = assert.rejects(hold(abort.signal), /enough/);
+  setTimeout(() => abort.abort(new Error("enough")), 100);
+  await given;
+  assert.ok(performance.now() - began < 2_000, "the abort ends the wait");
+  assert.equal(getEventListeners(abort.signal, "abort").length, 0);
+  assert.deepEqual(server.arrived(), []);
+  assert.match((await hold()).warning!, /^unusable: .*slot-1\.lock$/);
+  assert.ok(performance.now() - began < 12_000, "the time limit ends the wait");
 });
 
 test("a process without descriptors, or without the right to start programs", { skip: process.platform !== "linux" }, async (t) => {
