@@ -3,9 +3,9 @@
 import { type Micros, type Now, SECOND } from "./core/clocks.js";
 
 /** Wall clock and monotonic clock that part by more than this hint at a sleep of the host, or at a clock that was set. */
-const GAP_MIN = SECOND;
+export const GAP_MIN = SECOND;
 
-/** Reads all three clocks. */
+/** Reads the clocks. */
 export type Clock = () => Now;
 
 /** A source of time; returns microseconds. */
@@ -20,20 +20,17 @@ export const wall: Source = () => Date.now() * 1_000;
 /**
  * Returns a clock over `monotonic`, which stands still while many hosts sleep.
  *
- * The clock that counts sleep is `monotonic` plus each gap by which `wall` ran ahead. A wall clock that is set ahead looks
- * like a sleep, and costs one heartbeat; one that is set back changes nothing. Where the host knows better, `measure` returns
- * the sleep behind a gap, at the reading `mono`.
+ * The clock that counts sleep is `monotonic` plus each gap by which `day` ran ahead. `day` gets the reading of `monotonic`. A
+ * `day` that is set ahead looks like a sleep, and costs one heartbeat; one that is set back changes nothing.
  */
-export function clockFrom(monotonic: Source, wall: Source, measure = (gap: Micros, _mono: Micros): Micros => gap): Clock {
+export function clockFrom(monotonic: Source, day: (mono: Micros) => Micros): Clock {
   let slept: Micros = 0;
-  let lead = wall() - monotonic();
+  let lead = day(monotonic()) - monotonic();
   return () => {
-    const [exact, day] = [monotonic(), wall()];
-    let gap = day - exact - lead;
+    const mono = monotonic();
+    const gap = day(mono) - mono - lead;
     lead += gap;
-    if (Math.abs(gap) > GAP_MIN) gap = measure(gap, exact);
     if (gap > GAP_MIN) slept += gap;
-    const mono = Math.floor(exact);
-    return { mono, boot: mono + Math.floor(slept), wall: day };
+    return { mono, boot: Math.floor(mono + slept) };
   };
 }

@@ -26,7 +26,8 @@ export class DeniedError extends SeatkeeperError {
     readonly problem: Problem,
   ) {
     const { code, detail, title, requestId } = problem;
-    super(code, [code, detail || title].filter(Boolean).join(": "), requestId);
+    const text = detail || title;
+    super(code, text ? `${code}: ${text}` : code, requestId);
   }
 
   /** Some holders of a full license, the stalest first. */

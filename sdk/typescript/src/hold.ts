@@ -54,7 +54,8 @@ export class Hold implements Seat, Host {
   }
 
   get remaining(): number {
-    return "until" in this.#state ? Math.max(0, this.#state.until - this.#now) / SECOND : 0;
+    const { until = 0 } = this.#state as { until?: Micros };
+    return Math.max(0, until - this.#now) / SECOND;
   }
 
   check(): void {

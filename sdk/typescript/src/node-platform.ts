@@ -3,7 +3,8 @@
 
 import { uptime } from "node:os";
 
-import { type Clock, clockFrom, monotonic, type Source, wall } from "./clock.js";
+import { type Clock, clockFrom, GAP_MIN, monotonic, type Source, wall } from "./clock.js";
+import type { Micros } from "./core/clocks.js";
 import type { Hold } from "./hold.js";
 import type { Platform } from "./platform.js";
 import { explain } from "./remedies.js";
@@ -31,12 +32,18 @@ export const node: Platform = {
 /** Returns a clock that measures sleep by the uptime, which includes sleep and which nobody sets. */
 export function clockWithUptime(monotonic: Source, wall: Source, uptime: Source): Clock {
   let last = { mono: monotonic(), uptime: uptime() };
-  // The uptime is slow to read: a gap says when to look.
-  return clockFrom(monotonic, wall, (_, mono) => {
-    const now = { mono, uptime: uptime() };
-    const gap = now.uptime - last.uptime - (now.mono - last.mono);
-    last = now;
-    return gap;
+  let lead = wall() - last.mono;
+  let slept: Micros = 0;
+  return clockFrom(monotonic, (mono) => {
+    const gap = wall() - mono - lead;
+    lead += gap;
+    // The uptime is slow to read: a gap says when to look.
+    if (Math.abs(gap) > GAP_MIN) {
+      const now = { mono, uptime: uptime() };
+      slept += now.uptime - last.uptime - (now.mono - last.mono);
+      last = now;
+    }
+    return mono + slept;
   });
 }
 

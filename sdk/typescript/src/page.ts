@@ -7,7 +7,7 @@ import type { Platform } from "./platform.js";
 
 /** The parts of a page that the client uses. */
 export interface Host {
-  addEventListener: EventTarget["addEventListener"];
+  addEventListener: Window["addEventListener"];
   /** A worker has none. */
   document?: Pick<Document, "addEventListener" | "visibilityState">;
 }
@@ -28,20 +28,20 @@ export const page: Platform = {
 export function attachToPage(driver: Driver, host: Host): () => void {
   const { document } = host;
   const attached = new AbortController();
-  const on = (target: Pick<Host, "addEventListener"> | undefined, name: string, listen: (event: Event) => void) =>
-    target?.addEventListener(name, listen, { signal: attached.signal });
+  const { signal } = attached;
   const isHidden = () => document?.visibilityState === "hidden";
   const now = () => driver.clock().boot;
   let hiddenSince = isHidden() ? now() : NEVER;
   // A page in the back/forward cache may come back, and keeps its seat.
-  on(host, "pagehide", (event) => ((event as PageTransitionEvent).persisted ? driver.suspend() : driver.unload()));
-  on(host, "pageshow", (event) => (event as PageTransitionEvent).persisted && driver.wake());
-  on(host, "online", () => driver.wake());
-  on(document, "visibilitychange", () => {
+  host.addEventListener("pagehide", ({ persisted }) => (persisted ? driver.suspend() : driver.unload()), { signal });
+  host.addEventListener("pageshow", ({ persisted }) => persisted && driver.wake(), { signal });
+  host.addEventListener("online", () => driver.wake(), { signal });
+  const turn = () => {
     const since = hiddenSince;
     hiddenSince = isHidden() ? now() : NEVER;
     if (now() - since >= HIDDEN_MIN) driver.wake();
     else driver.tick();
-  });
+  };
+  document?.addEventListener("visibilitychange", turn, { signal });
   return () => attached.abort();
 }

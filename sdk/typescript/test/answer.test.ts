@@ -9,7 +9,7 @@ import { EventKind } from "../src/core/events.js";
 import { Machine } from "../src/core/machine.js";
 import type { Request, Response } from "../src/core/request.js";
 
-const NOW = { mono: 0, boot: 0, wall: 0 };
+const NOW = { mono: 0, boot: 0 };
 const GRANT = { session_id: "s", expires_in_seconds: 360 };
 
 /** Returns the state and the time of the next timer after this answer to an acquire. */

@@ -28,7 +28,7 @@ test("a thousand seats wake the program about once a second, and no heartbeat is
     },
   } as unknown as Server;
   t.mock.timers.enable({ apis: ["setTimeout"] });
-  const clock = () => ({ mono: now, boot: now, wall: now });
+  const clock = () => ({ mono: now, boot: now });
   const driver = new Driver(node, clock, server, new TokenCache("t"), false);
   const begin = now;
   for (let number = 0; number < SEATS; number += 1) {

@@ -29,7 +29,7 @@ class Page {
   private constructor(readonly server: Scripted) {
     const now = (): Now => {
       const mono = Math.floor(performance.now() * 1_000) + this.#ahead;
-      return { mono, boot: mono, wall: mono };
+      return { mono, boot: mono };
     };
     const report = (error: unknown) => assert.fail(String(error));
     const host = { ...platform, report };

@@ -1,6 +1,6 @@
-/** Readings of the three clocks of a client, and arithmetic on the clock that decides. */
+/** Readings of the clocks of a client, and arithmetic on the clock that decides. */
 
-/** A point or a span in whole microseconds: sums of such numbers are exact for longer than any seat lives. */
+/** A point or a span in microseconds. Whole numbers have exact sums for longer than any seat lives. */
 export type Micros = number;
 
 export const MILLISECOND: Micros = 1_000;
@@ -8,14 +8,12 @@ export const SECOND: Micros = 1_000_000;
 /** The end of time: a deadline that never passes. */
 export const NEVER: Micros = Infinity;
 
-/** One reading of the three clocks; each clock has an origin of its own. */
+/** One reading of the clocks; each clock has an origin of its own. */
 export interface Now {
   /** The monotonic clock, which may stand still while the host sleeps. */
   readonly mono: Micros;
-  /** The monotonic clock that counts sleep. Every deadline uses this clock. */
+  /** The monotonic clock that counts sleep, in whole microseconds. Every deadline uses this clock. */
   readonly boot: Micros;
-  /** The wall clock since 1970, for logs alone. */
-  readonly wall: Micros;
 }
 
 /** A gap between `boot` and `mono` longer than this is a sleep of the host. */

@@ -27,13 +27,13 @@ interface Flight {
 /** One request at a time: its timer, the request, at most one fresh token, its answer. */
 export abstract class Exchange {
   /** The time of the step under way. */
-  protected instant: Micros = 0;
+  protected instant!: Micros;
   /** The time of the next request, or the end of the time for a fresh token; the driver ends a request in flight. */
-  protected askAt: Micros = NEVER;
+  protected askAt!: Micros;
   /** The requests of the present acquire and of its session. */
-  protected attempts = new Retry();
+  protected attempts!: Retry;
   readonly #host: Host;
-  #token = Token.First;
+  #token!: Token;
   #flight: Flight | undefined;
   #latest = 0;
 

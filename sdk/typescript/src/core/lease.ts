@@ -8,12 +8,12 @@ const TIMEOUT_MAX = 10 * SECOND;
 
 /** The session of a seat, with the terms of the last answer. */
 export class Lease {
-  until: Micros = 0;
+  until!: Micros;
   interval: Micros = Infinity;
   grace: Micros = 0;
   /** False if only the program may acquire again after `expired`. */
   reacquires = true;
-  #ttl: Micros = 0;
+  #ttl!: Micros;
 
   /** Starts the lease of a grant whose request was sent at `sent`. */
   constructor(

@@ -7,7 +7,7 @@ import { Lease } from "./lease.js";
 import type { Problem } from "./problem.js";
 import { acquire, type Call, heartbeat, release, releaseByCode } from "./request.js";
 import { Retry } from "./retry.js";
-import { denied, isLike, type LossReason, lost, type State, stateAt, unreachable } from "./state.js";
+import { isLike, type LossReason, lost, type State, stateAt, unreachable } from "./state.js";
 
 /** A timer this late means a suspended host. */
 const TIMER_LATE = 10 * SECOND;
@@ -60,43 +60,43 @@ export class Machine extends Exchange {
   /** The result of a release that ended in the last step. */
   finish: Finish | undefined;
   readonly #plan: Plan;
-  #phase: Phase = Phase.Ended;
+  #phase!: Phase;
   #state!: State;
   #told: State;
   #last: Now;
-  #jitter = 0;
+  #jitter!: number;
   /** The end of the phase as it is: the deadline of the seat or of the grace, or the end of a release's budget. */
   #turnAt: Micros = NEVER;
   #activeAt: Micros | undefined;
 
   /** The begin of the acquire. */
-  #began: Micros = 0;
+  #began!: Micros;
   /** The try under way is the last one of the acquire. */
-  #isLast = false;
+  #isLast!: boolean;
 
   #lease: Lease | undefined;
   #lastSession: string | undefined;
   #orphan: Orphan;
 
   /** The time at which the next heartbeat is, or was, due. */
-  #due: Micros = 0;
+  #due!: Micros;
   /** Heartbeats fail; the outage is told at this time. */
   #tellAt: Micros = NEVER;
   /** The outage was told, and began at this time. */
   #offlineSince: Micros | undefined;
   /** The last answer was a refusal: a later outage has no grace. */
-  #isRefused = false;
+  #isRefused!: boolean;
   /** An end from the event stream, before a heartbeat confirms. */
   #toldEnd: SessionEnd | undefined;
   /** The end of the session is unknown after a sleep: heartbeats ask, until the server has told the end. */
-  #isInDoubt = false;
+  #isInDoubt!: boolean;
   /** The reason of a loss while the seat is regained. */
-  #reason: LossReason = "deadline";
+  #reason!: LossReason;
 
   /** The requests of the release of the present kind. */
-  #tries = 0;
+  #tries!: number;
   /** The release has sent its code, which is its last request. */
-  #isByCode = false;
+  #isByCode!: boolean;
 
   /** Creates a machine and starts its acquire. */
   constructor(plan: Plan, host: Host, now: Now) {
@@ -271,7 +271,7 @@ export class Machine extends Exchange {
     const { problem } = setback;
     if (setback.kind === Kind.Hopeless) return this.#end(unreachable("unavailable", problem.requestId));
     const over = this.#began + this.#plan.wait;
-    if (!this.#isFull(setback) || this.#passed(over)) return this.#end(denied(problem));
+    if (!this.#isFull(setback) || this.#passed(over)) return this.#end({ kind: "refused", code: problem.code, problem });
     // Every seat is in use: asks again when the server says, and a last time when the wait is over.
     this.attempts.failures = 0;
     const pause = Math.max(problem.retryAfterSeconds ?? PAUSE_SECONDS, 1) * SECOND;
@@ -463,9 +463,7 @@ export class Machine extends Exchange {
     this.#tries = 0;
     this.#isByCode = false;
     this.#phase = Phase.Finding;
-    if (isAcquire) return;
-    this.stop();
-    this.#pursue(this.#orphan);
+    if (!isAcquire) this.#pursue(this.#orphan);
   }
 
   /** Deletes a known session, asks for the id of an unknown one, or finishes. */

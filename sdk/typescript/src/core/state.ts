@@ -90,11 +90,6 @@ export function lost(reason: LossReason, requestId?: string, by: string | null =
   return { kind: "lost", reason, by, retry: false, requestId };
 }
 
-/** Returns the state after the server refused an acquire. */
-export function denied(problem: Problem): Refusal {
-  return { kind: "refused", code: problem.code, problem };
-}
-
 /** Returns the state after an acquire that the server did not answer, or could not serve. */
 export function unreachable(failure: Failure, requestId?: string): Refusal {
   return { kind: "refused", code: "offline", failure, requestId };
