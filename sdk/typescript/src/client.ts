@@ -151,7 +151,7 @@ export class PlatformClient {
     if (state.kind === "released") throw signal?.aborted ? signal.reason : closed();
     if (state.kind === "refused") {
       void hold.release();
-      const error = "problem" in state ? new DeniedError(state.problem) : new OfflineError(state.failure, state.requestId);
+      const error = "problem" in state ? new DeniedError(state.problem) : new OfflineError(state.failure, state.requestId, hold.cause);
       throw platform.explain(error);
     }
     if (onChange) hold.onChange(onChange);

@@ -12,8 +12,9 @@ export class SeatkeeperError extends Error {
     message: string,
     /** The id of the request in the server's log, if an answer of the server led to the error. */
     readonly requestId?: string | undefined,
+    cause?: unknown,
   ) {
-    super(message);
+    super(message, cause ? { cause } : undefined);
   }
 }
 
@@ -51,7 +52,7 @@ export class DeniedError extends SeatkeeperError {
   }
 }
 
-/** The server gave no usable answer in time. */
+/** The server gave no usable answer in time. `cause` is the error of the network, of the token source or of `fetch`. */
 export class OfflineError extends SeatkeeperError {
   override readonly name = "OfflineError";
 
@@ -59,8 +60,9 @@ export class OfflineError extends SeatkeeperError {
     /** The last failure. */
     readonly failure: Failure,
     requestId?: string,
+    cause?: unknown,
   ) {
-    super("offline", `the server cannot be reached: ${failure}`, requestId);
+    super("offline", `the server cannot be reached: ${failure}`, requestId, cause);
   }
 }
 

@@ -20,6 +20,8 @@ import type { Bearer } from "./tokens.js";
 export class Hold implements Seat, Host {
   /** Settles with the result of the release. */
   readonly finished: Promise<Finish>;
+  /** The error behind the latest failure, of the network or of the program's own code. */
+  cause: unknown;
   #finish!: (finish: Finish) => void;
   #aborter: AbortController | undefined;
   readonly #driver: Driver;
@@ -200,10 +202,16 @@ export class Hold implements Seat, Host {
   }
 
   refreshToken(): void {
-    void this.#bearer.replace(this.#generation).then((isFresh) => {
-      if (isFresh) this.#stream?.reconnect();
-      this.step({ kind: isFresh ? EventKind.TokenReady : EventKind.TokenFailed });
-    });
+    void this.#bearer.replace(this.#generation).then(
+      () => {
+        this.#stream?.reconnect();
+        this.step({ kind: EventKind.TokenReady });
+      },
+      (error) => {
+        this.cause = error;
+        this.step({ kind: EventKind.TokenFailed });
+      },
+    );
   }
 
   get #now(): Micros {
@@ -220,17 +228,23 @@ export class Hold implements Seat, Host {
 
   /** Sends the request, and returns its outcome; the promise is never rejected. */
   async #exchange(request: Request, signal: AbortSignal): Promise<TransportError["outcome"]> {
+    let isSent = false;
     const ask = async () => {
       const token = request.isOpen ? undefined : await this.#bearer.current(request.method);
+      // A token that comes after the end of the request must send nothing.
+      signal.throwIfAborted();
+      isSent = true;
       this.#generation = this.#bearer.generation;
       return this.#driver.server.send(request, token, signal);
     };
+    this.cause = undefined;
     try {
       // A token source does not see the signal.
       return await Promise.race([ask(), rejectedBy(signal)]);
     } catch (error) {
-      if (signal.aborted) return "timeout";
-      return error instanceof TransportError ? error.outcome : "reset-after-send";
+      this.cause = error;
+      if (error instanceof TransportError && (isSent || error !== TIMED_OUT)) return error.outcome;
+      return isSent ? "reset-after-send" : "no-token";
     }
   }
 

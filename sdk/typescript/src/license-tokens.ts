@@ -58,7 +58,7 @@ export class LicenseTokens implements Tokens {
         return slot().generation;
       },
       current: (method) => this.current(machineId).catch((error: unknown) => { throw forRequest(method, error); }),
-      replace: async (rejected) => rejected < slot().generation || this.refresh(machineId),
+      replace: async (rejected) => (rejected < slot().generation ? undefined : this.refresh(machineId)),
     };
   }
 
@@ -80,14 +80,9 @@ export class LicenseTokens implements Tokens {
     return slot.token.text;
   }
 
-  /** Replaces a token that the server rejected; returns false without a new token. */
-  async refresh(machineId: string): Promise<boolean> {
-    try {
-      await this.#fetch(machineId, this.#slot(machineId));
-      return true;
-    } catch {
-      return false;
-    }
+  /** Replaces a token that the server rejected. Rejects with a `TransportError` without a new token. */
+  async refresh(machineId: string): Promise<void> {
+    await this.#fetch(machineId, this.#slot(machineId));
   }
 
   /** The number of machines with a slot. */

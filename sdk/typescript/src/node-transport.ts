@@ -52,7 +52,10 @@ export class NodeTransport extends Transport {
     try {
       return await (this.isSharing ? super.send(call, token, signal) : this.#send(call, token, signal));
     } catch (error) {
-      throw error instanceof TransportError ? error : new TransportError(failureOf(error), error);
+      if (error instanceof TransportError) throw error;
+      const failure = failureOf(error);
+      // The error of an answer that is not HTTP has the bytes of the answer, which may hold a release code.
+      throw new TransportError(failure, failure === "garbage" ? undefined : error);
     }
   }
 

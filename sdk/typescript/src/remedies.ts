@@ -1,5 +1,6 @@
 import type { Failure } from "./core/request.js";
 import { DeniedError, OfflineError, type SeatkeeperError, SeatLostError } from "./errors.js";
+import { TransportError } from "./server.js";
 
 /** The failures of a server without a usable answer, in plain words. */
 const FAILURES: Readonly<Record<Failure, string>> = {
@@ -45,6 +46,12 @@ const REMEDIES: Readonly<Record<string, string>> = {
   idle: "acquire again when the user is back; `activity` tells the server of work",
 };
 
+/** Makes the error of the network or of the program the cause, in place of the package's own error around it. */
+function revealCause(error: OfflineError): void {
+  while (error.cause instanceof TransportError) error.cause = error.cause.cause;
+  if (error.cause === undefined) delete error.cause;
+}
+
 /** Says in the text of the error what happened in detail, and what its reader can do. */
 export function explain(error: SeatkeeperError): SeatkeeperError {
   let told = error.message;
@@ -54,6 +61,7 @@ export function explain(error: SeatkeeperError): SeatkeeperError {
     if (wrong !== "") told += ` (${wrong})`;
   } else if (error instanceof OfflineError) {
     subject = error.failure;
+    revealCause(error);
     told = told.replace(error.failure, FAILURES[error.failure]);
   } else if (error instanceof SeatLostError) {
     subject = error.loss.reason;
@@ -61,7 +69,7 @@ export function explain(error: SeatkeeperError): SeatkeeperError {
   const remedy = REMEDIES[subject];
   const text = remedy === undefined ? told : `${told.replace(/\.$/, "")}. Remedy: ${remedy}`;
   // The stack repeats the text.
-  if (error.stack !== undefined) error.stack = error.stack.replace(error.message, () => text);
+  if (typeof error.stack === "string") error.stack = error.stack.replace(error.message, () => text);
   error.message = text;
   return error;
 }

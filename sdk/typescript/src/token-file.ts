@@ -49,7 +49,7 @@ class FileToken extends TokenCache {
   async #renewIfChanged(): Promise<void> {
     this.#isLooking = true;
     const seen = await this.#inTurn(() => this.#look()).catch(() => this.#seen);
-    if (seen !== this.#seen) await this.renew();
+    if (seen !== this.#seen) await this.renew().catch(() => undefined);
     this.#isLooking = false;
   }
 

@@ -1,6 +1,6 @@
-import type { Micros } from "./core/clocks.js";
+import { type Micros, MILLISECOND } from "./core/clocks.js";
 import { TOKEN_TIMEOUT } from "./core/exchange.js";
-import { rejectedBy, type Server, TransportError } from "./server.js";
+import { rejectedBy, type Server } from "./server.js";
 
 /** A bearer token, a function that returns a fresh one, or a source that makes tokens by itself. */
 export type TokenSource = string | (() => string | Promise<string>) | TokenMaker;
@@ -21,10 +21,13 @@ export interface Tokens {
 export interface Bearer {
   /** The number of times that a fresh token came. */
   readonly generation: number;
-  /** Returns the token of the moment for a request of this method. Rejects with a `TransportError`. */
+  /**
+   * Returns the token of the moment for a request of this method. Rejects with the error of the token source; a
+   * `TransportError` has the outcome of the request.
+   */
   current(method: string): Promise<string>;
-  /** Replaces the token of a generation, unless there is a later one; settles with false if none comes. */
-  replace(rejected: number): Promise<boolean>;
+  /** Replaces the token of a generation, unless there is a later one. Rejects with the error of the source if none comes. */
+  replace(rejected: number): Promise<void>;
 }
 
 /** Returns true for one line of ASCII without spaces. */
@@ -36,14 +39,11 @@ export function isToken(line: string): boolean {
 export class TokenCache implements Tokens, Bearer {
   generation = 0;
   readonly #source: () => string | Promise<string>;
-  readonly #timeout: number;
   #current: Promise<string> | undefined;
-  #refresh: Promise<boolean> | undefined;
+  #refresh: Promise<void> | undefined;
 
-  /** `timeout` is the time for a fresh token in milliseconds. */
-  constructor(source: Exclude<TokenSource, TokenMaker>, timeout = TOKEN_TIMEOUT / 1_000) {
+  constructor(source: Exclude<TokenSource, TokenMaker>) {
     this.#source = typeof source === "string" ? () => source : source;
-    this.#timeout = timeout;
   }
 
   bearer(): this {
@@ -58,36 +58,26 @@ export class TokenCache implements Tokens, Bearer {
   }
 
   /** Without a fresh token the old one stays. */
-  async replace(rejected: number): Promise<boolean> {
-    if (rejected < this.generation) return true;
-    this.#refresh ??= this.renew().finally(() => (this.#refresh = undefined));
-    return this.#refresh;
+  async replace(rejected: number): Promise<void> {
+    if (rejected >= this.generation) {
+      await (this.#refresh ??= this.renew().finally(() => (this.#refresh = undefined)));
+    }
   }
 
-  /** Fetches another token; returns false and keeps the old one if none comes in time. */
-  protected async renew(): Promise<boolean> {
+  /** Fetches another token; rejects and keeps the old one if none comes in time. */
+  protected async renew(): Promise<void> {
     const fresh = this.#fetch();
-    try {
-      await fresh;
-    } catch {
-      return false;
-    }
+    await fresh;
     this.#current = fresh;
     this.generation += 1;
-    return true;
   }
 
   /** Asks the source; a source that hangs has no token. */
   async #fetch(): Promise<string> {
-    let cause: unknown;
-    try {
-      // The source goes first: nothing would handle the rejection of the timeout if the source throws at once.
-      const token = await Promise.race([this.#source(), rejectedBy(AbortSignal.timeout(this.#timeout))]);
-      const line = String(token).trim();
-      if (isToken(line)) return line;
-    } catch (error) {
-      cause = error;
-    }
-    throw new TransportError("no-token", cause);
+    // The source goes first: nothing would handle the rejection of the timeout if the source throws at once.
+    const token = await Promise.race([this.#source(), rejectedBy(AbortSignal.timeout(TOKEN_TIMEOUT / MILLISECOND))]);
+    const line = String(token).trim();
+    if (isToken(line)) return line;
+    throw new Error("no bearer token");
   }
 }

@@ -8,12 +8,16 @@ import { createServer, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { test } from "node:test";
-import { setTimeout as sleep } from "node:timers/promises";
+import { test, type TestContext } from "node:test";
+import { setImmediate as turn, setTimeout as sleep } from "node:timers/promises";
 import { inspect, promisify } from "node:util";
 
+import { SECOND } from "../src/core/clocks.js";
+import { licenseDoor } from "../src/core/door.js";
+import { Driver } from "../src/driver.js";
 import { Client, OfflineError, type SeatkeeperError } from "../src/index.node.js";
-import { failureOf } from "../src/node-transport.js";
+import { node } from "../src/node-platform.js";
+import { failureOf, type NodeTransport } from "../src/node-transport.js";
 import { TokenCache } from "../src/tokens.js";
 import { GRANT as TERMS, scripted } from "./scripted.js";
 
@@ -93,33 +97,75 @@ test("no output shows a license key, a token or a release code", async () => {
   for (const secret of [KEY, TOKEN, "7f3a91", "5be2c04d", "9d11e0"]) assert.ok(!text.includes(secret), `${secret} is shown`);
 });
 
-test("a token source that hangs is given up", async () => {
-  const tokens = new TokenCache(() => new Promise<string>(() => undefined), 50);
+/** Gives token sources 50 ms instead of 30 s. */
+function hasten(t: TestContext): void {
+  const { timeout } = AbortSignal;
+  t.mock.method(AbortSignal, "timeout", (milliseconds: number) => timeout.call(AbortSignal, milliseconds === 30_000 ? 50 : milliseconds));
+}
+
+test("a token source that hangs is given up", async (t) => {
+  hasten(t);
+  const tokens = new TokenCache(() => new Promise<string>(() => undefined));
   const alive = setInterval(() => undefined, 1_000);
   const began = Date.now();
-  assert.equal(await tokens.replace(0), false);
+  await assert.rejects(tokens.replace(0), { name: "TimeoutError" });
   assert.ok(Date.now() - began < 10_000);
   clearInterval(alive);
 });
 
-test("a token source that hangs in its first call is asked again", async () => {
+test("a token source that hangs in its first call is asked again", async (t) => {
+  hasten(t);
   let calls = 0;
-  const tokens = new TokenCache(() => (++calls === 1 ? new Promise<string>(() => undefined) : "t"), 50);
+  const tokens = new TokenCache(() => (++calls === 1 ? new Promise<string>(() => undefined) : "t"));
   const alive = setInterval(() => undefined, 1_000);
-  await assert.rejects(tokens.current(), { outcome: "no-token" });
+  await assert.rejects(tokens.current(), { name: "TimeoutError" });
   assert.equal(await tokens.current(), "t");
   clearInterval(alive);
 });
 
 test("a token source that throws at once leaves no promise behind", async (t) => {
+  hasten(t);
   const unhandled: unknown[] = [];
   const note = (reason: unknown) => unhandled.push(reason);
   process.on("unhandledRejection", note);
   t.after(() => process.off("unhandledRejection", note));
-  const tokens = new TokenCache(() => { throw new Error("the program's own fault"); }, 10);
-  await assert.rejects(tokens.current(), { outcome: "no-token" });
+  const tokens = new TokenCache(() => { throw new Error("the program's own fault"); });
+  await assert.rejects(tokens.current(), { message: "the program's own fault" });
   await sleep(100);
   assert.deepEqual(unhandled, []);
+});
+
+test("a token that comes after the end of its acquire sends nothing", async (t) => {
+  const server = await scripted(() => ({ status: 201, body: TERMS }));
+  t.after(server.close);
+  let give!: (token: string) => void;
+  const token = () => new Promise<string>((resolve) => (give = resolve));
+  // A `fetch` of the program may take no notice of its signal.
+  const send: typeof fetch = (url, { signal: _, ...options } = {}) => fetch(url, options);
+  const client = new Client(server.url, { token, fetch: send, eventStreams: false });
+  const abort = new AbortController();
+  const acquire = client.license("K").acquire({ machineId: "m", signal: abort.signal });
+  await sleep(10);
+  abort.abort(new Error("enough"));
+  await assert.rejects(acquire, /enough/);
+  // The release gives the request up.
+  await client.close();
+  give("t");
+  await sleep(300);
+  assert.deepEqual(server.arrived(), []);
+});
+
+test("a token that does not come in the time of a request is no silence of the server", async (t) => {
+  t.mock.timers.enable({ apis: ["setTimeout"] });
+  let now = 0;
+  const clock = () => ({ mono: now, boot: now });
+  const tokens = new TokenCache(() => new Promise<string>(() => undefined));
+  const driver = new Driver(node, clock, {} as unknown as NodeTransport, tokens, false);
+  const hold = driver.start({ door: licenseDoor("K", { machineId: "m" }), wait: 0, patience: 0 });
+  now += 10 * SECOND;
+  t.mock.timers.tick(10_000);
+  await turn();
+  assert.deepEqual({ ...hold.state, requestId: undefined }, { kind: "refused", code: "offline", failure: "no-token", requestId: undefined });
 });
 
 test("a failure whose cause is hidden may have reached the server", () => {

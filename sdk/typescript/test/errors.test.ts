@@ -1,13 +1,15 @@
 /** Errors in the hands of support: ids of requests and remedies. */
 
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
 import { test } from "node:test";
 
-import { Client, OfflineError, SeatkeeperError, SeatLostError } from "../src/index.node.js";
+import { Client, OfflineError, SeatkeeperError, SeatLostError, type TokenSource } from "../src/index.node.js";
 import { GRANT, type Reply, scripted } from "./scripted.js";
 
-async function errorOf(url: string): Promise<SeatkeeperError> {
-  const acquire = new Client(url, { token: "t" }).license("K").acquire({ machineId: "m", patience: 0 });
+async function errorOf(url: string, token: TokenSource = "t"): Promise<SeatkeeperError> {
+  const acquire = new Client(url, { token }).license("K").acquire({ machineId: "m", patience: 0 });
   const error: unknown = await acquire.then(() => undefined, (cause: unknown) => cause);
   assert.ok(error instanceof SeatkeeperError);
   return error;
@@ -39,6 +41,57 @@ test("an error without an answer has no id of a request", async () => {
   assert.ok(error instanceof OfflineError);
   assert.match(error.message, /Remedy: check the address/);
   assert.equal(error.requestId, undefined);
+});
+
+test("an error without an answer has the error of the network as its cause", async () => {
+  const server = await scripted(() => ({ status: 500 }));
+  server.close();
+  const { cause } = (await errorOf(server.url)) as { cause?: { code?: string; syscall?: string } };
+  assert.deepEqual([cause?.code, cause?.syscall], ["ECONNREFUSED", "connect"]);
+});
+
+test("an error of the token source is the cause, at the first token and at a later one", async (t) => {
+  const server = await scripted(() => ({ status: 401 }));
+  t.after(server.close);
+  const fault = new Error("the identity provider is away");
+  const none = () => Promise.reject(fault);
+  const first = await errorOf(server.url, none);
+  assert.deepEqual([(first as OfflineError).failure, first.cause], ["no-token", fault]);
+  let calls = 0;
+  const later = await errorOf(server.url, () => (++calls === 1 ? "t" : none()));
+  assert.deepEqual([(later as OfflineError).failure, later.cause], ["no-token", fault]);
+  const spaces = await errorOf(server.url, "no token");
+  assert.match(String(spaces.cause), /no bearer token/);
+});
+
+test("a failure after an answer has no cause of an earlier try", async (t) => {
+  const server = await scripted(() => ({ status: 503 }));
+  t.after(server.close);
+  let tries = 0;
+  const send: typeof fetch = (...request) => (++tries === 1 ? Promise.reject(new Error("first")) : fetch(...request));
+  const acquire = new Client(server.url, { token: "t", fetch: send }).license("K").acquire({ machineId: "m", patience: 1.5 });
+  await assert.rejects(acquire, (error: Error) => error instanceof OfflineError && tries > 1 && !("cause" in error));
+});
+
+test("an answer that is not HTTP leaves no byte in the error", async (t) => {
+  const server = createServer((socket) => {
+    const head = "HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n";
+    socket.once("data", () => socket.end(`${head}2\r\n{}\r\nrelease_code-9d11e0`));
+  }).listen(0, "127.0.0.1");
+  t.after(() => server.close());
+  await once(server, "listening");
+  const error = (await errorOf(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)) as OfflineError;
+  assert.equal(error.failure, "garbage");
+  assert.equal(error.cause, undefined);
+});
+
+test("an error is told although the program formats stacks by itself", async (t) => {
+  const server = await scripted(() => ({ status: 403, body: { type: "/problems/license-full" } }));
+  t.after(server.close);
+  const { prepareStackTrace } = Error;
+  t.after(() => (Error.prepareStackTrace = prepareStackTrace as NonNullable<typeof prepareStackTrace>));
+  Error.prepareStackTrace = (_, calls) => calls;
+  assert.equal((await errorOf(server.url)).code, "license-full");
 });
 
 test("a loss that an answer tells has the id of the request", async () => {
