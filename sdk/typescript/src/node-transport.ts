@@ -3,6 +3,7 @@
 
 import { Agent, type ClientRequest, type IncomingMessage, request as requestHttp, type RequestOptions } from "node:http";
 import { Agent as TlsAgent, request as requestHttps } from "node:https";
+import { getDefaultAutoSelectFamilyAttemptTimeout } from "node:net";
 import { urlToHttpOptions } from "node:url";
 
 import { whole } from "./core/json.js";
@@ -17,6 +18,11 @@ const ANSWER_BYTES_MAX = 1 << 20;
 const IDLE_MAX = 5_000;
 /** Connections at a time: a server's queue of new connections is short. */
 const CONNECTIONS_MAX = 64;
+/**
+ * The time to connect to one of several addresses of a host in milliseconds. The default of Node.js, 250 ms, is shorter than a
+ * slow link takes, and Node.js gives the connection up then. A lost packet is sent again after 1 s.
+ */
+const ATTEMPT_MAX = 1_500;
 /** The connections of all clients. An idle one keeps no process alive. */
 const POOL = { keepAlive: true, timeout: IDLE_MAX, maxSockets: CONNECTIONS_MAX };
 const HTTP = { request: requestHttp, agent: new Agent(POOL) };
@@ -44,7 +50,8 @@ export class NodeTransport extends Transport {
     this.isSharing = send !== undefined;
     const target = new URL(url);
     const { protocol: scheme, hostname, port } = urlToHttpOptions(target);
-    this.#target = { protocol: scheme, hostname, port };
+    const attempt = { autoSelectFamilyAttemptTimeout: Math.max(ATTEMPT_MAX, getDefaultAutoSelectFamilyAttemptTimeout()) };
+    this.#target = { protocol: scheme, hostname, port, ...attempt };
     this.#prefix = target.pathname.replace(/\/+$/, "");
   }
 
@@ -144,17 +151,42 @@ function readWhole(answer: IncomingMessage): Promise<Response> {
   });
 }
 
-/** Causes of requests that never left the host. */
+/** Errors of connections without the name of their call. */
 const UNSENT = /^(E(CONNREFUSED|NOTFOUND|AI_AGAIN|HOSTUNREACH|HOSTDOWN|NETUNREACH|NETDOWN|ADDRNOTAVAIL)|UND_ERR_CONNECT_TIMEOUT)$/;
+/** Calls that come before a request leaves the host. */
+const CALLS_BEFORE_SENT = ["getaddrinfo", "connect"];
 /** Causes of a handshake that the certificate ended. */
 const CERTIFICATE = /CERT|UNABLE_TO_VERIFY_LEAF_SIGNATURE|CRL/;
 
+/** An error of the system or of Node.js. A host with several addresses has an error for each. */
+interface Cause {
+  readonly code?: unknown;
+  readonly syscall?: string;
+  readonly errors?: readonly Cause[];
+}
+
 /** Returns the failure behind an error of a request or of `fetch`. Without a code the server may have seen the request. */
 export function failureOf(error: unknown): Failure {
-  const { code, cause: inner } = error as { code?: unknown; cause?: { code?: unknown } };
-  const cause = inner?.code ?? code;
-  if (typeof cause !== "string") return "reset-after-send";
-  if (cause.startsWith("HPE_")) return "garbage";
-  if (CERTIFICATE.test(cause)) return "certificate";
-  return UNSENT.test(cause) || cause.startsWith("ERR_SSL_") ? "refused" : "reset-after-send";
+  const cause = causeOf(error);
+  const { code } = cause;
+  if (isUnsent(cause)) return "refused";
+  if (typeof code !== "string") return "reset-after-send";
+  if (code.startsWith("HPE_")) return "garbage";
+  if (CERTIFICATE.test(code)) return "certificate";
+  return UNSENT.test(code) || code.startsWith("ERR_SSL_") ? "refused" : "reset-after-send";
+}
+
+/** Returns true for the error of a host name without an address. */
+export function isUnresolved(error: unknown): boolean {
+  return causeOf(error).syscall === "getaddrinfo";
+}
+
+/** Returns the error of the system, which `fetch` puts into an error of its own. */
+function causeOf(error: unknown): Cause {
+  const { cause = error } = Object(error) as { cause?: unknown };
+  return Object(cause) as Cause;
+}
+
+function isUnsent({ syscall = "", errors = [] }: Cause): boolean {
+  return errors.length > 0 ? errors.every(isUnsent) : CALLS_BEFORE_SENT.includes(syscall);
 }

@@ -1,10 +1,12 @@
 import type { Failure } from "./core/request.js";
 import { DeniedError, OfflineError, type SeatkeeperError, SeatLostError } from "./errors.js";
+import { isUnresolved } from "./node-transport.js";
 import { TransportError } from "./server.js";
 
 /** The failures of a server without a usable answer, in plain words. */
-const FAILURES: Readonly<Record<Failure, string>> = {
+const FAILURES: Readonly<Record<Failure | "unresolved", string>> = {
   refused: "no connection",
+  unresolved: "the host name has no address",
   certificate:
     "the server's certificate was not accepted: trust its authority (Node.js: NODE_EXTRA_CA_CERTS), or correct the certificate's name and dates",
   "reset-before-send": "the connection broke before the request was sent",
@@ -27,6 +29,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   unauthenticated: "check the issuer, the audience and the end of the token",
 
   refused: "check the address, and that the server runs",
+  unresolved: "check the host name in the address, and the name servers of this machine",
   "reset-before-send": "check the network and the proxies on the way",
   "reset-after-send": "check the network and the proxies on the way",
   timeout: "check the network, or raise `patience`",
@@ -60,9 +63,10 @@ export function explain(error: SeatkeeperError): SeatkeeperError {
     const wrong = error.errors.map(({ field, message }) => `${field} ${message}`).join(", ");
     if (wrong !== "") told += ` (${wrong})`;
   } else if (error instanceof OfflineError) {
-    subject = error.failure;
     revealCause(error);
-    told = told.replace(error.failure, FAILURES[error.failure]);
+    const failure = isUnresolved(error.cause) ? "unresolved" : error.failure;
+    told = told.replace(error.failure, FAILURES[failure]);
+    subject = failure;
   } else if (error instanceof SeatLostError) {
     subject = error.loss.reason;
   }

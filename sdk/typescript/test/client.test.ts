@@ -4,8 +4,9 @@ import assert from "node:assert/strict";
 import { execFile, execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { createServer, type Server } from "node:http";
+import { Agent, createServer, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
+import { getDefaultAutoSelectFamilyAttemptTimeout, setDefaultAutoSelectFamilyAttemptTimeout } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
@@ -180,6 +181,41 @@ test("a failure whose cause is hidden may have reached the server", () => {
   assert.equal(failureOf(failed("CERT_HAS_EXPIRED")), "certificate");
   assert.equal(failureOf(failed("ERR_TLS_CERT_ALTNAME_INVALID")), "certificate");
   assert.equal(failureOf(failed("HPE_INVALID_CONSTANT")), "garbage");
+});
+
+test("an error of a call before the request is sent is a refused connection", () => {
+  const error = (syscall: string, code: string) => Object.assign(new Error(code), { syscall, code });
+  const addresses = (...errors: Error[]) => Object.assign(new AggregateError(errors), { code: "ETIMEDOUT" });
+  const [cut, away] = [error("connect", "ETIMEDOUT"), error("connect", "ENETUNREACH")];
+  for (const unsent of [cut, error("connect", "EACCES"), error("getaddrinfo", "EAI_FAIL"), addresses(cut, away)]) {
+    assert.equal(failureOf(unsent), "refused", unsent.message);
+    assert.equal(failureOf(new TypeError("fetch failed", { cause: unsent })), "refused", unsent.message);
+  }
+  for (const sent of [error("read", "ETIMEDOUT"), addresses(cut, error("read", "ECONNRESET")), addresses(), null, undefined, "no", {}]) {
+    assert.equal(failureOf(sent), "reset-after-send", String(sent));
+  }
+});
+
+test("a server with several addresses has the time of a slow link for each", async (t) => {
+  const server = await scripted(() => ({ status: 201, body: TERMS }), (stream) => stream.send(":\n\n"));
+  t.after(server.close);
+  const connect = Agent.prototype.createConnection;
+  const times: unknown[] = [];
+  t.mock.method(Agent.prototype, "createConnection", function (this: Agent, ...parameters: Parameters<typeof connect>) {
+    times.push((parameters[0] as { autoSelectFamilyAttemptTimeout?: number }).autoSelectFamilyAttemptTimeout);
+    return connect.apply(this, parameters);
+  });
+  const take = async () => {
+    await using client = new Client(server.url, { token: "t" });
+    await client.license("K").acquire({ machineId: "m" });
+    await server.stream(server.streams.length);
+  };
+  await take();
+  const before = getDefaultAutoSelectFamilyAttemptTimeout();
+  t.after(() => setDefaultAutoSelectFamilyAttemptTimeout(before));
+  setDefaultAutoSelectFamilyAttemptTimeout(5_000);
+  await take();
+  assert.deepEqual(new Set(times), new Set([1_500, 5_000]));
 });
 
 test("a certificate of an unknown authority is named", { skip: !hasOpenssl() }, async () => {

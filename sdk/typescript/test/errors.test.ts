@@ -8,8 +8,8 @@ import { test } from "node:test";
 import { Client, OfflineError, SeatkeeperError, SeatLostError, type TokenSource } from "../src/index.node.js";
 import { GRANT, type Reply, scripted } from "./scripted.js";
 
-async function errorOf(url: string, token: TokenSource = "t"): Promise<SeatkeeperError> {
-  const acquire = new Client(url, { token }).license("K").acquire({ machineId: "m", patience: 0 });
+async function errorOf(url: string, token: TokenSource = "t", send?: typeof fetch): Promise<SeatkeeperError> {
+  const acquire = new Client(url, { token, ...(send && { fetch: send }) }).license("K").acquire({ machineId: "m", patience: 0 });
   const error: unknown = await acquire.then(() => undefined, (cause: unknown) => cause);
   assert.ok(error instanceof SeatkeeperError);
   return error;
@@ -48,6 +48,14 @@ test("an error without an answer has the error of the network as its cause", asy
   server.close();
   const { cause } = (await errorOf(server.url)) as { cause?: { code?: string; syscall?: string } };
   assert.deepEqual([cause?.code, cause?.syscall], ["ECONNREFUSED", "connect"]);
+});
+
+test("a host name without an address is named", async () => {
+  for (const send of [undefined, fetch]) {
+    const error = (await errorOf("http://seats.invalid:8080", "t", send)) as OfflineError;
+    assert.equal(error.failure, "refused");
+    assert.match(error.message, /^the server cannot be reached: the host name has no address\. Remedy: check the host name/);
+  }
 });
 
 test("an error of the token source is the cause, at the first token and at a later one", async (t) => {

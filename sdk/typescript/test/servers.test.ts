@@ -28,6 +28,17 @@ test("a server that refuses connections is passed over, and the next one kept", 
   spare.close();
 });
 
+test("a server none of whose addresses answers is passed over with the same request", async () => {
+  const good = await granting();
+  const error = (code: string) => Object.assign(new Error(code), { syscall: "connect", code });
+  const cause = Object.assign(new AggregateError([error("ETIMEDOUT"), error("ENETUNREACH")]), { code: "ETIMEDOUT" });
+  const send: typeof fetch = (url, options) =>
+    String(url).startsWith(CLOSED) ? Promise.reject(new TypeError("fetch failed", { cause })) : fetch(url, options);
+  await takeAndGive(new Client([CLOSED, good.url], { token: "t", fetch: send, eventStreams: false }), 0);
+  assert.equal(good.arrived(ACQUIRE).length, 1);
+  good.close();
+});
+
 test("a 503 without Retry-After moves on, and one with it stays", async () => {
   const [good, gone] = [await granting(), await scripted(() => ({ status: 503 }))];
   await takeAndGive(new Client([gone.url, good.url], { token: "t" }), 60);
