@@ -13,10 +13,10 @@ import { minify } from "terser";
  * not stand here, for each of its uses gets another name. `page-names.mjs` finds public ones.
  */
 export const INTERNAL = [
-  ...["afterFailure", "answered", "api", "askAt", "attach", "attempts", "beacon", "bearer", "boot", "call", "cancel"],
+  ...["afterFailure", "answered", "api", "ask", "askAt", "attach", "attempts", "beacon", "bearer", "boot", "call", "cancel"],
   ...["clock", "count", "current", "door", "ended", "expiresIn", "explain", "failures", "finish", "finished", "full"],
   ...["generation", "grace", "grant", "heard", "holder", "holds", "instant", "interval", "isInDoubt", "isInFlight"],
-  ...["isOpen", "isSharing", "isSpent", "lastEventId", "lease", "listen", "mayStream", "mono", "nextBeat", "open"],
+  ...["isOpen", "isPunctual", "isSharing", "isSpent", "lastEventId", "lease", "listen", "mayStream", "mono", "nextBeat", "open"],
   ...["outcome", "path", "platform", "program", "reacquires", "reconnect", "refreshToken", "releaseAll", "renew", "report"],
   ...["request", "releasingCode", "send", "sent", "server", "setTimer", "start", "step", "stop", "suspend", "take"],
   ...["terms", "tick", "tickBy", "tokenOver", "unload", "wakeAt", "wall", "yieldConnection", "yieldConnections"],

@@ -63,6 +63,11 @@ export class Driver {
     for (const hold of this.holds) hold.step({ kind: EventKind.Wake });
   }
 
+  /** Makes every held seat without a request in flight ask the server at once, and tells no outage. */
+  ask(): void {
+    for (const hold of this.holds) hold.ask();
+  }
+
   /** Closes streams for a while: over HTTP/1.1 the streams of a browser's tabs may leave a request no connection. */
   yieldConnections(): void {
     if (this.server.isSharing) for (const hold of this.holds) hold.yieldConnection();

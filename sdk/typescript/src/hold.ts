@@ -149,9 +149,9 @@ export class Hold implements Seat, Host {
 
   /** Steps the machine. A seat that is released takes no event. */
   step(event: Event): void {
-    const { holds, clock } = this.#driver;
+    const { holds, clock, platform } = this.#driver;
     if (!holds.has(this)) return;
-    const isTold = this.#machine.step(event, clock(), Math.random());
+    const isTold = this.#machine.step(event, clock(), Math.random(), platform.isPunctual);
     const { lease, finish } = this.#machine;
     this.#grant = lease?.grant ?? this.#grant;
     this.#publish(this.#machine.state(this.#now), isTold, finish);
@@ -178,6 +178,11 @@ export class Hold implements Seat, Host {
     if (this.#stream?.wakeAt === NEVER) return;
     this.#stream?.close();
     this.#stream = undefined;
+  }
+
+  /** Asks the server about a held seat, unless a request is in flight. */
+  ask(): void {
+    if (!this.#flight) this.#hear();
   }
 
   /** Closes the event stream for a while. */
@@ -272,6 +277,11 @@ export class Hold implements Seat, Host {
     if (session) (this.#stream = this.#streamOf(session)).tick(this.#now);
   }
 
+  /** Takes the end of the session, or of its stream: a heartbeat asks the server. */
+  #hear(reason?: string, by?: string): void {
+    this.step({ kind: EventKind.Ended, session: this.#grant.session!, reason, by });
+  }
+
   #streamOf(session: string): EventStream {
     const { server, tick } = this.#driver;
     const path = eventsPath(this.#plan.door, session);
@@ -279,7 +289,7 @@ export class Hold implements Seat, Host {
       now: () => this.#now,
       token: () => this.#bearer.current("GET"),
       open: (...request) => server.open(path, ...request),
-      ended: (reason, by) => this.step({ kind: EventKind.Ended, session, reason, by }),
+      ended: (...end) => this.#hear(...end),
       // Timers of a hidden page are late by a minute; bytes are not.
       heard: (now) => this.wakeAt <= now && tick(),
     });

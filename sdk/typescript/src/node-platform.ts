@@ -14,6 +14,7 @@ const INTERVAL_MAX = 2 ** 31 - 1;
 
 /** A program on Node.js. */
 export const node: Platform = {
+  isPunctual: true,
   clock: () => (process.platform === "linux" ? clockWithUptime(monotonic, wall, () => uptime() * 1_000_000) : clockFrom(monotonic, wall)),
   // Each seat attaches itself: see `endWithProcess`.
   attach: () => () => undefined,

@@ -39,8 +39,8 @@ export function attachToPage(driver: Driver, host: Host): () => void {
   const turn = () => {
     const since = hiddenSince;
     hiddenSince = isHidden() ? now() : NEVER;
-    if (now() - since >= HIDDEN_MIN) driver.wake();
-    else driver.tick();
+    driver.tick();
+    if (now() - since >= HIDDEN_MIN) driver.ask();
   };
   document?.addEventListener("visibilitychange", turn, { signal });
   return () => attached.abort();

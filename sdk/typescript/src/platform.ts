@@ -4,6 +4,8 @@ import type { SeatkeeperError } from "./errors.js";
 
 /** The parts of a client that differ between a page and Node.js. */
 export interface Platform {
+  /** True if the timers of a host that is awake fire in time: browsers delay the timers of a hidden page by a minute. */
+  readonly isPunctual?: boolean;
   /** Returns the clock of this host. */
   clock(): Clock;
   /** Connects the driver with the events of its host; returns a function that ends this. */

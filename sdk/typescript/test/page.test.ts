@@ -179,6 +179,39 @@ test("page: a page that was hidden for long asks the server at once, and one tha
   await page.close();
 });
 
+test("page: a late timer of a hidden page is no outage before the deadline", async () => {
+  const page = await Page.open();
+  const told: string[] = [];
+  page.hold.listen(({ kind }) => told.push(kind));
+  // The heartbeat is due after 120 s at the latest, and the deadline passes after 360 s.
+  for (let beats = 1; beats <= 3; beats += 1) {
+    page.advance(240);
+    page.driver.tick();
+    await page.beats(beats);
+  }
+  assert.deepEqual(told, ["active"]);
+  page.advance(400);
+  page.driver.tick();
+  await page.beats(4);
+  assert.deepEqual(told, ["active", "offline", "active"]);
+  await page.close();
+});
+
+test("page: a page that comes back to its user tells no outage, and asks once", async () => {
+  const page = await Page.open();
+  const told: string[] = [];
+  page.hold.listen(({ kind }) => told.push(kind));
+  // No heartbeat is due, then one is.
+  for (const [beats, seconds] of [[1, 20], [2, 240]] as const) {
+    page.show("hidden");
+    page.advance(seconds);
+    page.show("visible");
+    await page.beats(beats);
+  }
+  assert.deepEqual(told, ["active"]);
+  await page.close();
+});
+
 test("page: the return of the network asks the server at once", async () => {
   const page = await Page.open();
   page.window.dispatchEvent(new Event("online"));

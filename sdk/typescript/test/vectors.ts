@@ -352,7 +352,7 @@ class Player {
   #step(event: Event): void {
     const jitter = this.#jitters[this.#steps % this.#jitters.length] ?? NaN;
     this.#steps += 1;
-    const isChanged = this.#machine.step(event, this.#clocks.now(), jitter);
+    const isChanged = this.#machine.step(event, this.#clocks.now(), jitter, true);
     const state = this.#machine.state(this.#clocks.boot);
     if (state.kind === "active") assert.ok(this.#clocks.boot < state.until, "active after the deadline");
     if (isChanged) this.#told.push(state.kind);
@@ -491,7 +491,7 @@ function fleetRequests(fleet: Fleet, number: number): Micros[] {
           ? outageOf(fleet.outage, id)
           : { kind: EventKind.Over, request: id, outcome: { status, body } };
     }
-    machine.step(event, clocks.now(), random.draw());
+    machine.step(event, clocks.now(), random.draw(), true);
   }
   return assert.fail(`holder ${number} goes round in circles`);
 }

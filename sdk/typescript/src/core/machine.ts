@@ -9,7 +9,7 @@ import { acquire, type Call, heartbeat, release, releaseByCode } from "./request
 import { Retry } from "./retry.js";
 import { isLike, type LossReason, lost, type State, stateAt, unreachable } from "./state.js";
 
-/** A timer this late means a suspended host. */
+/** A timer this late means a suspended host, where timers are punctual. */
 const TIMER_LATE = 10 * SECOND;
 /** The interval that bounds retries before the first grant. */
 const INTERVAL = 60 * SECOND;
@@ -108,11 +108,15 @@ export class Machine extends Exchange {
     this.#told = this.#state;
   }
 
-  /** Takes one event at `now`; returns true if the state is another one. `jitter` is a new random number in 0.0..1.0. */
-  step(event: Event, now: Now, jitter: number): boolean {
-    const woke = event.kind === EventKind.Wake || sleptSince(now, this.#last) || now.boot >= this.wakeAt + TIMER_LATE;
-    this.#last = now;
+  /**
+   * Takes one event at `now`; returns true if the state is another one. `jitter` is a new random number in 0.0..1.0. Without
+   * `isPunctual` the timers of a host that is awake may be late: a late timer means a suspended host after the deadline alone.
+   */
+  step(event: Event, now: Now, jitter: number, isPunctual?: boolean): boolean {
     this.instant = now.boot;
+    const isLate = this.#passed(this.wakeAt + TIMER_LATE) && (isPunctual || this.#passed(this.#turnAt));
+    const woke = event.kind === EventKind.Wake || sleptSince(now, this.#last) || isLate;
+    this.#last = now;
     this.#jitter = jitter;
     this.finish = undefined;
     if (woke) this.#wake();
