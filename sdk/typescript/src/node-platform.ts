@@ -2,6 +2,7 @@
 /** Node.js: the clocks, and the end of the process. */
 
 import { uptime } from "node:os";
+import { inspect } from "node:util";
 
 import { type Clock, clockFrom, GAP_MIN, monotonic, type Source, wall } from "./clock.js";
 import type { Micros } from "./core/clocks.js";
@@ -18,7 +19,7 @@ export const node: Platform = {
   clock: () => (process.platform === "linux" ? clockWithUptime(monotonic, wall, () => uptime() * 1_000_000) : clockFrom(monotonic, wall)),
   // Each seat attaches itself: see `endWithProcess`.
   attach: () => () => undefined,
-  report: (error) => process.emitWarning(error instanceof Error ? error : new Error(String(error))),
+  report: (error) => process.emitWarning(error instanceof Error ? error : new Error(inspect(error))),
   explain,
   wait: async (promise) => {
     const alive = setInterval(() => undefined, INTERVAL_MAX);

@@ -169,6 +169,23 @@ test("a token that does not come in the time of a request is no silence of the s
   assert.deepEqual({ ...hold.state, requestId: undefined }, { kind: "refused", code: "offline", failure: "no-token", requestId: undefined });
 });
 
+test("a callback that throws a value without a text costs no program", async (t) => {
+  const server = await scripted(() => ({ status: 201, body: TERMS }));
+  t.after(server.close);
+  const faults: unknown[] = [];
+  const note = (fault: unknown) => faults.push(fault);
+  process.on("unhandledRejection", note);
+  t.after(() => process.off("unhandledRejection", note));
+  const warned = once(process, "warning");
+  await using client = new Client(server.url, { token: "t", eventStreams: false });
+  const onChange = () => {
+    throw Object.create(null);
+  };
+  await client.license("K").acquire({ machineId: "m", onChange });
+  await Promise.race([warned, sleep(1_000)]);
+  assert.deepEqual(faults, []);
+});
+
 test("a failure whose cause is hidden may have reached the server", () => {
   const failed = (code?: string) => new TypeError("fetch failed", { cause: Object.assign(new Error(), { code }) });
   assert.equal(failureOf(new TypeError("Failed to fetch")), "reset-after-send");

@@ -179,3 +179,15 @@ test("a server that hangs is given up", async () => {
   assert.ok(Date.now() - began < 10_000);
   server.close();
 });
+
+test("a request for a token is given up although `fetch` takes no notice of its signal", async (t) => {
+  let calls = 0;
+  const granted = () => Promise.resolve(new Response('{"token":"t1","expires_in_seconds":900}'));
+  const send: typeof fetch = () => (++calls === 1 ? new Promise<never>(() => undefined) : granted());
+  const tokens = new LicenseTokens(new NodeTransport("http://127.0.0.1:1", send), () => ({}), () => 0, 50);
+  const alive = setInterval(() => undefined, 1_000);
+  t.after(() => clearInterval(alive));
+  const late = sleep(5_000, "pending", { ref: false });
+  assert.notEqual(await Promise.race([tokens.current("m").catch(() => "given up"), late]), "pending");
+  assert.equal(await tokens.current("m"), "t1");
+});
