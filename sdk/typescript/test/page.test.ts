@@ -1,6 +1,7 @@
 /** A page that closes, rests in the back/forward cache, or was hidden: with a page of the tests' own. */
 
 import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
@@ -8,6 +9,7 @@ import { type Now, SECOND } from "../src/core/clocks.js";
 import { licenseDoor, PATIENCE_SECONDS } from "../src/core/door.js";
 import { Driver } from "../src/driver.js";
 import type { Hold } from "../src/hold.js";
+import { Client } from "../src/index.js";
 import { attachToPage, type Host, page as platform } from "../src/page.js";
 import { TokenCache } from "../src/tokens.js";
 import { Transport } from "../src/transport.js";
@@ -217,6 +219,24 @@ test("page: the return of the network asks the server at once", async () => {
   page.window.dispatchEvent(new Event("online"));
   await page.beats(1);
   await page.close();
+});
+
+test("page: a client that is closed has no listener left", async (t) => {
+  const [window, document] = [new EventTarget(), new EventTarget()];
+  const globals = { addEventListener: window.addEventListener.bind(window), document };
+  Object.assign(globalThis, globals);
+  t.after(() => {
+    for (const name of Object.keys(globals)) delete (globalThis as Record<string, unknown>)[name];
+  });
+  const count = () =>
+    ["pagehide", "pageshow", "online", "visibilitychange"].flatMap((name) => [window, document].map((target) => getEventListeners(target, name).length));
+  const client = new Client("http://127.0.0.1:1", { token: "t" });
+  const acquire = client.license("K").acquire({ machineId: "m" });
+  assert.deepEqual(count(), [1, 0, 1, 0, 1, 0, 0, 1]);
+  const closed = assert.rejects(acquire, { code: "closed" });
+  await client.close();
+  await closed;
+  assert.deepEqual(count(), [0, 0, 0, 0, 0, 0, 0, 0]);
 });
 
 test("page: a client that is closed leaves the page alone", async () => {
