@@ -11,7 +11,6 @@ use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use super::support::{Nodes, seat};
 use super::tally::{Tally, refused, some_are_done};
-use crate::harness::Client;
 
 /// The variable with the path of a node's password file.
 const PASSWORD_FILE: &str = "SEATKEEPER_LEDGER_PASSWORD_FILE";
@@ -80,20 +79,10 @@ async fn a_password_of_the_database_is_changed_under_load() {
 
     let is_over = AtomicBool::new(false);
     let tallies: Vec<_> = (0..clients.len() * MACHINES).map(|_| Tally::default()).collect();
-    let machine = async |client: &Client, tally: &Tally, name: String| {
-        while !is_over.load(Relaxed) {
-            // A request may take effect just before its connection is lost. The retry finds the effect.
-            let got = tally.served(async || client.acquire(key, &name).await, &[201, 200]).await;
-            let session = &got.body["session_id"];
-            tally.served(async || client.heartbeat(session).await, &[200]).await;
-            tally.served(async || client.heartbeat(&held).await, &[200]).await;
-            tally.served(async || client.release(session).await, &[204, 404]).await;
-        }
-    };
     let at_work = tallies
         .iter()
         .enumerate()
-        .map(|(number, tally)| machine(&clients[number % clients.len()], tally, format!("machine-{number}")));
+        .map(|(number, tally)| tally.machine(&clients[number % clients.len()], key, &held, number, &is_over));
     let story = async {
         let mut quiet = 0;
         for change in 1..=CHANGES {

@@ -9,7 +9,6 @@ use seatkeeper_testbed::redis::Redis;
 
 use super::support::{Nodes, seat};
 use super::tally::{Tally, refused, some_are_done};
-use crate::harness::Client;
 
 /// The variable with the path of a node's password file.
 pub(crate) const PASSWORD_FILE: &str = "SEATKEEPER_REGISTRY_PASSWORD_FILE";
@@ -45,21 +44,10 @@ async fn a_password_is_changed_under_load_and_no_request_fails() {
 
     let is_over = AtomicBool::new(false);
     let tallies: Vec<_> = (0..clients.len() * MACHINES).map(|_| Tally::default()).collect();
-    let machine = async |client: &Client, tally: &Tally, name: String| {
-        while !is_over.load(Relaxed) {
-            // A retry on another connection may find the seat already taken by the first attempt.
-            let got = tally.served(async || client.acquire(key, &name).await, &[200, 201]).await;
-            let session = &got.body["session_id"];
-            tally.served(async || client.heartbeat(session).await, &[200]).await;
-            tally.served(async || client.heartbeat(&held).await, &[200]).await;
-            // A retry may find the session already released.
-            tally.served(async || client.release(session).await, &[204, 404]).await;
-        }
-    };
     let at_work = tallies
         .iter()
         .enumerate()
-        .map(|(number, tally)| machine(&clients[number % clients.len()], tally, format!("machine-{number}")));
+        .map(|(number, tally)| tally.machine(&clients[number % clients.len()], key, &held, number, &is_over));
     let story = async {
         let mut asked_again = Vec::new();
         for change in 1..=CHANGES {

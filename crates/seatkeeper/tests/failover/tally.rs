@@ -1,11 +1,13 @@
 //! Counts of requests under a change of passwords: machines retry what a node refuses, and the test asks how
 //! often.
 
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::support::answered;
-use crate::harness::Answer;
+use crate::harness::{Answer, Client};
 
 /// The number of requests of each machine served between two steps of a test. Each node connects again
 /// meanwhile: a node that missed a change altogether knows neither the password before nor the password after
@@ -23,8 +25,28 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    /// Plays a machine at one node until `is_over`: takes, renews and releases a seat, and renews the seat `held`. A request
+    /// may take effect just before its connection is lost, and the retry then finds the effect.
+    pub(crate) async fn machine(
+        &self,
+        client: &Client,
+        key: &Value,
+        held: &Value,
+        number: usize,
+        is_over: &AtomicBool,
+    ) {
+        let name = format!("machine-{number}");
+        while !is_over.load(Relaxed) {
+            let got = self.served(async || client.acquire(key, &name).await, &[200, 201]).await;
+            let session = &got.body["session_id"];
+            self.served(async || client.heartbeat(session).await, &[200]).await;
+            self.served(async || client.heartbeat(held).await, &[200]).await;
+            self.served(async || client.release(session).await, &[204, 404]).await;
+        }
+    }
+
     /// Retries `ask` until the answer is no 503. Fails the test if the answer's status is not in `wanted`.
-    pub(crate) async fn served(&self, ask: impl AsyncFn() -> Answer, wanted: &[u16]) -> Answer {
+    async fn served(&self, ask: impl AsyncFn() -> Answer, wanted: &[u16]) -> Answer {
         let first = ask().await;
         let answer = if first.status == 503 {
             self.refused.fetch_add(1, Relaxed);
