@@ -35,11 +35,12 @@ fn the_shared_library_exports_the_functions_of_the_header_alone() {
 }
 
 #[test]
-fn the_shared_library_is_named_by_its_major_version() {
+fn the_shared_library_is_named_by_its_major_version_and_stays_in_memory() {
     let mut readelf = Command::new("readelf");
     let dynamic = output(readelf.arg("-d").arg(libraries().join("libseatkeeper.so")), "binutils");
     let major = seatkeeper::SK_ABI_VERSION >> 16;
     assert!(dynamic.contains(&format!("soname: [libseatkeeper.so.{major}]")), "{dynamic}");
+    assert!(dynamic.contains("NODELETE"), "a thread may run on after dlclose: {dynamic}");
 }
 
 #[test]
