@@ -9,7 +9,7 @@ use seatkeeper_core::{Region, RegistryTime, TenantId, UserId, named_enum};
 
 use crate::database::{Row, Tx};
 use crate::row::{Fields, corrupt, stored_whole};
-use crate::{Error, Ledger, tenants, times};
+use crate::{Error, Ledger, Write, tenants, times};
 pub use adoptions::{Adoption, KnownHome};
 pub use moves::{Arrival, ArrivalKind, Departure};
 
@@ -143,13 +143,14 @@ impl Ledger {
     }
 }
 
-/// Returns `Err(HomeElsewhere)` for a subscriber whose home on record is not `own`, the region of this ledger. The caller must
-/// [`hold`](tenants::hold) the tenant: a move begins before the check or after the transaction.
+/// Returns `Err(HomeElsewhere)` for a subscriber whose home on record is not the region that `write` requires, if `write`
+/// requires any. The caller must [`hold`](tenants::hold) the tenant: a move begins before the check or after the transaction.
 pub(crate) async fn check_is_at_home(
     tx: &mut Tx,
     (tenant, user): (&TenantId, &UserId),
-    own: Region,
+    write: &Write<'_>,
 ) -> Result<(), Error> {
+    let Some(own) = write.home else { return Ok(()) };
     match read(tx, tenant, user).await?.filter(|home| !home.admits(own)) {
         Some(home) => Err(Error::HomeElsewhere { user: user.clone(), home }),
         None => Ok(()),

@@ -6,7 +6,7 @@ use super::{Subscription, SubscriptionId, SubscriptionStatus, read, write as row
 use crate::audit::Action;
 use crate::database::Tx;
 use crate::plans::{PlanName, PlanStatus};
-use crate::{Effect, Error, Ledger, Write, Written, ids, plans, tenants};
+use crate::{Effect, Error, Ledger, Write, Written, homes, ids, plans, tenants};
 
 /// A subscription to create.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl Ledger {
         if let Some(answered) = rows::answered(&mut tx, &new.tenant, &write).await? {
             return Ok(answered);
         }
-        rows::check_is_at_home(&mut tx, (&new.tenant, &new.user), &write).await?;
+        homes::check_is_at_home(&mut tx, (&new.tenant, &new.user), &write).await?;
         make_room(&mut tx, &new, &write).await?;
         let subscription = Subscription {
             id: SubscriptionId(ids::mint(write.at)),

@@ -5,7 +5,7 @@ use seatkeeper_core::TenantId;
 use super::{Subscription, SubscriptionChange, SubscriptionId, SubscriptionStatus, read, write as rows};
 use crate::audit::Action;
 use crate::plans::PlanStatus;
-use crate::{Effect, Error, Ledger, Write, Written, plans, tenants};
+use crate::{Effect, Error, Ledger, Write, Written, homes, plans, tenants};
 
 impl Ledger {
     /// Changes a subscription, gives the subscription the tenant's next version, and records the change. A
@@ -29,7 +29,7 @@ impl Ledger {
         }
         let version = tenants::next_version(&mut tx, tenant).await?;
         let now = read::in_transaction(&mut tx, tenant, id).await?.ok_or(Error::NotFound)?;
-        rows::check_is_at_home(&mut tx, (tenant, &now.user), &write).await?;
+        homes::check_is_at_home(&mut tx, (tenant, &now.user), &write).await?;
         let mut subscription = change.applied_to(&now);
         let effect = if subscription == now { Effect::Unchanged } else { Effect::Changed };
         if effect == Effect::Changed {

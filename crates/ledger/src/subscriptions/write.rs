@@ -1,6 +1,6 @@
 //! Steps shared by all writes to a subscription.
 
-use seatkeeper_core::{Span, TenantId, UserId};
+use seatkeeper_core::{Span, TenantId};
 
 use super::state::State;
 use super::{Held, Subscriber, Subscription};
@@ -9,7 +9,7 @@ use crate::database::{Query, Tx};
 use crate::idempotency::{self, Entity, StoredAnswer};
 use crate::plans::Plan;
 use crate::row::{stored_json, stored_whole};
-use crate::{Effect, Error, Write, Written, homes, times};
+use crate::{Effect, Error, Write, Written, times};
 
 /// Returns the subscription from the kept answer of an earlier request, if the write is a retry.
 pub(super) async fn answered(
@@ -19,18 +19,6 @@ pub(super) async fn answered(
 ) -> Result<Option<Written<Subscription>>, Error> {
     let answered = idempotency::answered::<State>(tx, tenant, Entity::Subscription, write).await?;
     Ok(answered.map(|answered| Written { value: answered.state.restore(tenant), effect: Effect::Replayed }))
-}
-
-/// Returns `Err(HomeElsewhere)` for a subscriber who is not at home in the region that the write tells.
-pub(super) async fn check_is_at_home(
-    tx: &mut Tx,
-    subscriber: (&TenantId, &UserId),
-    write: &Write<'_>,
-) -> Result<(), Error> {
-    match write.home {
-        Some(own) => homes::check_is_at_home(tx, subscriber, own).await,
-        None => Ok(()),
-    }
 }
 
 /// Keeps the answer for a retry.

@@ -97,7 +97,7 @@ async fn an_arrived_answer_waits_for_a_write_under_way_and_replaces_none() {
     assert_eq!((again.effect, again.value.id), (Effect::Replayed, own.id), "not {:?}", elsewhere.id);
 }
 
-/// A subscription that is written as its home begins to leave is in the handover, or refused.
+/// A subscription written as its home begins to leave is in the handover, or refused.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_home_begins_to_leave_after_a_write_of_its_subscription_under_way() {
     let (place, ledger) = ledger().await;

@@ -5,12 +5,11 @@ use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use futures_util::future::join_all;
 use seatkeeper_testbed::postgres;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 use super::support::{Nodes, seat};
-use super::tally::{Tally, refused, some_are_done};
+use super::tally::{Tally, machines, refused, some_are_done};
 
 /// The variable with the path of a node's password file.
 const PASSWORD_FILE: &str = "SEATKEEPER_LEDGER_PASSWORD_FILE";
@@ -79,10 +78,7 @@ async fn a_password_of_the_database_is_changed_under_load() {
 
     let is_over = AtomicBool::new(false);
     let tallies: Vec<_> = (0..clients.len() * MACHINES).map(|_| Tally::default()).collect();
-    let at_work = tallies
-        .iter()
-        .enumerate()
-        .map(|(number, tally)| tally.machine(&clients[number % clients.len()], key, &held, number, &is_over));
+    let at_work = machines(&tallies, &clients, key, &held, &is_over);
     let story = async {
         let mut quiet = 0;
         for change in 1..=CHANGES {
@@ -110,7 +106,7 @@ async fn a_password_of_the_database_is_changed_under_load() {
         some_are_done(&tallies).await;
         is_over.store(true, Relaxed);
     };
-    tokio::join!(story, join_all(at_work));
+    tokio::join!(story, at_work);
     clients[1].heartbeat(&held).await.expect(200);
     drop(nodes.close());
 }

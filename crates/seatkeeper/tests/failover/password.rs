@@ -4,11 +4,10 @@
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use futures_util::future::join_all;
 use seatkeeper_testbed::redis::Redis;
 
 use super::support::{Nodes, seat};
-use super::tally::{Tally, refused, some_are_done};
+use super::tally::{Tally, machines, refused, some_are_done};
 
 /// The variable with the path of a node's password file.
 pub(crate) const PASSWORD_FILE: &str = "SEATKEEPER_REGISTRY_PASSWORD_FILE";
@@ -44,10 +43,7 @@ async fn a_password_is_changed_under_load_and_no_request_fails() {
 
     let is_over = AtomicBool::new(false);
     let tallies: Vec<_> = (0..clients.len() * MACHINES).map(|_| Tally::default()).collect();
-    let at_work = tallies
-        .iter()
-        .enumerate()
-        .map(|(number, tally)| tally.machine(&clients[number % clients.len()], key, &held, number, &is_over));
+    let at_work = machines(&tallies, &clients, key, &held, &is_over);
     let story = async {
         let mut asked_again = Vec::new();
         for change in 1..=CHANGES {
@@ -64,7 +60,7 @@ async fn a_password_is_changed_under_load_and_no_request_fails() {
         let quiet = asked_again.iter().filter(|refused| **refused == 0).count();
         assert!(quiet >= QUIET_CHANGES_MIN, "requests were refused: {asked_again:?}");
     };
-    tokio::join!(story, join_all(at_work));
+    tokio::join!(story, at_work);
     clients[1].heartbeat(&held).await.expect(200);
     drop(nodes.close());
 }

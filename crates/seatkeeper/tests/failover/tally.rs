@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use serde_json::Value;
 
 use super::support::answered;
@@ -25,16 +26,9 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Plays a machine at one node until `is_over`: takes, renews and releases a seat, and renews the seat `held`. A request
+    /// Plays a machine at a node until `is_over`: takes, renews and releases a seat, and renews the seat `held`. A request
     /// may take effect just before its connection is lost, and the retry then finds the effect.
-    pub(crate) async fn machine(
-        &self,
-        client: &Client,
-        key: &Value,
-        held: &Value,
-        number: usize,
-        is_over: &AtomicBool,
-    ) {
+    async fn machine(&self, client: &Client, key: &Value, held: &Value, number: usize, is_over: &AtomicBool) {
         let name = format!("machine-{number}");
         while !is_over.load(Relaxed) {
             let got = self.served(async || client.acquire(key, &name).await, &[200, 201]).await;
@@ -58,6 +52,21 @@ impl Tally {
         self.done.fetch_add(1, Relaxed);
         answer
     }
+}
+
+/// Plays a machine for each tally, at the nodes in turn, until `is_over`.
+pub(crate) async fn machines(
+    tallies: &[Tally],
+    clients: &[Client],
+    key: &Value,
+    held: &Value,
+    is_over: &AtomicBool,
+) {
+    let at_work = tallies
+        .iter()
+        .enumerate()
+        .map(|(number, tally)| tally.machine(&clients[number % clients.len()], key, held, number, is_over));
+    join_all(at_work).await;
 }
 
 /// Waits until every machine was served [`BETWEEN`] more requests.

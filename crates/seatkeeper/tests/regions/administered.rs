@@ -118,7 +118,7 @@ async fn a_subscription_that_stayed_behind_a_move_is_not_changed() {
     world.close().await;
 }
 
-/// A home that is on its way takes no subscription that the handover may have passed over.
+/// A home on its way takes no subscription: the handover may have passed the subscription over.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_subscription_during_a_move_is_refused_until_the_home_has_arrived() {
     let world = World::start().await;

@@ -21,8 +21,8 @@ struct Counts {
 }
 
 impl Flood {
-    /// Notes a request that cannot be answered. Returns `None` for a request that gets no line, else the number of requests
-    /// that got none since the last line.
+    /// Notes a request that cannot be answered. Returns `None` for a request without a line, else the number of requests
+    /// without a line since the last line.
     pub(super) fn next_line(&self, now: Instant) -> Option<u64> {
         // The counts are whole after every step, so a panic elsewhere spoils none.
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
