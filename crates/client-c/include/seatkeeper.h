@@ -229,10 +229,18 @@ int32_t sk_seat_activity(sk_seat *seat);
 /*
  * Gives the seat back, and waits for the server for at most timeout_ms (2000 is enough). Without an answer in time the
  * release goes on. A second release returns the result of the first. The handle lives until sk_seat_free. SK_RELEASED: the
- * close of the client has given the seat back, and the result of the close tells if the server has confirmed.
+ * close of the client has given the seat back, and the result of the close tells if the server has confirmed; or the
+ * program has left the seat.
  * SK_OK, SK_UNCONFIRMED, SK_RELEASED, SK_CLOSED, SK_MISUSE, SK_NOT_OWNER.
  */
 int32_t sk_seat_release(sk_seat *seat, uint32_t timeout_ms);
+
+/*
+ * Stops the heartbeats without a release, if a second program of the machine keeps the seat. Otherwise the seat is free
+ * after the TTL. A later release does nothing and returns SK_RELEASED; after a release the call has no effect.
+ * SK_OK, SK_MISUSE, SK_NOT_OWNER.
+ */
+int32_t sk_seat_leave(sk_seat *seat);
 
 /*
  * Frees the seat; gives a held seat back in the background. The callback has returned, unless the callback made the call.

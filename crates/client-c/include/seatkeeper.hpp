@@ -147,6 +147,9 @@ public:
         return sk_seat_release(handle_, detail::milliseconds(timeout)) == SK_OK;
     }
 
+    // Stops the heartbeats without a release, if a second program of the machine keeps the seat.
+    void leave() noexcept { sk_seat_leave(handle_); }
+
     // The seat as a JSON object: see sk_seat_json.
     std::string json() const {
         std::string text;

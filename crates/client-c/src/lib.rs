@@ -31,8 +31,8 @@ pub use codes::*;
 pub use error::{SkError, sk_error_code, sk_error_free, sk_error_json, sk_error_message};
 pub use machine_id::{SK_MACHINE_ID_SIZE, sk_machine_id};
 pub use seat::{
-    SkSeat, sk_seat_activity, sk_seat_check, sk_seat_free, sk_seat_json, sk_seat_on_change, sk_seat_release,
-    sk_seat_state, sk_seat_wait,
+    SkSeat, sk_seat_activity, sk_seat_check, sk_seat_free, sk_seat_json, sk_seat_leave, sk_seat_on_change,
+    sk_seat_release, sk_seat_state, sk_seat_wait,
 };
 pub use state::{SkState, sk_reason_name};
 

@@ -106,6 +106,18 @@ impl Seat {
         }
     }
 
+    /// Stops the heartbeats without a release. After a release the call has no effect.
+    fn leave(&self) -> i32 {
+        let mut release = self.release.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Release::NotAsked = *release {
+            if let Err(error) = self.seat.leave() {
+                return error_result(&error);
+            }
+            *release = Release::Done(SK_RELEASED);
+        }
+        SK_OK
+    }
+
     /// Waits for the next change since the last call; a change in between is told at once. After the change to
     /// [`State::Released`], each call returns `SK_RELEASED`.
     fn wait(&self, timeout_ms: u32) -> i32 {
@@ -272,6 +284,15 @@ pub extern "C" fn sk_seat_activity(seat: *mut SkSeat) -> i32 {
 pub extern "C" fn sk_seat_release(seat: *mut SkSeat, timeout_ms: u32) -> i32 {
     guard(SK_INTERNAL, || match SEATS.get(seat.addr()) {
         Ok(seat) => seat.release(Duration::from_millis(timeout_ms.into())),
+        Err(bad) => bad.result(),
+    })
+}
+
+/// Stops the heartbeats without a release.
+#[unsafe(no_mangle)]
+pub extern "C" fn sk_seat_leave(seat: *mut SkSeat) -> i32 {
+    guard(SK_INTERNAL, || match SEATS.get(seat.addr()) {
+        Ok(seat) => seat.leave(),
         Err(bad) => bad.result(),
     })
 }

@@ -508,9 +508,12 @@ impl Driver {
         entry.stream = Some(Box::new(Stream { session, started_with: generation, status }));
     }
 
-    /// Stops the machine of a seat without a release.
+    /// Stops the machine of a seat without a release. A release under way goes on.
     fn leave(&mut self, key: SeatKey) {
         let Some(entry) = self.seats.get_mut(&key) else { return };
+        if entry.machine.state(clock::now()) == State::Released {
+            return;
+        }
         if let Some((_, handle)) = entry.flight.take() {
             handle.abort();
         }

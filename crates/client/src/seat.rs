@@ -167,6 +167,11 @@ impl Seat {
     /// Stops the heartbeats without a release, if a second program keeps the seat for the holder. Otherwise the seat is
     /// free after the TTL.
     pub fn leave(self) {
+        self.stop();
+    }
+
+    /// Stops the heartbeats without a release.
+    pub(crate) fn stop(&self) {
         // A driver that is gone sends no heartbeats.
         let _ = self.commands.send(Command::Leave { key: self.key });
     }

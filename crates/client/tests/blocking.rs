@@ -66,6 +66,22 @@ fn late(reply: Reply) -> Reply {
 }
 
 #[test]
+fn a_seat_that_is_left_is_not_given_back_and_a_release_under_way_goes_on() {
+    let server = Server::start(willing);
+    let client = server.client();
+    let acquire = |machine| client.license("K").machine(machine).acquire().unwrap();
+    let (left, released) = (acquire("m"), acquire("n"));
+    released.release_within(Duration::ZERO).unwrap();
+    released.leave().unwrap();
+    left.leave().unwrap();
+    assert!(matches!(left.release_within(IN_TIME), Err(Error::Closed)));
+    assert_eq!((left.state(), left.check()), (State::Released, Err(CheckError::Released)));
+    drop((left, released));
+    assert_eq!(client.close_within(IN_TIME).unwrap(), Finish::GivenBack);
+    assert_eq!(server.methods(), ["POST", "POST", "DELETE"]);
+}
+
+#[test]
 fn a_seat_is_taken_checked_and_given_back_without_a_runtime() {
     let server = Server::start(willing);
     let client = server.client();

@@ -110,6 +110,35 @@ static void a_seat_is_taken_looked_at_and_given_back(void) {
     CHECK_RESULT(sk_client_close(c, 2000), SK_OK);
 }
 
+static void a_seat_that_is_left_stays_with_the_second_program(void) {
+    sk_client *c = client(), *other = client();
+    sk_seat *left = acquire(c, "MANY", "shared"), *kept = acquire(other, "MANY", "shared");
+    char session[37], same[37];
+    session_of(left, session);
+    session_of(kept, same);
+    CHECK(strcmp(session, same) == 0);
+    CHECK_RESULT(sk_seat_leave(left), SK_OK);
+    CHECK_RESULT(sk_seat_leave(left), SK_OK);
+    sk_state state;
+    CHECK_RESULT(sk_seat_wait(left, 30000, &state), SK_OK);
+    CHECK(state.kind == SK_STATE_RELEASED);
+    CHECK_RESULT(sk_seat_check(left), SK_RELEASED);
+    CHECK_RESULT(sk_seat_release(left, 2000), SK_RELEASED);
+    sk_seat_free(left);
+    CHECK_RESULT(sk_client_close(c, 2000), SK_OK);
+    /* A release on the way would end the session before this acquire is answered. */
+    sk_seat *third = acquire(other, "MANY", "shared");
+    session_of(third, same);
+    CHECK(strcmp(session, same) == 0);
+    CHECK_RESULT(sk_seat_check(kept), SK_OK);
+    CHECK_RESULT(sk_seat_release(kept, 2000), SK_OK);
+    CHECK_RESULT(sk_seat_leave(kept), SK_OK);
+    CHECK_RESULT(sk_seat_release(kept, 2000), SK_OK);
+    sk_seat_free(kept);
+    sk_seat_free(third);
+    CHECK_RESULT(sk_client_close(other, 2000), SK_OK);
+}
+
 static void a_full_license_names_its_holders(void) {
     sk_client *c = client();
     sk_seat *held = acquire(c, "ONE", "workstation-7");
@@ -614,6 +643,7 @@ typedef struct {
 
 static const test_t TESTS[] = {
     TEST(a_seat_is_taken_looked_at_and_given_back),
+    TEST(a_seat_that_is_left_stays_with_the_second_program),
     TEST(a_full_license_names_its_holders),
     TEST(a_revoked_seat_is_told_at_once_by_callback_check_and_wait),
     TEST(a_callback_has_returned_after_the_free_and_may_free_its_seat),

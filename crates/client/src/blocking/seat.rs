@@ -113,6 +113,16 @@ impl Seat {
         self.seat.state_dir_error()
     }
 
+    /// Stops the heartbeats without a release, if a second program keeps the seat for the holder. Otherwise the seat is
+    /// free after the TTL. A later release fails with [`Error::Closed`].
+    ///
+    /// Fails with [`Error::NotOwner`] in a forked child.
+    pub fn leave(&self) -> Result<(), Error> {
+        self.background.check_owner()?;
+        self.seat.stop();
+        Ok(())
+    }
+
     /// Gives the seat back, within two seconds.
     pub fn release(self) -> Result<Finish, Error> {
         let Self { seat, background } = self;

@@ -152,6 +152,10 @@ class Driver:
         """Starts the release of a seat. Raises ``Closed``."""
         self._post(lambda: self._step(key, Signal.RELEASE))
 
+    def leave(self, key: int) -> None:
+        """Stops the heartbeats of a seat without a release. Raises ``Closed``."""
+        self._post(lambda: self._leave(key))
+
     def forget(self, key: int) -> None:
         """Releases a seat that the server refused, and returns once its instance id is free for the next acquire.
 
@@ -232,6 +236,21 @@ class Driver:
         for key in list(self._seats):
             self._step(key, Signal.RELEASE)
         self._stop_if_idle()
+
+    def _leave(self, key: int) -> None:
+        entry = self._seats.get(key)
+        # A release under way goes on.
+        if entry is None or entry.machine.state(_clock.boot()).kind == "released":
+            return
+        if entry.flight is not None:
+            entry.flight[1].cancel()
+            entry.flight = None
+        released = State("released")
+        entry.shared.publish(released, told=True)
+        self._finish(key, entry, Finish.UNCONFIRMED)
+        self._wake_later(entry, None)
+        self._follow(key, entry, released)
+        self._set_timer()
 
     def _stop_if_idle(self) -> None:
         if self._closing is not None and not self._seats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from types import TracebackType
 from typing import Callable, Optional
 
@@ -75,6 +76,16 @@ class SeatView:
         Cheap, from any thread, and sends nothing by itself. A program that never calls tells the server nothing.
         """
         self._shared.active_at = _clock.boot()
+
+    def leave(self) -> None:
+        """Stops the heartbeats without a release, if a second program of the machine keeps the seat.
+
+        Without a second program the seat is free after the TTL. The seat is ``released`` soon after the call, and
+        nothing gives the seat back any more: neither ``release`` nor the end of the ``with`` block. After a release, and
+        in a forked child, the call has no effect.
+        """
+        with contextlib.suppress(Closed):
+            self._driver.leave(self._key)
 
     @property
     def session_id(self) -> Optional[str]:
