@@ -44,9 +44,10 @@ BEGIN
 END
 $$;
 
--- Clears a bucket: pools, sessions and journal, whose positions restart. The bucket's latest time stays. A
--- repeated call for the same epoch changes nothing, because the bucket may have been filled meanwhile.
-CREATE FUNCTION registry.rebuild_clear(p_bucket smallint, p_epoch bigint) RETURNS void
+-- Clears a bucket: pools, sessions and journal, whose positions restart. Raises the bucket's latest time to at
+-- least p_not_before. A repeated call for the same epoch changes nothing, because the bucket may have been filled
+-- meanwhile.
+CREATE FUNCTION registry.rebuild_clear(p_bucket smallint, p_epoch bigint, p_not_before bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE
 AS $$
 BEGIN
@@ -59,17 +60,9 @@ BEGIN
     DELETE FROM registry.pools p WHERE p.bucket = p_bucket;
     DELETE FROM registry.journal j WHERE j.bucket = p_bucket;
     UPDATE registry.acknowledged SET position = 0 WHERE bucket = p_bucket;
-    UPDATE registry.buckets SET position = 0, filled_for = p_epoch, fence = fence + 1 WHERE bucket = p_bucket;
-END
-$$;
-
--- Raises the time of a bucket under rebuild to at least p_not_before.
-CREATE FUNCTION registry.rebuild_not_before(p_bucket smallint, p_epoch bigint, p_not_before bigint) RETURNS void
-LANGUAGE plpgsql VOLATILE
-AS $$
-BEGIN
-    PERFORM registry.rebuild_goes_on(p_bucket, p_epoch);
-    UPDATE registry.buckets SET latest = p_not_before WHERE bucket = p_bucket AND latest < p_not_before;
+    UPDATE registry.buckets
+    SET position = 0, filled_for = p_epoch, fence = fence + 1, latest = greatest(latest, p_not_before)
+    WHERE bucket = p_bucket;
 END
 $$;
 

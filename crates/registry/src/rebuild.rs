@@ -90,18 +90,12 @@ pub trait Rebuild: Registry {
         max: usize,
     ) -> Result<Vec<JournalEntry>, Error>;
 
-    /// Clears the bucket and its journal, in one or more steps. The high-water mark of the bucket's clock
-    /// stays.
-    async fn rebuild_clear(&self, bucket: Bucket, epoch: u64) -> Result<(), Error>;
+    /// Clears the bucket and its journal, in one or more steps, and raises the high-water mark of the bucket's
+    /// clock to at least `not_before`: from here on the bucket has no earlier time.
+    async fn rebuild_clear(&self, bucket: Bucket, epoch: u64, not_before: RegistryTime) -> Result<(), Error>;
 
-    /// Opens a pool as [`Admission::open`](crate::Admission::open) does, at `not_before` or later. A large
-    /// pool may take several steps.
-    async fn rebuild_fill(
-        &self,
-        epoch: u64,
-        not_before: RegistryTime,
-        pool: Filling<'_>,
-    ) -> Result<(), Error>;
+    /// Opens a pool as [`Admission::open`](crate::Admission::open) does. A large pool may take several steps.
+    async fn rebuild_fill(&self, epoch: u64, pool: Filling<'_>) -> Result<(), Error>;
 
     /// Serves the bucket, if the server's memory still has the `identity` on record in the ledger. `None`
     /// accepts any identity.

@@ -90,10 +90,8 @@ fn by_server(raised: Vec<Raised>) -> Vec<Vec<Raised>> {
 enum Step {
     /// Step 5: replay the old epoch, and note the replay in the ledger.
     Replay,
-    /// Step 6: clear the target.
-    Clear,
-    /// Step 6: fill the cleared target.
-    Fill,
+    /// Step 6: clear and fill the target, whose time goes on from `not_before`.
+    Fill { not_before: RegistryTime },
     /// Step 7: let the bucket serve, with this number of restored sessions.
     Finish { sessions: usize },
 }
@@ -257,13 +255,13 @@ impl Rebuilder {
         if !self.membership.is_only_node().await.unwrap_or_default() {
             tokio::time::sleep_until((raised_at + LEASE).into()).await;
         }
-        let not_before = match self.ledger.last_record_time().await {
+        let recorded_until = match self.ledger.last_record_time().await {
             Ok(last) => last.unwrap_or_default(),
             Err(error) => return vec![Err(error.into())],
         };
         let filled: Vec<_> = begun
             .iter()
-            .map(|(raised, source)| self.renew(raised, source.as_ref(), not_before, unreplayed).boxed())
+            .map(|(raised, source)| self.renew(raised, source.as_ref(), recorded_until, unreplayed).boxed())
             .collect();
         rebuilt.extend(stream::iter(filled).buffer_unordered(FILLED_AT_ONCE).collect::<Vec<_>>().await);
         rebuilt
@@ -371,13 +369,13 @@ impl Rebuilder {
         &self,
         raised: &Raised,
         mut source: Option<&Arc<dyn Rebuild>>,
-        not_before: RegistryTime,
+        recorded_until: RegistryTime,
         unreplayed: &AtomicUsize,
     ) -> Result<usize, Error> {
         self.check_reached(raised)?;
         let (mut step, mut retries) = (Step::Replay, Retries::new());
         loop {
-            match self.advance(step, raised, source, not_before).await {
+            match self.advance(step, raised, source, recorded_until).await {
                 Ok(ControlFlow::Continue(next)) => {
                     step = next;
                     retries.reset();
@@ -404,12 +402,13 @@ impl Rebuilder {
         step: Step,
         raised: &Raised,
         source: Option<&Arc<dyn Rebuild>>,
-        not_before: RegistryTime,
+        recorded_until: RegistryTime,
     ) -> Result<ControlFlow<usize, Step>, Error> {
         let &Raised { bucket, epoch, to, ref identity, .. } = raised;
+        let mut not_before = recorded_until;
         if step == Step::Replay {
             if let Some(source) = source {
-                self.replay_old_epoch(&**source, raised).await?;
+                not_before = not_before.max(self.replay_old_epoch(&**source, raised).await?);
             }
             // Before the target serves: the next rebuild replays the events of this epoch.
             self.ledger.note_replay(bucket, epoch).await?;
@@ -417,12 +416,8 @@ impl Rebuilder {
         // In mode `deny` no registry serves the bucket.
         let Some(target) = self.targets.in_mode(to) else { return Ok(ControlFlow::Break(0)) };
         Ok(match step {
-            Step::Replay => ControlFlow::Continue(Step::Clear),
-            Step::Clear => {
-                target.rebuild_clear(bucket, epoch).await?;
-                ControlFlow::Continue(Step::Fill)
-            }
-            Step::Fill => {
+            Step::Replay => ControlFlow::Continue(Step::Fill { not_before }),
+            Step::Fill { not_before } => {
                 let sessions = self.fill(&**target, raised, not_before).await?;
                 ControlFlow::Continue(Step::Finish { sessions })
             }
@@ -453,8 +448,8 @@ impl Rebuilder {
         self.reach.has_been_unreachable(bucket, CUT_OFF_AFTER, Instant::now())
     }
 
-    /// Fills the cleared target from the ledger. Returns the number of restored sessions. The target's time goes on from
-    /// `not_before` or from the bucket's latest heartbeat on record.
+    /// Clears the target and fills it from the ledger. Returns the number of restored sessions. The target's time goes on
+    /// from `not_before` or from the bucket's latest heartbeat on record, even if the bucket has no live session.
     async fn fill(
         &self,
         target: &dyn Rebuild,
@@ -466,6 +461,7 @@ impl Rebuilder {
         let pools = self.ledger.live_sessions_in(bucket).await?;
         let heartbeats = pools.iter().flat_map(|pool| &pool.sessions).map(|session| session.last_heartbeat);
         let not_before = heartbeats.max().unwrap_or_default().max(not_before);
+        target.rebuild_clear(bucket, epoch, not_before).await?;
         for LivePool { pool, seq, sessions: live } in pools {
             if !self.targets.holds(pool.kind, to) {
                 continue;
@@ -473,7 +469,7 @@ impl Rebuilder {
             let heard = live.iter().map(|session| session.last_heartbeat).max().unwrap_or_default();
             let terms = self.terms.terms(&pool, heard).await?;
             let filling = Filling { pool: &pool, seq, terms, live: &live };
-            target.rebuild_fill(epoch, not_before, filling).await?;
+            target.rebuild_fill(epoch, filling).await?;
             sessions += live.len();
         }
         Ok(sessions)

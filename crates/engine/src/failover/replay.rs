@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use seatkeeper_core::{Change, Event, PoolId, PoolKind};
+use seatkeeper_core::{Change, Event, PoolId, PoolKind, RegistryTime};
 use seatkeeper_ledger::Error as LedgerError;
 use seatkeeper_ledger::buckets::BucketMode;
 use seatkeeper_registry::Rebuild;
@@ -17,9 +17,14 @@ const BATCH_EVENTS_MAX: usize = 1_000;
 
 impl Rebuilder {
     /// Applies the events of the epoch that served last in a bucket's journal. Each pool is replayed as far as its
-    /// events continue the ledger's record.
-    pub(super) async fn replay_old_epoch(&self, source: &dyn Rebuild, raised: &Raised) -> Result<(), Error> {
+    /// events continue the ledger's record. Returns the time of the latest replayed event, zero without events.
+    pub(super) async fn replay_old_epoch(
+        &self,
+        source: &dyn Rebuild,
+        raised: &Raised,
+    ) -> Result<RegistryTime, Error> {
         let &Raised { bucket, epoch, unreplayed, to, .. } = raised;
+        let mut latest = RegistryTime::default();
         let (mut after, mut dropped) = (None, BTreeSet::new());
         let (mut cut_off, mut cut_off_events) = (BTreeSet::new(), 0);
         loop {
@@ -41,6 +46,7 @@ impl Rebuilder {
                 if cut_off.contains(&event.pool) {
                     cut_off_events += 1;
                 } else {
+                    latest = latest.max(event.at);
                     valid.push(Event { epoch, ..event });
                 }
             }
@@ -61,7 +67,7 @@ impl Rebuilder {
                  alone since a fallback began; only answers with `durability = journal` rested on the events"
             );
         }
-        Ok(())
+        Ok(latest)
     }
 
     /// Returns the number of a pool's last event on record, from `known` if possible. No other node commits events of the

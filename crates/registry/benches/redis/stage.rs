@@ -51,7 +51,7 @@ impl Stage {
         let registry = &node;
         join_all(Bucket::all().map(|bucket| async move {
             while registry.rebuild_begin(bucket, EPOCH).await.is_err() {}
-            registry.rebuild_clear(bucket, EPOCH).await.unwrap();
+            registry.rebuild_clear(bucket, EPOCH, RegistryTime::default()).await.unwrap();
             registry.rebuild_finish(bucket, EPOCH, None).await.unwrap();
         }))
         .await;

@@ -76,13 +76,13 @@ pub async fn a_rebuild_that_was_overtaken_goes_no_further(h: &impl Rebuildable) 
     let filling = Filling { pool: &pool.id, seq: 0, terms: None, live: &[] };
     not_serving(&failed(rebuild.rebuild_begin(bucket, NEXT).await), bucket);
     not_serving(&failed(rebuild.rebuild_journal(bucket, NEXT, None, 1).await), bucket);
-    not_serving(&failed(rebuild.rebuild_clear(bucket, NEXT).await), bucket);
-    not_serving(&failed(rebuild.rebuild_fill(NEXT, RegistryTime::default(), filling).await), bucket);
+    not_serving(&failed(rebuild.rebuild_clear(bucket, NEXT, RegistryTime::default()).await), bucket);
+    not_serving(&failed(rebuild.rebuild_fill(NEXT, filling).await), bucket);
     not_serving(&failed(rebuild.rebuild_finish(bucket, NEXT, None).await), bucket);
 
     rebuilt(h, &pool, NEXT + 1, &[]).await;
     not_serving(&failed(rebuild.rebuild_begin(bucket, NEXT + 1).await), bucket);
-    not_serving(&failed(rebuild.rebuild_clear(bucket, NEXT + 1).await), bucket);
+    not_serving(&failed(rebuild.rebuild_clear(bucket, NEXT + 1, RegistryTime::default()).await), bucket);
     h.know(bucket, NEXT + 1).await;
     pool.claim("ann").await.admitted();
 }
@@ -95,11 +95,11 @@ pub async fn a_repeated_step_of_a_rebuild_changes_nothing(h: &impl Rebuildable) 
     let filling = Filling { pool: &pool.id, seq: 4, terms: Some(pool.terms()), live };
     begin(h, bucket, NEXT).await;
     begin(h, bucket, NEXT).await;
-    rebuild.rebuild_clear(bucket, NEXT).await.expect("a bucket can be emptied");
-    rebuild.rebuild_fill(NEXT, RegistryTime::default(), filling).await.expect("a pool can be filled");
-    rebuild.rebuild_fill(NEXT, RegistryTime::default(), filling).await.expect("a repeated step is no error");
+    rebuild.rebuild_clear(bucket, NEXT, RegistryTime::default()).await.expect("a bucket can be emptied");
+    rebuild.rebuild_fill(NEXT, filling).await.expect("a pool can be filled");
+    rebuild.rebuild_fill(NEXT, filling).await.expect("a repeated step is no error");
     // A late duplicate: its reply was lost, and the rebuild went on.
-    rebuild.rebuild_clear(bucket, NEXT).await.expect("a repeated step is no error");
+    rebuild.rebuild_clear(bucket, NEXT, RegistryTime::default()).await.expect("a repeated step is no error");
     rebuild.rebuild_finish(bucket, NEXT, None).await.expect("a bucket can be served again");
     rebuild.rebuild_finish(bucket, NEXT, None).await.expect("a repeated step is no error");
     not_serving(&failed(rebuild.rebuild_begin(bucket, NEXT).await), bucket);
@@ -175,9 +175,9 @@ pub async fn a_rebuild_that_finishes_long_after_its_fill_is_refused(h: &impl Reb
     let ann = held_since_long(h, &pool, "ann", 1).await;
     let (rebuild, bucket) = (h.rebuild(), pool.bucket());
     begin(h, bucket, NEXT).await;
-    rebuild.rebuild_clear(bucket, NEXT).await.expect("a bucket can be emptied");
+    rebuild.rebuild_clear(bucket, NEXT, RegistryTime::default()).await.expect("a bucket can be emptied");
     let filling = Filling { pool: &pool.id, seq: 1, terms: Some(pool.terms()), live: &[ann] };
-    rebuild.rebuild_fill(NEXT, RegistryTime::default(), filling).await.expect("a pool can be filled");
+    rebuild.rebuild_fill(NEXT, filling).await.expect("a pool can be filled");
     let_most_of_a_ttl_pass(h, &pool).await;
     not_serving(&failed(rebuild.rebuild_finish(bucket, NEXT, None).await), bucket);
 
@@ -191,15 +191,29 @@ pub async fn a_rebuilt_bucket_is_not_earlier_than_the_record(h: &impl Rebuildabl
     let on_record = h.now().await + Span::from_secs(90);
     let (rebuild, bucket) = (h.rebuild(), pool.bucket());
     begin(h, bucket, NEXT).await;
-    rebuild.rebuild_clear(bucket, NEXT).await.expect("a bucket can be emptied");
+    rebuild.rebuild_clear(bucket, NEXT, on_record).await.expect("a bucket can be emptied");
     let ann = held_since_long(h, &pool, "ann", 1).await;
     let filling = Filling { pool: &pool.id, seq: 1, terms: Some(pool.terms()), live: &[ann] };
-    rebuild.rebuild_fill(NEXT, on_record, filling).await.expect("a pool can be filled");
+    rebuild.rebuild_fill(NEXT, filling).await.expect("a pool can be filled");
     rebuild.rebuild_finish(bucket, NEXT, None).await.expect("a bucket can be served again");
     h.know(bucket, NEXT).await;
     assert!(pool.view().await.sessions[0].session.last_heartbeat >= on_record);
     pool.end_all(EndReason::Revoked).await;
     let started = pool.claim("bob").await.admitted().session.started;
+    assert!(started >= on_record, "{started:?} {on_record:?}");
+}
+
+/// The last session of a bucket may have ended at the latest time on record.
+pub async fn a_bucket_rebuilt_without_pools_is_not_earlier_than_the_record(h: &impl Rebuildable) {
+    let pool = h.pool(seats(1)).await;
+    let on_record = h.now().await + Span::from_secs(90);
+    let (rebuild, bucket) = (h.rebuild(), pool.bucket());
+    begin(h, bucket, NEXT).await;
+    rebuild.rebuild_clear(bucket, NEXT, on_record).await.expect("a bucket can be emptied");
+    rebuild.rebuild_finish(bucket, NEXT, None).await.expect("a bucket can be served again");
+    h.know(bucket, NEXT).await;
+    pool.open(1, Vec::new()).await;
+    let started = pool.claim("ann").await.admitted().session.started;
     assert!(started >= on_record, "{started:?} {on_record:?}");
 }
 
@@ -224,15 +238,15 @@ pub async fn the_conditions_tell_how_each_bucket_is(h: &impl Rebuildable) {
 async fn rebuilt(h: &impl Rebuildable, pool: &TestPool, epoch: u64, filled: &[(u64, &TestPool, Session)]) {
     let (rebuild, bucket) = (h.rebuild(), pool.bucket());
     begin(h, bucket, epoch).await;
-    rebuild.rebuild_clear(bucket, epoch).await.expect("a bucket can be emptied");
+    rebuild.rebuild_clear(bucket, epoch, RegistryTime::default()).await.expect("a bucket can be emptied");
     for (seq, pool, session) in filled {
         let live = std::slice::from_ref(session);
         let filling = Filling { pool: &pool.id, seq: *seq, terms: Some(pool.terms()), live };
-        rebuild.rebuild_fill(epoch, RegistryTime::default(), filling).await.expect("a pool can be filled");
+        rebuild.rebuild_fill(epoch, filling).await.expect("a pool can be filled");
     }
     if filled.is_empty() {
         let filling = Filling { pool: &pool.id, seq: 0, terms: Some(pool.terms()), live: &[] };
-        rebuild.rebuild_fill(epoch, RegistryTime::default(), filling).await.expect("a pool can be filled");
+        rebuild.rebuild_fill(epoch, filling).await.expect("a pool can be filled");
     }
     rebuild.rebuild_finish(bucket, epoch, None).await.expect("a bucket can be served again");
 }

@@ -199,6 +199,7 @@ macro_rules! rebuilding_suite {
                     filled_sessions_get_one_full_ttl_from_the_filling_on,
                     a_rebuild_that_finishes_long_after_its_fill_is_refused,
                     a_rebuilt_bucket_is_not_earlier_than_the_record,
+                    a_bucket_rebuilt_without_pools_is_not_earlier_than_the_record,
                     the_conditions_tell_how_each_bucket_is,
                 }
             }

@@ -65,19 +65,20 @@ impl Rebuild for PostgresRegistry {
         self.unreadable.after_rebuild_read(bucket, &self.section.journal_of(bucket), read)
     }
 
-    async fn rebuild_clear(&self, bucket: Bucket, epoch: u64) -> Result<(), Error> {
-        self.done(include_str!("sql/rebuild_clear.sql"), bucket, epoch).await?;
+    async fn rebuild_clear(&self, bucket: Bucket, epoch: u64, not_before: RegistryTime) -> Result<(), Error> {
+        let clearing = sqlx::query(include_str!("sql/rebuild_clear.sql"))
+            .bind(self.section.number_of(bucket))
+            .bind(signed(epoch))
+            .bind(signed(not_before.as_millis()))
+            .execute(&mut *self.connection().await?)
+            .await;
+        clearing.map_err(|error| Fault::in_bucket(error, bucket))?;
         self.unreadable.clear(bucket);
         Ok(())
     }
 
-    async fn rebuild_fill(
-        &self,
-        epoch: u64,
-        not_before: RegistryTime,
-        pool: Filling<'_>,
-    ) -> Result<(), Error> {
-        Ok(self.fill(epoch, not_before, pool).await?)
+    async fn rebuild_fill(&self, epoch: u64, pool: Filling<'_>) -> Result<(), Error> {
+        Ok(self.fill(epoch, pool).await?)
     }
 
     async fn rebuild_finish(
@@ -99,14 +100,13 @@ impl PostgresRegistry {
         rows.into_iter().map(|row| row.read(&self.section)).collect()
     }
 
-    async fn fill(&self, epoch: u64, not_before: RegistryTime, pool: Filling<'_>) -> Result<(), Fault> {
+    async fn fill(&self, epoch: u64, pool: Filling<'_>) -> Result<(), Fault> {
         let bucket = pool.pool.bucket();
         let connection = self.connection().await?;
         let mut transaction = begin_long(connection).await?;
-        sqlx::query(include_str!("sql/rebuild_not_before.sql"))
+        sqlx::query(include_str!("sql/rebuild_goes_on.sql"))
             .bind(self.section.number_of(bucket))
             .bind(signed(epoch))
-            .bind(signed(not_before.as_millis()))
             .execute(&mut *transaction)
             .await
             .map_err(|error| Fault::in_bucket(error, bucket))?;

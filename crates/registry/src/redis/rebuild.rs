@@ -58,7 +58,7 @@ impl Rebuild for RedisRegistry {
         self.read_journal_after(bucket, after, max).await
     }
 
-    async fn rebuild_clear(&self, bucket: Bucket, epoch: u64) -> Result<(), Error> {
+    async fn rebuild_clear(&self, bucket: Bucket, epoch: u64, not_before: RegistryTime) -> Result<(), Error> {
         let keys = self.keys.bucket(bucket);
         loop {
             let mut some = redis::cmd("ZRANGE");
@@ -73,7 +73,8 @@ impl Rebuild for RedisRegistry {
                 all_keys.extend([pool, sessions, order]);
             }
             let call = self.on_keys(&SCRIPTS.rebuild_clear, bucket, all_keys.iter());
-            let call = some.iter().fold(call, |call, reference| call.arg(reference));
+            let call =
+                some.iter().fold(call, |call, reference| call.arg(reference)).arg(not_before.as_millis());
             let cleared = self.call(call.in_epoch(Stage::Rebuilding, epoch)).await;
             if matches!(cleared, Err(Error::NotServing { .. })) {
                 // The last step may have been taken by an earlier call, whose reply was lost.
@@ -86,12 +87,7 @@ impl Rebuild for RedisRegistry {
         }
     }
 
-    async fn rebuild_fill(
-        &self,
-        epoch: u64,
-        not_before: RegistryTime,
-        filling: Filling<'_>,
-    ) -> Result<(), Error> {
+    async fn rebuild_fill(&self, epoch: u64, filling: Filling<'_>) -> Result<(), Error> {
         let Filling { pool, seq, terms, live } = filling;
         let mut live = live.to_vec();
         in_order(&mut live);
@@ -100,7 +96,7 @@ impl Rebuild for RedisRegistry {
             if live.is_empty() { vec![&[]] } else { live.chunks(FILLED_SESSIONS_MAX).collect() };
         for part in parts {
             let call = self.on_pool(&SCRIPTS.rebuild_fill, pool);
-            let call = with_what_is_known(call, pool, seq, terms, part).arg(not_before.as_millis());
+            let call = with_what_is_known(call, pool, seq, terms, part);
             self.call(call.in_epoch(Stage::Filling, epoch)).await?;
         }
         self.remember_all(pool, &live);

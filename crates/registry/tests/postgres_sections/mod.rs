@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use seatkeeper_core::{
     Actor, Authority, Bucket, Claim, EndReason, Origin, Particulars, Policy, PoolId, PoolKind, Reach, Region,
-    Seats, SessionId, Span, Standing, TenantId, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
+    RegistryTime, Seats, SessionId, Span, Standing, TenantId, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
 };
 use seatkeeper_registry::postgres::PostgresRegistry;
 use seatkeeper_registry::{
@@ -46,7 +46,10 @@ impl Sections {
     /// Clears a bucket for an epoch and serves the bucket.
     async fn serve(&self, bucket: Bucket, epoch: u64) {
         self.rebuilt.rebuild_begin(bucket, epoch).await.expect("a rebuild can begin");
-        self.rebuilt.rebuild_clear(bucket, epoch).await.expect("a bucket can be emptied");
+        self.rebuilt
+            .rebuild_clear(bucket, epoch, RegistryTime::default())
+            .await
+            .expect("a bucket can be emptied");
         self.rebuilt.rebuild_finish(bucket, epoch, None).await.expect("a bucket can be served");
         self.epochs.set(bucket, epoch);
     }

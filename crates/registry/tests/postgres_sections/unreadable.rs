@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use seatkeeper_core::{Bucket, EndReason, PoolId, PoolKind, SessionId};
+use seatkeeper_core::{Bucket, EndReason, PoolId, PoolKind, RegistryTime, SessionId};
 use seatkeeper_registry::postgres::PostgresRegistry;
 use seatkeeper_registry::{Error, Journal as _, JournalRead, Rebuild as _, Receipt, Sessions as _, State};
 use sqlx::{Connection as _, PgConnection};
@@ -215,7 +215,7 @@ async fn a_rebuild_skips_no_unreadable_row() {
     node.rebuild_begin(bucket, EPOCH + 2).await.expect("a rebuild can begin");
     let behind = next(EPOCH + 2, after).await.expect("the row is deleted");
     assert_eq!(behind.iter().map(|entry| entry.event.seq).collect::<Vec<_>>(), [2]);
-    node.rebuild_clear(bucket, EPOCH + 2).await.expect("a bucket can be cleared");
+    node.rebuild_clear(bucket, EPOCH + 2, RegistryTime::default()).await.expect("a bucket can be cleared");
     assert_eq!(node.unreadable_entries(), []);
     read(&other).await;
     assert_eq!(other.unreadable_entries(), [], "another node has cleared the bucket");

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use seatkeeper_core::{Bucket, Span};
+use seatkeeper_core::{Bucket, RegistryTime, Span};
 use seatkeeper_redis::Servers;
 use seatkeeper_registry::conformance::Harness;
 use seatkeeper_registry::conformance::rebuilding::Rebuildable;
@@ -110,7 +110,7 @@ async fn fill_with_nothing(node: &RedisRegistry) {
     join_all(conditions.iter().map(|condition| async {
         let bucket = condition.bucket;
         node.rebuild_begin(bucket, EPOCH).await.expect("nobody else rebuilds");
-        node.rebuild_clear(bucket, EPOCH).await.expect("it has begun");
+        node.rebuild_clear(bucket, EPOCH, RegistryTime::default()).await.expect("it has begun");
         node.rebuild_finish(bucket, EPOCH, condition.server.as_ref()).await.expect("it has begun");
     }))
     .await;

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use seatkeeper_core::{
-    Authority, Bucket, Claim, EndReason, Origin, Particulars, Policy, PoolId, PoolKind, Reach, Seats,
-    SessionId, Span, Standing, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
+    Authority, Bucket, Claim, EndReason, Origin, Particulars, Policy, PoolId, PoolKind, Reach, RegistryTime,
+    Seats, SessionId, Span, Standing, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
 };
 use seatkeeper_redis::{ServerSettings, Servers};
 use seatkeeper_registry::redis::{NoRecord, RedisRegistry, SessionLocator, Settings};
@@ -77,7 +77,7 @@ impl Node {
             while let Err(error) = self.registry.rebuild_begin(bucket, epoch).await {
                 assert!(started.elapsed() < REACHED_MAX, "no server is reached: {error:?}");
             }
-            self.registry.rebuild_clear(bucket, epoch).await.expect("it has begun");
+            self.registry.rebuild_clear(bucket, epoch, RegistryTime::default()).await.expect("it has begun");
             self.registry.rebuild_finish(bucket, epoch, None).await.expect("it has begun");
             self.epochs.set(bucket, epoch);
         }))

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use seatkeeper_core::PoolId;
+use seatkeeper_core::{PoolId, RegistryTime};
 use seatkeeper_registry::redis::Settings;
 use seatkeeper_registry::{Error, Journal as _, JournalRead, Rebuild as _, Receipt};
 use seatkeeper_testbed::redis::Redis;
@@ -151,7 +151,7 @@ async fn a_rebuild_skips_no_unreadable_entry() {
     redis.delete_entry(&foreign);
     let behind = next(after).await.expect("the entry is deleted");
     assert_eq!(behind.iter().map(|entry| entry.event.seq).collect::<Vec<_>>(), [2]);
-    node.registry.rebuild_clear(bucket, 2).await.expect("it has begun");
+    node.registry.rebuild_clear(bucket, 2, RegistryTime::default()).await.expect("it has begun");
     assert_eq!(node.registry.unreadable_entries(), []);
     node.serve(3).await;
     read(&other).await;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use seatkeeper_core::{
-    Claim, EndReason, Origin, Particulars, Policy, PoolId, PoolKind, Seats, Span, Standing, Terms, Tier,
-    WhenFull, WhenHeld, WhenNamed,
+    Claim, EndReason, Origin, Particulars, Policy, PoolId, PoolKind, RegistryTime, Seats, Span, Standing,
+    Terms, Tier, WhenFull, WhenHeld, WhenNamed,
 };
 use seatkeeper_redis::Servers;
 use seatkeeper_testbed::redis::Redis;
@@ -25,7 +25,7 @@ async fn registry(server: &Redis, pool: &PoolId) -> RedisRegistry {
     let servers = Servers::new(server.url().parse().expect("a URL"));
     let registry = RedisRegistry::new(servers, Settings::default(), Arc::clone(&epochs), Arc::new(NoRecord));
     while registry.rebuild_begin(pool.bucket(), EPOCH).await.is_err() {}
-    registry.rebuild_clear(pool.bucket(), EPOCH).await.expect("it has begun");
+    registry.rebuild_clear(pool.bucket(), EPOCH, RegistryTime::default()).await.expect("it has begun");
     registry.rebuild_finish(pool.bucket(), EPOCH, None).await.expect("it has begun");
     epochs.set(pool.bucket(), EPOCH);
     registry.open(pool, 0, None, Vec::new()).await.expect("it can be opened");

@@ -59,7 +59,7 @@ impl Stage {
         let registry =
             RedisRegistry::new(servers, Settings::default(), Arc::clone(&epochs), Arc::new(NoRecord));
         while registry.rebuild_begin(bucket, EPOCH).await.is_err() {}
-        registry.rebuild_clear(bucket, EPOCH).await.expect("it has begun");
+        registry.rebuild_clear(bucket, EPOCH, RegistryTime::default()).await.expect("it has begun");
         registry.rebuild_finish(bucket, EPOCH, None).await.expect("it has begun");
         epochs.set(bucket, EPOCH);
         for pool in &pools {

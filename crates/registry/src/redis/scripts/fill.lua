@@ -1,10 +1,9 @@
 -- Restores sessions into a pool of a bucket under rebuild, and opens the pool with the first batch. The sweeper
 -- ends sessions that are over: a fill without events is idempotent.
 --
--- ARGV  2 to 6 as in open.lua · 7 lower bound of the registry's time
+-- ARGV  2 to 6 as in open.lua
 -- Reply the time, …
 local function step()
-  now = math.max(now, tonumber(ARGV[7]))
   must_keep_head = true
   if not load_pool() then
     new_pool()
