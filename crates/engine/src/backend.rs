@@ -133,23 +133,22 @@ impl Backend {
         }
     }
 
-    /// Opens a pool with its live sessions from the ledger. A node-local registry begins with no sessions.
+    /// Opens a pool with its live sessions from the ledger. A node-local registry begins with no sessions. The pool stays
+    /// closed if the reading of the ledger took so long that it may be outdated.
     pub(crate) async fn open(
         &self,
         ledger: &Ledger,
         pool: &PoolId,
         terms: Option<Terms>,
     ) -> Result<(), Error> {
-        let (seq, sessions) = match self.role {
-            Role::NodeLocal(_) => (0, Vec::new()),
-            Role::Lasting | Role::Rebuilt(_) => {
-                // The number and the sessions are one snapshot: a later decision in this pool follows the
-                // record, or the ledger refuses the decision.
-                let LivePool { seq, sessions, .. } = ledger.pool_head(pool).await?;
-                (seq, sessions)
-            }
-        };
-        Ok(self.registry.open(pool, seq, terms, sessions).await?)
+        if let Role::NodeLocal(_) = self.role {
+            return Ok(self.registry.open(pool, 0, terms, Vec::new()).await?);
+        }
+        let Some(closed_at) = self.registry.closed_at(pool).await? else { return Ok(()) };
+        // The number and the sessions are one snapshot: a later decision in this pool follows the record, or the
+        // ledger refuses the decision.
+        let LivePool { seq, sessions, .. } = ledger.pool_head(pool).await?;
+        Ok(self.registry.open_if_recent(closed_at, pool, seq, terms, sessions).await?)
     }
 
     /// Queues a rebuild of a bucket whose registry contradicts the ledger in `epoch`. Returns `false` if the

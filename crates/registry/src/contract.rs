@@ -37,6 +37,26 @@ pub trait Admission: Send + Sync + 'static {
         live: Vec<Session>,
     ) -> Result<(), Error>;
 
+    /// Returns the registry's time if the pool is closed, `None` if the pool is open. A registry that is rebuilt
+    /// after a contradiction may always return [`RegistryTime::MAX`].
+    async fn closed_at(&self, _pool: &PoolId) -> Result<Option<RegistryTime>, Error> {
+        Ok(Some(RegistryTime::MAX))
+    }
+
+    /// Opens a pool as [`open`](Self::open) does, with a record that was read after [`closed_at`](Self::closed_at).
+    /// Does nothing if the registry's time is 30 s later by now: the pool may have been open and closed again
+    /// meanwhile, and its events would get numbers that are taken.
+    async fn open_if_recent(
+        &self,
+        _closed_at: RegistryTime,
+        pool: &PoolId,
+        seq: u64,
+        terms: Option<Terms>,
+        live: Vec<Session>,
+    ) -> Result<(), Error> {
+        self.open(pool, seq, terms, live).await
+    }
+
     /// Decides a claim and carries it out.
     async fn claim(&self, request: Request<'_>) -> Result<Claimed, Error>;
 }

@@ -20,7 +20,7 @@ use crate::contract::{
     Admission, Claimed, Ended, EndedAll, Expiry, Heartbeat, Journal, JournalRead, Live, PoolView, Pools,
     Receipt, Request, Sessions, Swept,
 };
-use crate::open_pool::Record as _;
+use crate::open_pool::{Record as _, is_recent};
 use crate::{Error, TimeSource};
 use bucket::BucketState;
 use clocked::Clocked;
@@ -80,6 +80,26 @@ impl<C: TimeSource> Admission for MemoryRegistry<C> {
         live: Vec<Session>,
     ) -> Result<(), Error> {
         self.step(pool.bucket(), |state, now| state.open(pool, seq, terms, live, now));
+        Ok(())
+    }
+
+    async fn closed_at(&self, pool: &PoolId) -> Result<Option<RegistryTime>, Error> {
+        Ok(self.step(pool.bucket(), |state, now| (!state.is_open(pool)).then_some(now)))
+    }
+
+    async fn open_if_recent(
+        &self,
+        closed_at: RegistryTime,
+        pool: &PoolId,
+        seq: u64,
+        terms: Option<Terms>,
+        live: Vec<Session>,
+    ) -> Result<(), Error> {
+        self.step(pool.bucket(), |state, now| {
+            if is_recent(closed_at, now) {
+                state.open(pool, seq, terms, live, now);
+            }
+        });
         Ok(())
     }
 

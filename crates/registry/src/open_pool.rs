@@ -10,9 +10,18 @@ use crate::contract::{Live, Liveness};
 pub(crate) use record::Record;
 pub(crate) use steps::{Closing, RenewalOutcome};
 
-/// Time for which an empty pool stays open: longer than any request that found the pool closed. Otherwise
-/// such a request could reopen the pool later with outdated data.
+/// Time for which an empty pool stays open. A pool that was closed at some time, and has been open since, cannot be
+/// closed again within this time.
 pub(crate) const EMPTY_KEPT: Span = Span::from_secs(60);
+
+/// A pool opens with a record that was read at most this long ago. The rest of [`EMPTY_KEPT`] is longer than a clock
+/// can be ahead when read: the lease of PostgreSQL's clock is 10 s.
+const RECORD_AGE_MAX: Span = Span::from_secs(30);
+
+/// Returns whether a pool that was closed at `closed_at` may open at `now` with a record that was read in between.
+pub(crate) fn is_recent(closed_at: RegistryTime, now: RegistryTime) -> bool {
+    now.since(closed_at) <= RECORD_AGE_MAX
+}
 
 /// Retry interval for a pool that may not close because of denials or the ledger.
 pub(crate) const CLOSING_PAUSE: Span = Span::from_secs(1);

@@ -24,6 +24,20 @@ pub async fn a_pool_that_is_not_open_has_no_answer(h: &impl Harness) {
     pool.claim("ann").await.admitted();
 }
 
+/// The pool may have been open meanwhile, and its events recorded.
+pub async fn a_record_that_may_be_outdated_opens_no_pool(h: &impl Harness) {
+    let pool = h.pool_not_open(seats(1));
+    let registry = &pool.registry;
+    let closed_at = registry.closed_at(&pool.id).await.expect("an answer").expect("the pool is closed");
+    let terms = Some(pool.terms());
+    let long_ago = closed_at - Span::from_secs(31);
+    registry.open_if_recent(long_ago, &pool.id, 0, terms, Vec::new()).await.expect("an answer");
+    assert!(matches!(pool.claim("ann").await.failed(), Error::PoolNotOpen));
+    registry.open_if_recent(closed_at, &pool.id, 0, terms, Vec::new()).await.expect("a pool can be opened");
+    pool.claim("ann").await.admitted();
+    assert_eq!(registry.closed_at(&pool.id).await.expect("an answer"), None);
+}
+
 pub async fn opening_an_open_pool_does_nothing(h: &impl Harness) {
     let pool = h.pool(seats(2)).await;
     let ann = pool.claim("ann").await.admitted();

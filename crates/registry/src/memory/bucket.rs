@@ -97,6 +97,10 @@ impl BucketState {
         self.due.first().map(|slot| due_of(&self.pools, slot))
     }
 
+    pub(super) fn is_open(&self, id: &PoolId) -> bool {
+        self.slot_of(id).is_ok()
+    }
+
     pub(super) fn open(
         &mut self,
         id: &PoolId,
@@ -105,7 +109,7 @@ impl BucketState {
         live: Vec<Session>,
         now: RegistryTime,
     ) {
-        if self.slot_of(id).is_ok() {
+        if self.is_open(id) {
             return;
         }
         let open = OpenPool::restored(id.clone(), seq, terms, live, now);

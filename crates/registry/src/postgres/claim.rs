@@ -1,18 +1,19 @@
 //! Claims, and the opening of pools.
 
 use async_trait::async_trait;
-use seatkeeper_core::{LoadBound, PoolId, Session, SessionId, Terms};
+use seatkeeper_core::{LoadBound, PoolId, RegistryTime, Session, SessionId, Terms};
 use sqlx::PgConnection;
 
 use super::PostgresRegistry;
 use super::connect::begin_long;
 use super::fault::Fault;
 use super::read_pool::{Locking, PoolSnapshot, Target, read_pool};
+use super::row::time;
 use super::step::CALL_TIMEOUT;
 use super::write::{Change, Events, Fate};
 use crate::Error;
 use crate::contract::{Admission, Claimed, Receipt, Request};
-use crate::open_pool::OpenPool;
+use crate::open_pool::{OpenPool, is_recent};
 use crate::rebuild::Filling;
 
 #[async_trait]
@@ -24,22 +25,29 @@ impl Admission for PostgresRegistry {
         terms: Option<Terms>,
         live: Vec<Session>,
     ) -> Result<(), Error> {
-        let opening = async {
-            let _turn = self.turn(pool.bucket()).await;
-            let connection = self.connection().await?;
-            let mut transaction = begin_long(connection).await?;
-            let seen = read_pool(&mut transaction, &self.section, Locking::With, Target::pool(pool), |_| {
-                LoadBound::ONE_SESSION
-            })
+        self.open_closed(None, Filling { pool, seq, terms, live: &live }).await
+    }
+
+    async fn closed_at(&self, pool: &PoolId) -> Result<Option<RegistryTime>, Error> {
+        let closed_at: Option<i64> = sqlx::query_scalar(include_str!("sql/closed_at.sql"))
+            .bind(self.section.number_of(pool.bucket()))
+            .bind(pool.kind.as_str())
+            .bind(pool.tenant.as_str())
+            .bind(&*pool.name)
+            .fetch_one(&mut *self.connection().await?)
             .await?;
-            self.serves(seen.bucket, seen.epoch, seen.serving)?;
-            let (receipt, events) =
-                open_in(&mut transaction, &seen, Filling { pool, seq, terms, live: &live }).await?;
-            transaction.commit().await.map_err(Fault::of_commit)?;
-            self.backlog.told(receipt, events);
-            Ok::<_, Fault>(())
-        };
-        Ok(tokio::time::timeout(CALL_TIMEOUT, opening).await??)
+        Ok(closed_at.map(time))
+    }
+
+    async fn open_if_recent(
+        &self,
+        closed_at: RegistryTime,
+        pool: &PoolId,
+        seq: u64,
+        terms: Option<Terms>,
+        live: Vec<Session>,
+    ) -> Result<(), Error> {
+        self.open_closed(Some(closed_at), Filling { pool, seq, terms, live: &live }).await
     }
 
     async fn claim(&self, request: Request<'_>) -> Result<Claimed, Error> {
@@ -62,6 +70,32 @@ impl Admission for PostgresRegistry {
                 return Ok(Claimed { answer, live, limit, receipt: made.receipt });
             }
         }
+    }
+}
+
+impl PostgresRegistry {
+    /// Opens a pool unless it is open. With `closed_at`, does nothing if the record is not recent: see
+    /// [`Admission::open_if_recent`].
+    async fn open_closed(&self, closed_at: Option<RegistryTime>, pool: Filling<'_>) -> Result<(), Error> {
+        let opening = async {
+            let _turn = self.turn(pool.pool.bucket()).await;
+            let connection = self.connection().await?;
+            let mut transaction = begin_long(connection).await?;
+            let target = Target::pool(pool.pool);
+            let seen =
+                read_pool(&mut transaction, &self.section, Locking::With, target, |_| LoadBound::ONE_SESSION)
+                    .await?;
+            self.serves(seen.bucket, seen.epoch, seen.serving)?;
+            // The bucket is locked: a node that freezes from here on loses the transaction, or keeps the pool closed.
+            if closed_at.is_some_and(|closed_at| !is_recent(closed_at, seen.now)) {
+                return Ok(transaction.rollback().await?);
+            }
+            let (receipt, events) = open_in(&mut transaction, &seen, pool).await?;
+            transaction.commit().await.map_err(Fault::of_commit)?;
+            self.backlog.told(receipt, events);
+            Ok::<_, Fault>(())
+        };
+        Ok(tokio::time::timeout(CALL_TIMEOUT, opening).await??)
     }
 }
 
