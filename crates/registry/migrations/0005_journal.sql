@@ -32,3 +32,24 @@ BEGIN
         RETURNING b.epoch, b.serving, b.position;
 END
 $$;
+
+-- Identifies the database: the cluster, its timeline, and the object id of the journal. A promotion and a recovery to a
+-- point in time change the timeline; a restore creates a new table. If a service hides its timeline, the other two parts
+-- identify the database.
+CREATE FUNCTION registry.identity() RETURNS text
+LANGUAGE plpgsql STABLE
+AS $$
+DECLARE
+    v_timeline text;
+BEGIN
+    BEGIN
+        v_timeline := left(pg_walfile_name(pg_current_wal_lsn()), 8);
+    EXCEPTION
+        WHEN feature_not_supported OR insufficient_privilege OR object_not_in_prerequisite_state THEN
+            v_timeline := 'hidden';
+    END;
+    RETURN format(
+        '%s/%s/%s', (SELECT c.system_identifier FROM pg_control_system() c), v_timeline,
+        'registry.journal'::regclass::oid);
+END
+$$;

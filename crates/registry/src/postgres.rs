@@ -9,6 +9,7 @@ mod backlog;
 mod claim;
 mod clock;
 mod connect;
+mod copies;
 mod entries;
 mod fault;
 mod from_row;
@@ -38,12 +39,14 @@ use crate::{Epochs, Error, Store};
 use backlog::Backlog;
 pub use clock::PostgresClock;
 pub use connect::migrate;
+use copies::Copies;
 pub use repair_clock::{RegistryRepair, repair_clock};
 use section::Section;
 
 /// A registry of live sessions in PostgreSQL.
 pub struct PostgresRegistry {
     connections: Connections,
+    copies: Arc<Copies>,
     turns: Box<[Mutex<()>]>,
     backlog: Backlog,
     unreadable: UnreadableEntries,
@@ -66,18 +69,22 @@ impl PostgresRegistry {
         journal_events_max: usize,
     ) -> Result<Self, Error> {
         connect::migrate(url).await?;
-        let connections = connect::connections(url, connections_max)?;
+        let copies = Arc::new(Copies::new());
+        let connections = connect::connections(url, connections_max, &copies)?;
         let clock = Arc::new(PostgresClock::new(connections.clone()));
-        Ok(Self::of_section(Section::Rebuilt(epochs), connections, clock, region, journal_events_max))
+        let section = Section::Rebuilt(epochs);
+        Ok(Self::of_section(section, connections, copies, clock, region, journal_events_max))
     }
 
     /// Returns a second registry in the same database, over the same connections, for sessions without
-    /// heartbeats. The second registry is never rebuilt, and shares no session with the first. All receipts
-    /// are of one epoch. An event carries the epoch in `epochs` at the time of the read, so that the ledger
-    /// accepts the event after a rebuild of the first.
+    /// heartbeats. The second registry is never rebuilt, and shares no session with the first. The receipts are of one
+    /// epoch, until a copy of the database takes over. An event carries the epoch in `epochs` at the time of the read, so
+    /// that the ledger accepts the event after a rebuild of the first.
     pub fn lasting(&self, epochs: Arc<Epochs>) -> Self {
         let (connections, clock) = (self.connections.clone(), Arc::clone(&self.clock));
-        Self::of_section(Section::Lasting(epochs), connections, clock, self.region, self.journal_events_max)
+        let (copies, region) = (Arc::clone(&self.copies), self.region);
+        let section = Section::Lasting { epochs, copies: Arc::clone(&copies) };
+        Self::of_section(section, connections, copies, clock, region, self.journal_events_max)
     }
 
     /// Returns the clock of the database's server, shared by all registries over these connections.
@@ -88,6 +95,7 @@ impl PostgresRegistry {
     fn of_section(
         section: Section,
         connections: Connections,
+        copies: Arc<Copies>,
         clock: Arc<PostgresClock>,
         region: Region,
         journal_events_max: usize,
@@ -95,6 +103,7 @@ impl PostgresRegistry {
         let turns = (0..BUCKETS).map(|_| Mutex::new(())).collect();
         Self {
             connections,
+            copies,
             turns,
             backlog: Backlog::new(),
             unreadable: UnreadableEntries::new(Store::PostgreSql),

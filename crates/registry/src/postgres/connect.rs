@@ -1,6 +1,6 @@
 //! Connections and migrations of the registry's database.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use seatkeeper_postgres::{Connections, PostgresUrl, Transaction, migrate_tables, migration_files, migrator};
@@ -9,6 +9,7 @@ use sqlx::migrate::Migrator;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::PgPoolOptions;
 
+use super::copies::Copies;
 use super::fault::Fault;
 use crate::Error;
 
@@ -61,9 +62,21 @@ const SETTINGS: [(&str, &str); 8] = [
     ("jit", "off"),
 ];
 
-/// Connects lazily: while the database is unreachable, each call fails.
-pub(super) fn connections(url: &PostgresUrl, connections_max: u32) -> Result<Connections, Fault> {
-    let pool = PgPoolOptions::new().max_connections(connections_max).acquire_timeout(ACQUIRE_TIMEOUT);
+/// Connects lazily: while the database is unreachable, each call fails. Each new connection tells `copies` the
+/// database's identity.
+pub(super) fn connections(
+    url: &PostgresUrl,
+    connections_max: u32,
+    copies: &Arc<Copies>,
+) -> Result<Connections, Fault> {
+    let copies = Arc::clone(copies);
+    let pool = PgPoolOptions::new()
+        .max_connections(connections_max)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .after_connect(move |connection, _| {
+            let copies = Arc::clone(&copies);
+            Box::pin(async move { copies.note(connection).await })
+        });
     Ok(Connections::lazy(url, pool, NAME, &SETTINGS)?)
 }
 

@@ -42,12 +42,15 @@ impl Journal for PostgresRegistry {
             self.unreadable.current().into_iter().map(|entry| entry.bucket).collect();
         let resting = held_up.iter().filter(|bucket| self.unreadable.is_resting(**bucket));
         let resting: Vec<i16> = resting.map(|bucket| self.section.number_of(*bucket)).collect();
+        let mut connection = self.connection().await?;
+        let receipt_epoch = self.section.receipt_epoch();
         let rows: Vec<EntryRow> = sqlx::query_as(include_str!("sql/journal_read.sql"))
             .bind(max)
             .bind(self.section.first())
             .bind(&resting)
-            .fetch_all(&mut *self.connection().await?)
+            .fetch_all(&mut *connection)
             .await?;
+        drop(connection);
         self.backlog.is(rows.first().map_or(0, |row| row.depth));
         let mut entries = Vec::with_capacity(rows.len());
         for rows in rows.chunk_by(|row, next| row.bucket == next.bucket) {
@@ -64,16 +67,22 @@ impl Journal for PostgresRegistry {
         // may have been recorded or cleared by another node.
         held_up.extend(self.backlog.awaited());
         held_up.retain(|bucket| !read.contains(bucket));
+        for entry in &mut entries {
+            entry.receipt = receipt_epoch.stamp(entry.receipt);
+        }
         let missing = held_up.into_iter().map(|bucket| self.section.number_of(bucket)).collect();
         Ok(JournalRead { entries, acknowledged: self.acknowledged(missing).await? })
     }
 
     async fn journal_acknowledge(&self, through: Receipt) -> Result<(), Error> {
+        let mut connection = self.connection().await?;
+        // The ledger in a copy of the database may lack the events.
+        let Some(epoch) = self.section.stored_epoch(through.epoch) else { return Ok(()) };
         let forgotten: i64 = sqlx::query_scalar(include_str!("sql/acknowledge.sql"))
             .bind(self.section.number_of(through.bucket))
-            .bind(signed(through.epoch))
+            .bind(signed(epoch))
             .bind(signed(through.position))
-            .fetch_one(&mut *self.connection().await?)
+            .fetch_one(&mut *connection)
             .await?;
         self.backlog.acknowledged(through);
         self.backlog.shrank(forgotten);
@@ -89,13 +98,15 @@ impl Journal for PostgresRegistry {
     }
 
     async fn journal_end(&self, bucket: Bucket) -> Result<Receipt, Error> {
+        let mut connection = self.connection().await?;
+        let receipt_epoch = self.section.receipt_epoch();
         let end: EndRow = sqlx::query_as(include_str!("sql/journal_end.sql"))
             .bind(self.section.number_of(bucket))
-            .fetch_one(&mut *self.connection().await?)
+            .fetch_one(&mut *connection)
             .await?;
         let epoch = unsigned(end.epoch);
         self.serves(bucket, epoch, end.serving)?;
-        let receipt = Receipt { bucket, epoch, position: unsigned(end.position) };
+        let receipt = receipt_epoch.stamp(Receipt { bucket, epoch, position: unsigned(end.position) });
         self.backlog.told(receipt, 0);
         Ok(receipt)
     }
@@ -125,17 +136,21 @@ impl PostgresRegistry {
         if buckets.is_empty() {
             return Ok(Vec::new());
         }
+        let mut connection = self.connection().await?;
+        let receipt_epoch = self.section.receipt_epoch();
         let rows: Vec<AcknowledgedRow> = sqlx::query_as(include_str!("sql/acknowledged.sql"))
             .bind(buckets)
-            .fetch_all(&mut *self.connection().await?)
+            .fetch_all(&mut *connection)
             .await?;
         let receipts: Vec<Receipt> =
             rows.into_iter().map(|row| row.read(&self.section)).collect::<Result<_, _>>()?;
-        receipts.iter().for_each(|&receipt| self.backlog.acknowledged(receipt));
         let has_passed = |receipt: &Receipt, end: Receipt| {
             receipt.bucket == end.bucket && (receipt.epoch, receipt.position) >= (end.epoch, end.position)
         };
         self.unreadable.clear_passed(|end| receipts.iter().any(|receipt| has_passed(receipt, end)));
+        let receipts: Vec<Receipt> =
+            receipts.into_iter().map(|receipt| receipt_epoch.stamp(receipt)).collect();
+        receipts.iter().for_each(|&receipt| self.backlog.acknowledged(receipt));
         Ok(receipts)
     }
 }

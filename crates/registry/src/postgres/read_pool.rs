@@ -56,6 +56,8 @@ pub(super) struct PoolSnapshot {
     /// The bucket's number in the database.
     pub(super) number: i16,
     pub(super) epoch: u64,
+    /// The epoch of receipts.
+    receipt_epoch: u64,
     pub(super) serving: bool,
     pub(super) fence: i64,
     /// End of the journal.
@@ -75,9 +77,9 @@ pub(super) struct PoolSnapshot {
 }
 
 impl PoolSnapshot {
-    /// Returns the receipt of a position in the snapshot's epoch.
+    /// Returns the receipt of a position in the snapshot's journal.
     pub(super) fn place(&self, position: u64) -> Receipt {
-        Receipt { bucket: self.bucket, epoch: self.epoch, position }
+        Receipt { bucket: self.bucket, epoch: self.receipt_epoch, position }
     }
 }
 
@@ -113,7 +115,7 @@ async fn read_pool_once(
     target: Target<'_>,
     stalest: Option<u32>,
 ) -> Result<PoolSnapshot, Fault> {
-    let number = section.number_of(target.bucket());
+    let (number, receipt_epoch) = (section.number_of(target.bucket()), section.receipt_epoch());
     let rows = query(number, turn, target, stalest).fetch_all(connection).await?;
     let mut rows = rows.into_iter();
     let Some(first) = rows.next() else {
@@ -136,6 +138,7 @@ async fn read_pool_once(
         bucket: target.bucket(),
         number,
         epoch,
+        receipt_epoch: receipt_epoch.resolve(epoch),
         serving: first.serving,
         fence: first.fence,
         position: unsigned(first.position),

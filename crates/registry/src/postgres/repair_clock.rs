@@ -1,9 +1,12 @@
 //! Repair of registry time in the database, after a wrong time was stored.
 
+use std::sync::Arc;
+
 use seatkeeper_core::RegistryTime;
 use seatkeeper_postgres::PostgresUrl;
 
 use super::connect::{self, begin_long};
+use super::copies::Copies;
 use super::fault::Fault;
 use super::from_row::from_row;
 use super::row::{signed, time, unsigned};
@@ -31,7 +34,7 @@ from_row! {
 /// if registry time is not later than `to`, nor while events wait for the ledger. No node may serve meanwhile.
 pub async fn repair_clock(url: &PostgresUrl, to: RegistryTime, apply: bool) -> Result<RegistryRepair, Error> {
     connect::migrate(url).await?;
-    let connections = connect::connections(url, 1)?;
+    let connections = connect::connections(url, 1, &Arc::new(Copies::new()))?;
     let connection = connections.acquire().await.map_err(Fault::from)?;
     let mut transaction = begin_long(connection).await.map_err(Fault::from)?;
     let RepairRow { told, waiting } = sqlx::query_as(include_str!("sql/repair_clock.sql"))

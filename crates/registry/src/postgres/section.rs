@@ -5,19 +5,20 @@ use std::sync::Arc;
 
 use seatkeeper_core::{BUCKETS, Bucket};
 
+use super::copies::{Copies, ReceiptEpoch};
 use super::fault::Fault;
 use crate::Epochs;
 
-/// The epoch of every bucket of the lasting section.
+/// The epoch of every bucket of the lasting section in the database.
 const LASTING_EPOCH: u64 = 1;
 
 /// A section of buckets, and its epochs.
 pub(super) enum Section {
     /// Buckets served in the epochs known to the node, and rebuilt for each epoch.
     Rebuilt(Arc<Epochs>),
-    /// Buckets that are always served and never rebuilt. An event goes on record in the epoch known of its
-    /// bucket at the time of the read.
-    Lasting(Arc<Epochs>),
+    /// Buckets that are always served and never rebuilt. An event goes on record in the epoch of `epochs` at the time
+    /// of the read.
+    Lasting { epochs: Arc<Epochs>, copies: Arc<Copies> },
 }
 
 impl Section {
@@ -25,7 +26,7 @@ impl Section {
     pub(super) fn first(&self) -> i16 {
         match self {
             Self::Rebuilt(_) => 0,
-            Self::Lasting(_) => BUCKETS.cast_signed(),
+            Self::Lasting { .. } => BUCKETS.cast_signed(),
         }
     }
 
@@ -49,7 +50,7 @@ impl Section {
     pub(super) fn epoch(&self, bucket: Bucket) -> u64 {
         match self {
             Self::Rebuilt(epochs) => epochs.get(bucket),
-            Self::Lasting(_) => LASTING_EPOCH,
+            Self::Lasting { .. } => LASTING_EPOCH,
         }
     }
 
@@ -57,7 +58,24 @@ impl Section {
     pub(super) fn stamp(&self, bucket: Bucket, epoch: u64) -> u64 {
         match self {
             Self::Rebuilt(_) => epoch,
-            Self::Lasting(epochs) => epochs.get(bucket),
+            Self::Lasting { epochs, .. } => epochs.get(bucket),
+        }
+    }
+
+    /// Returns the epoch of the receipts of a statement that is about to be sent over an acquired connection.
+    pub(super) fn receipt_epoch(&self) -> ReceiptEpoch {
+        match self {
+            Self::Rebuilt(_) => ReceiptEpoch::Stored,
+            Self::Lasting { copies, .. } => ReceiptEpoch::Generation(copies.generation()),
+        }
+    }
+
+    /// Returns the database's epoch of a receipt with `epoch`, `None` for a receipt of another copy of the database.
+    /// Must be called with an acquired connection.
+    pub(super) fn stored_epoch(&self, epoch: u64) -> Option<u64> {
+        match self {
+            Self::Rebuilt(_) => Some(epoch),
+            Self::Lasting { copies, .. } => (copies.generation() == epoch).then_some(LASTING_EPOCH),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Independence of the rebuilt and the lasting section in one database.
 
+mod copies;
 mod steps;
 mod unreadable;
 

@@ -1,0 +1,2 @@
+-- Identifies the database: see registry.identity.
+SELECT registry.identity()
