@@ -1,7 +1,11 @@
 //! Redis loses its whole memory, or every change after a snapshot.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use futures_util::future::join_all;
-use seatkeeper_testbed::redis::{Memory, Redis};
+use seatkeeper_testbed::clock::Clock;
+use seatkeeper_testbed::redis::{Memory, Redis, RedisSetup};
 use serde_json::Value;
 
 use super::support::{Nodes, denied, ended, released, renewed, seat, seated};
@@ -28,6 +32,29 @@ async fn nobody_loses_a_seat_when_redis_restarts_empty_and_nobody_gets_one_too_m
     released(&client, &bob).await;
     seat(&client, &license, "carl").await;
     ended(&client, &bob).await;
+    harness.stop();
+    harness.prove();
+}
+
+/// The lead of a clock: believed, and longer than the test.
+const AHEAD: Duration = Duration::from_secs(300);
+
+/// The ledger's proof fails if a pool's next event is dated before the last.
+#[tokio::test]
+async fn time_goes_on_from_the_record_when_the_clock_of_an_empty_redis_is_behind() {
+    let clock = Arc::new(Clock::new());
+    clock.advance(AHEAD);
+    let mut redis = RedisSetup::default().clock(&clock).start();
+    let mut harness = house_over(&redis);
+    let (license, client) = (harness.license(1).await, harness.client("crowd"));
+    let ann = seat(&client, &license, "ann").await;
+    released(&client, &ann).await;
+
+    redis.kill();
+    clock.set_back(AHEAD);
+    redis.start_again(Memory::Lost);
+
+    seat(&client, &license, "bob").await;
     harness.stop();
     harness.prove();
 }
