@@ -60,6 +60,7 @@ mod failover {
     mod rolling_upgrade;
     mod several_nodes;
     mod standby;
+    mod subscription_ends;
     mod told_elsewhere;
     mod unreadable_entry;
     mod unseen_sessions;

@@ -125,9 +125,10 @@ impl Subscriber {
         self.0.as_ref()
     }
 
-    /// Returns whether a subscription is active at `now` and began within `span` before.
-    pub fn has_started_within(&self, span: Span, now: RegistryTime) -> bool {
-        self.0.as_ref().is_some_and(|held| held.phase(now) == Phase::Active && held.starts_at + span > now)
+    /// Returns whether the subscription started or ended within `span` before `now`: an estimate of the time that may be
+    /// `span` ahead does not tell the phase.
+    pub fn has_changed_phase_within(&self, span: Span, now: RegistryTime) -> bool {
+        self.0.as_ref().is_some_and(|held| held.phase(now) != held.phase(now - span))
     }
 
     /// Returns the subscriber's terms at `now`. The version of the terms never decreases with time or

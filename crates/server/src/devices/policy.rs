@@ -49,8 +49,9 @@ pub(super) async fn entitled(app: &App, tenant: &TenantId, user: &UserId) -> Res
     let subscriber = app.entitlements.subscribers.get(tenant, user).await?;
     let pool = pool_of(tenant, user);
     let mut now = app.engine.approximate_time_for(&pool).await?;
-    // The estimate may be ahead, and a subscription grants nothing before its start.
-    if subscriber.has_started_within(ESTIMATE_AHEAD_MAX, now) {
+    // The estimate may be ahead, and terms are in force neither before their start nor before the end of the terms they
+    // replace. A claim that reaches the registry after the end is denied by the terms' own end, and looked up again.
+    if subscriber.has_changed_phase_within(ESTIMATE_AHEAD_MAX, now) {
         now = app.engine.time_for(&pool).await?;
     }
     Ok(subscriber.entitled(now, ttl_default(app)))

@@ -205,9 +205,17 @@ proptest! {
 }
 
 #[test]
-fn a_subscription_has_just_started_from_its_start_on_for_the_span() {
-    let subscriber = Subscriber::new(Some(held(5)));
-    let has_started = |millis| subscriber.has_started_within(Span::from_millis(20), at(millis));
-    assert_eq!([99, 100, 119, 120, 200].map(has_started), [false, true, true, false, false]);
-    assert!(!Subscriber::default().has_started_within(Span::from_millis(20), at(100)));
+fn a_subscription_has_just_changed_phase_from_its_start_and_from_its_end_on_for_the_span() {
+    let span = Span::from_millis(20);
+    let changes = |held: Held| {
+        let subscriber = Subscriber::new(Some(held));
+        [99, 100, 119, 120, 199, 200, 219, 220]
+            .map(|millis| subscriber.has_changed_phase_within(span, at(millis)))
+    };
+    assert_eq!(changes(held(5)), [false, true, true, false, false, true, true, false]);
+    let brief = Held { ends_at: Some(at(110)), ..held(5) };
+    assert_eq!(changes(brief), [false, true, true, true, false, false, false, false]);
+    let cancelled = Held { status: SubscriptionStatus::Cancelled, ..held(5) };
+    assert_eq!(changes(cancelled), [false; 8]);
+    assert!(!Subscriber::default().has_changed_phase_within(span, at(100)));
 }
