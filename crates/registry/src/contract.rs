@@ -135,11 +135,17 @@ pub trait Expiry: Send + Sync + 'static {
         Ok(TimeReading { now: self.now().await?, is_frozen: false })
     }
 
-    /// Returns an estimate of the registry's time without a request each time. The estimate is not behind the
-    /// registry's time unless the clock was just set, and ahead by
-    /// [`ESTIMATE_AHEAD_MAX`](seatkeeper_core::ESTIMATE_AHEAD_MAX) at most.
-    async fn approximate_now(&self) -> Result<RegistryTime, Error> {
+    /// Reads the time that dates the next step on a pool of `bucket`. Buckets of one registry may have different servers,
+    /// whose clocks need not agree.
+    async fn now_in(&self, _bucket: Bucket) -> Result<RegistryTime, Error> {
         self.now().await
+    }
+
+    /// Returns an estimate of the time of [`now_in`](Self::now_in) without a request each time. The estimate is not behind
+    /// that time unless the clock was just set, and ahead by
+    /// [`ESTIMATE_AHEAD_MAX`](seatkeeper_core::ESTIMATE_AHEAD_MAX) at most.
+    async fn approximate_now_in(&self, bucket: Bucket) -> Result<RegistryTime, Error> {
+        self.now_in(bucket).await
     }
 
     /// Returns a low watermark of event times: from the call on, no bucket records an event dated earlier. Fails

@@ -42,11 +42,11 @@ use parking_lot::Mutex;
 use seatkeeper_redis::Servers;
 use tokio::time::Instant;
 
-use crate::clock_estimate::ClockEstimate;
 use crate::unreadable::UnreadableEntries;
 use crate::{ClockSteps, Epochs, Store};
 use admissions::AdmissionsRead;
 use backlog::Backlog;
+use clock::ClockEstimates;
 use find::Searches;
 use heartbeat_buffer::HeartbeatBuffer;
 use keys::AllKeys;
@@ -77,7 +77,7 @@ pub struct RedisRegistry {
     remembered: Remembered,
     searches: Searches,
     admissions_read: AdmissionsRead,
-    clock_estimate: ClockEstimate,
+    clock_estimates: ClockEstimates,
 }
 
 impl RedisRegistry {
@@ -99,7 +99,7 @@ impl RedisRegistry {
             surveys: Surveys::default(),
             acknowledged: Mutex::new(None),
             heartbeat_buffer: HeartbeatBuffer::new(),
-            clock_estimate: ClockEstimate::default(),
+            clock_estimates: ClockEstimates::default(),
             remembered: Remembered::new(settings.sessions_remembered_max),
             searches: Searches::new(),
             admissions_read: AdmissionsRead::new(),

@@ -26,11 +26,12 @@ pub async fn time_never_goes_back(h: &impl Harness) {
 
 pub async fn what_is_known_of_the_time_is_not_behind_it(h: &impl Harness) {
     let pool = h.pool(seats(1)).await;
+    let bucket = pool.id.bucket();
     for _ in 0..50 {
-        let before = pool.registry.now().await.expect("the time");
-        let known = pool.registry.approximate_now().await.expect("the time");
+        let before = pool.registry.now_in(bucket).await.expect("the time");
+        let known = pool.registry.approximate_now_in(bucket).await.expect("the time");
         assert!(known >= before, "{known:?} is behind {before:?}");
-        let after = pool.registry.now().await.expect("the time");
+        let after = pool.registry.now_in(bucket).await.expect("the time");
         assert!(known <= after + AHEAD_MAX, "{known:?} is ahead of {after:?}");
     }
 }

@@ -68,7 +68,7 @@ impl Expiry for PostgresRegistry {
         Ok(TimeReading { now, is_frozen })
     }
 
-    async fn approximate_now(&self) -> Result<RegistryTime, Error> {
+    async fn approximate_now_in(&self, _bucket: Bucket) -> Result<RegistryTime, Error> {
         match self.clock_estimate.known() {
             Estimate::Time(time) => Ok(time),
             Estimate::Ask(_turn) => self.now().await,

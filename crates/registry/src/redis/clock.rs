@@ -1,16 +1,22 @@
-//! The registry's clock: the clock of one server, in a cluster of the first master to answer.
+//! The registry's clocks: each bucket has the clock of its server. The registry as a whole has the clock of the first master
+//! to answer.
 
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use parking_lot::Mutex;
 use seatkeeper_core::{Bucket, RegistryTime, Span};
 use seatkeeper_host_clock::HostInstant;
+use seatkeeper_redis::Link;
 
 use super::RedisRegistry;
 use super::reply::warn_of_step;
 use super::scripts::SCRIPTS;
 use crate::Error;
+use crate::clock_estimate::{ClockEstimate, Estimate};
 
 /// Maximum age of the survey with the masters to ask for the time. Surveys come several times a second. While a master
 /// is silent, the newest survey is older, and no caller must wait for the silent master.
@@ -18,6 +24,25 @@ const SURVEY_AGE_MAX: Duration = Duration::from_secs(5);
 
 /// Time for a master of a cluster before the next master is asked as well (hedged request).
 const HEDGED_AFTER: Duration = Duration::from_millis(250);
+
+/// The estimates of the servers' clocks. The clocks of a cluster's masters need not agree.
+#[derive(Debug, Default)]
+pub(super) struct ClockEstimates(Mutex<HashMap<usize, (Weak<Link>, Arc<ClockEstimate>)>>);
+
+impl ClockEstimates {
+    /// Returns the estimate of the server behind `link`. The key is the link's address, which no other link gets as long as
+    /// the entry has a weak reference.
+    fn get(&self, link: &Arc<Link>) -> Arc<ClockEstimate> {
+        let (mut estimates, key) = (self.0.lock(), Arc::as_ptr(link).addr());
+        if let Some((_, estimate)) = estimates.get(&key) {
+            return Arc::clone(estimate);
+        }
+        estimates.retain(|_, (link, _)| link.strong_count() > 0);
+        let estimate = Arc::new(ClockEstimate::default());
+        estimates.insert(key, (Arc::downgrade(link), Arc::clone(&estimate)));
+        estimate
+    }
+}
 
 impl RedisRegistry {
     /// Returns the time of the first master of a cluster, in the order of buckets. A master fallen silent since
@@ -49,15 +74,35 @@ impl RedisRegistry {
         }
     }
 
+    /// Returns an estimate of the time of the server of a bucket.
+    pub(super) async fn approximate_time_of(&self, bucket: Bucket) -> Result<RegistryTime, Error> {
+        let estimate = self.link_of(bucket).map(|link| self.clock_estimates.get(&link));
+        let known = estimate.as_ref().map(|estimate| estimate.known());
+        match known {
+            Some(Estimate::Time(time)) => Ok(time),
+            Some(Estimate::Ask(_)) | None => self.in_time(false, self.time_of(bucket)).await,
+        }
+    }
+
     /// Returns the time of the server of a bucket.
     pub(super) async fn time_of(&self, bucket: Bucket) -> Result<RegistryTime, Error> {
-        let asked = HostInstant::now();
+        let (asked, link) = (HostInstant::now(), self.link_of(bucket));
         let head = &self.keys.bucket(bucket).head;
         let call = SCRIPTS.now.call([head].into_iter());
         let (now, behind) = self.requests.servers.run(head, &SCRIPTS.now, &call).await?;
         warn_of_step(Span::from_millis(behind));
         let now = RegistryTime::from_millis(now);
-        self.clock_estimate.note(now, asked);
+        // A bucket that has moved was perhaps answered by another server.
+        if let (Some(before), Some(after)) = (link, self.link_of(bucket))
+            && Arc::ptr_eq(&before, &after)
+        {
+            self.clock_estimates.get(&after).note(now, asked);
+        }
         Ok(now)
+    }
+
+    /// Returns the link to the server of a bucket, if the server is known.
+    fn link_of(&self, bucket: Bucket) -> Option<Arc<Link>> {
+        self.requests.servers.link_now(self.slots.get(bucket))
     }
 }

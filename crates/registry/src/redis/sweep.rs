@@ -11,7 +11,6 @@ use super::keys::{Key, PoolKeys};
 use super::scripts::SCRIPTS;
 use super::survey::BucketSurvey;
 use crate::Error;
-use crate::clock_estimate::Estimate;
 use crate::contract::{Expiry, Swept};
 
 /// Maximum number of due pools read at a time, whatever the caller's bound.
@@ -33,11 +32,13 @@ impl Expiry for RedisRegistry {
         self.time_of_cluster().await
     }
 
-    async fn approximate_now(&self) -> Result<RegistryTime, Error> {
-        match self.clock_estimate.known() {
-            Estimate::Time(time) => Ok(time),
-            Estimate::Ask(_turn) => self.now().await,
-        }
+    /// Returns the time of the bucket's own server, served or not.
+    async fn now_in(&self, bucket: Bucket) -> Result<RegistryTime, Error> {
+        self.in_time(false, self.time_of(bucket)).await
+    }
+
+    async fn approximate_now_in(&self, bucket: Bucket) -> Result<RegistryTime, Error> {
+        self.approximate_time_of(bucket).await
     }
 
     /// Returns the earliest time of all buckets. `journal_end.lua` raises each bucket's mark to its time, so the mark

@@ -1,14 +1,21 @@
 //! Masters of a cluster: moves of slots, and silence of a master.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use seatkeeper_core::{Bucket, PoolId};
+use seatkeeper_core::{Bucket, PoolId, Span};
 use seatkeeper_redis::ServerSettings;
 use seatkeeper_registry::redis::Settings;
-use seatkeeper_registry::{Condition, Error, Expiry as _, Journal as _, Rebuild as _, State};
+use seatkeeper_registry::{Answer, Condition, Error, Expiry as _, Journal as _, Rebuild as _, State};
+use seatkeeper_testbed::clock::Clock;
 use seatkeeper_testbed::redis::{Redis, RedisCluster, RedisSetup};
 
 use crate::node::{Node, REACHED_MAX};
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// Longer than any step of a test, and shorter than the difference of two clocks.
+const QUARTER: Span = Span::from_secs(900);
 
 #[tokio::test]
 async fn a_bucket_is_found_where_its_slot_has_moved_and_served_once_it_was_filled_there() {
@@ -120,6 +127,34 @@ async fn a_master_that_falls_silent_leaves_the_clock_to_another() {
             () = time_limits => panic!("it waited for the silent master"),
         }
         master.resume();
+    }
+}
+
+/// The clocks of the masters are hours apart.
+#[tokio::test]
+async fn the_time_of_a_pool_is_that_of_its_own_master() {
+    let clocks = [0, 1, 2].map(|hours| {
+        let clock = Arc::new(Clock::new());
+        clock.set_back(hours * HOUR);
+        clock
+    });
+    let cluster = RedisCluster::start_by(&clocks);
+    let node = Node::over(cluster.url().parse().expect("a URL")).await;
+    let mut admitted_at = Vec::new();
+    // Twice, since each reading of one master's clock must leave the estimates of the others alone.
+    for (turn, master) in cluster.nodes().iter().chain(cluster.nodes()).enumerate() {
+        let (pool, _) = pools_on_and_off(master, &node).await;
+        let before = node.registry.now_in(pool.bucket()).await.expect("the time");
+        let estimate = node.registry.approximate_now_in(pool.bucket()).await.expect("the time");
+        let claimed = node.claim(&pool, &format!("ann-{turn}")).await.expect("a seat");
+        let Answer::Granted { session, .. } = claimed.answer else { panic!("{claimed:?}") };
+        let started = session.session.started;
+        assert!(before <= started && started.since(before) < QUARTER, "{before:?}, {started:?}");
+        assert!(started.since(estimate).max(estimate.since(started)) < QUARTER, "{estimate:?}, {started:?}");
+        admitted_at.push(started);
+    }
+    for (earlier, later) in [(1, 0), (2, 1)] {
+        assert!(admitted_at[earlier] + QUARTER < admitted_at[later], "the clocks agree: {admitted_at:?}");
     }
 }
 

@@ -1,10 +1,12 @@
 //! A Redis Cluster: masters with equal shares of the slots, and replicas added by a test.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::{Redis, RedisSetup};
+use crate::clock::Clock;
 
 /// Time limit for the agreement of the nodes, on a machine that is busy with other tests.
 const AGREEMENT_MAX: Duration = Duration::from_secs(120);
@@ -32,13 +34,23 @@ impl RedisCluster {
     /// Starts `masters` masters with the configuration `setup`, and waits until the cluster serves. No master
     /// counts as failed during a test, whether frozen by the test or starved on a busy machine.
     pub fn start(masters: usize, setup: &RedisSetup) -> Self {
-        let cluster = Self::start_promoting(masters, setup);
-        for node in &cluster.nodes {
+        Self::start_promoting(masters, setup).never_promoting()
+    }
+
+    /// Like [`start`](Self::start), with a master by each clock.
+    pub fn start_by(clocks: &[Arc<Clock>]) -> Self {
+        let setup = RedisSetup::default().setting("cluster-enabled yes");
+        let masters = clocks.iter().map(|clock| setup.clone().clock(clock)).collect();
+        Self::start_masters(masters, setup).never_promoting()
+    }
+
+    fn never_promoting(self) -> Self {
+        for node in &self.nodes {
             let patience =
                 redis::cmd("CONFIG").arg("SET").arg("cluster-node-timeout").arg(NEVER_PROMOTES_MILLIS).take();
             node.ask::<()>(patience);
         }
-        cluster
+        self
     }
 
     /// Like [`start`](Self::start), with a timeout after which a silent master counts as failed, and a replica
@@ -46,7 +58,12 @@ impl RedisCluster {
     pub fn start_promoting(masters: usize, setup: &RedisSetup) -> Self {
         let timeout = format!("cluster-node-timeout {PROMOTES_AFTER_MILLIS}");
         let setup = setup.clone().setting("cluster-enabled yes").setting(&timeout);
-        let nodes: Vec<_> = (0..masters).map(|_| setup.clone().start()).collect();
+        Self::start_masters(vec![setup.clone(); masters], setup)
+    }
+
+    fn start_masters(masters: Vec<RedisSetup>, setup: RedisSetup) -> Self {
+        let nodes: Vec<_> = masters.into_iter().map(RedisSetup::start).collect();
+        let masters = nodes.len();
         for (n, node) in nodes.iter().enumerate() {
             let mut slots = redis::cmd("CLUSTER");
             slots.arg("ADDSLOTSRANGE").arg(n * SLOTS / masters).arg((n + 1) * SLOTS / masters - 1);
