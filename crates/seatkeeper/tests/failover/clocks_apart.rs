@@ -1,11 +1,13 @@
-//! Nodes with clocks an hour apart: only the registry's clock decides, never a node's.
+//! Nodes with clocks an hour apart: only the registry's clock decides, never a node's. Stores with clocks minutes apart: the
+//! clock that dates an admission decides it.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use seatkeeper_testbed::clock::Clock;
 use seatkeeper_testbed::postgres;
-use seatkeeper_testbed::redis::Redis;
-use serde_json::Value;
+use seatkeeper_testbed::redis::{Redis, RedisCluster, RedisSetup};
+use serde_json::{Value, json};
 
 use super::steady::{Manner, Steady, storm_permit};
 use super::support::{Nodes, answered, released};
@@ -13,9 +15,14 @@ use super::trial::ttl_seconds;
 use crate::harness::Client;
 use crate::support::knobs;
 use crate::support::scene::License;
+use crate::support::subscriber::Subscriber;
 
 const HOUR: Duration = Duration::from_secs(3_600);
+const MINUTE: Duration = Duration::from_secs(60);
 const TTL: Duration = Duration::from_secs(15);
+
+/// Enough users for pools on each master of a cluster, except once in a million runs.
+const USERS: usize = 36;
 
 /// The most by which two clocks with millisecond resolution disagree.
 const GRAIN: Duration = Duration::from_millis(2);
@@ -94,4 +101,40 @@ async fn a_storm_through_all_of_them_ends_nobody_and_admits_nobody_too_many() {
     let mut steady = Steady::begin(&nodes, manner).await;
     steady.goes_on(100).await;
     steady.end(nodes).await;
+}
+
+/// Returns a clock set back by `by`.
+fn behind(by: Duration) -> Arc<Clock> {
+    let clock = Arc::new(Clock::new());
+    clock.set_back(by);
+    clock
+}
+
+/// Subscribes a user from now on, and takes both screens of the plan at once.
+async fn takes_both_screens(nodes: &Nodes, user: &str) {
+    Subscriber::make(&nodes.harnesses[0].admin(), user, 2, "deny").await;
+    let client = nodes.harnesses[0].client(user);
+    for device in ["tv", "phone"] {
+        let ask = json!({ "device_id": device, "device_type": "tv" });
+        let taken = answered(async || client.post("/api/v1/devices/sessions", ask.clone()).await).await;
+        assert_eq!(taken.expect(201)["device_limit"], 2, "{user} waits for the start");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_subscription_is_active_at_once_over_a_redis_behind_postgresql() {
+    let redis = RedisSetup::default().clock(&behind(2 * MINUTE)).start();
+    let nodes = Nodes::over(&[redis.url()]);
+    takes_both_screens(&nodes, "ann").await;
+    drop(nodes.close());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_subscription_starts_by_the_clock_of_its_own_master_of_a_cluster() {
+    let cluster = RedisCluster::start_by(&[behind(Duration::ZERO), behind(MINUTE), behind(2 * MINUTE)]);
+    let nodes = Nodes::over(&[cluster.url()]);
+    for number in 0..USERS {
+        takes_both_screens(&nodes, &format!("ann-{number}")).await;
+    }
+    drop(nodes.close());
 }

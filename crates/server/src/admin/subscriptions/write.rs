@@ -55,7 +55,14 @@ impl Wanted {
         let at_home = Write { home, ..write.at(at) };
         let is_new = matches!(self, Self::New(_));
         let written = match self {
-            Self::New(new) => app.ledger.create_subscription(new, at_home).await,
+            Self::New(new) => {
+                let starts_at = match new.starts_at {
+                    Some(starts_at) => starts_at,
+                    None => start_now(app, &new, at).await,
+                };
+                let new = NewSubscription { starts_at: Some(starts_at), ..new };
+                app.ledger.create_subscription(new, at_home).await
+            }
             Self::Change(id, change) => {
                 app.ledger.update_subscription(&write.tenant, id, &change, at_home).await
             }
@@ -70,4 +77,12 @@ impl Wanted {
             Err(error) => Err(Error::of_write(error, Error::SubscriptionNotFound)),
         }
     }
+}
+
+/// Returns the start of a subscription that starts at once. The clock behind `at` dates the record, and the clock of the
+/// user's pool decides when the subscription is active. The start is past by either clock. While no clock of the pool answers,
+/// the subscription starts at `at`.
+async fn start_now(app: &App, new: &NewSubscription, at: RegistryTime) -> RegistryTime {
+    let of_pool = app.engine.time_for(&devices::pool_of(&new.tenant, &new.user)).await;
+    of_pool.map_or(at, |of_pool| of_pool.min(at))
 }
