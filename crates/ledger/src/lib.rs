@@ -16,6 +16,7 @@ mod chain;
 mod changed;
 mod chunks;
 pub mod clock_repair;
+mod copies;
 mod database;
 mod error;
 mod figures;

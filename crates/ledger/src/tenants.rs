@@ -3,7 +3,8 @@
 use seatkeeper_core::{RegistryTime, TenantId};
 
 use crate::database::Tx;
-use crate::{Error, times};
+use crate::row::stored_whole;
+use crate::{Error, copies, times};
 
 /// Adds the tenant unless the tenant is known. A database trigger adds the built-in plans.
 pub(crate) async fn note(tx: &mut Tx, tenant: &TenantId, at: RegistryTime) -> Result<(), Error> {
@@ -23,10 +24,15 @@ pub(crate) async fn hold(tx: &mut Tx, tenant: &TenantId, at: RegistryTime) -> Re
     Ok(())
 }
 
-/// Takes the next version for a change of the tenant's plans or subscriptions. The caller must [`hold`] the
+/// Takes the next version for a change of the tenant's plans or subscriptions at `at`. The caller must [`hold`] the
 /// tenant.
-pub(crate) async fn next_version(tx: &mut Tx, tenant: &TenantId) -> Result<u64, Error> {
-    let version: i64 =
-        tx.query(include_str!("../sql/next_entitlement_version.sql")).bind(tenant.as_str()).scalar().await?;
+pub(crate) async fn next_version(tx: &mut Tx, tenant: &TenantId, at: RegistryTime) -> Result<u64, Error> {
+    let least = copies::next_version(tx, 0, at).await?;
+    let version: i64 = tx
+        .query(include_str!("../sql/next_entitlement_version.sql"))
+        .bind(tenant.as_str())
+        .bind(stored_whole(least))
+        .scalar()
+        .await?;
     Ok(version.unsigned_abs())
 }

@@ -516,7 +516,8 @@ CREATE TABLE usage_payloads (
 );
 
 -- Copies of the ledger that took its place: promoted standbys and restored backups, each noted with the first
--- raise of an epoch. A copy may lack the latest records, licenses and plans among them.
+-- raise of an epoch or the first change of an entitlement. A copy may lack the latest records, licenses and plans among
+-- them. The versions of changes made in the n-th copy start at n * 2^32.
 CREATE TABLE ledger_copies (
     identity TEXT        NOT NULL PRIMARY KEY,
     noted_at TIMESTAMPTZ NOT NULL

@@ -11,7 +11,7 @@ use crate::chunks::{ChunkedStatement, sized_texts};
 use crate::database::Row;
 use crate::nodes::refuse_overlooked_raise;
 use crate::row::{Fields, stored_whole};
-use crate::{Error, Ledger};
+use crate::{Error, Ledger, copies, times};
 
 static SEIZE: ChunkedStatement =
     ChunkedStatement::new(|| sized_texts(include_str!("../../sql/seize_buckets.sql"), 1, ROWS_MAX));
@@ -73,7 +73,7 @@ impl Ledger {
         }
         refuse_overlooked_raise(&mut tx, raiser).await?;
         let now = tx.now().await?;
-        tx.query(include_str!("../../sql/note_copy.sql")).bind(now).execute().await?;
+        copies::note(&mut tx, times::from_stored(now)).await?;
         let mut raised = Vec::new();
         for (statement, chunk) in RAISE.cut(tx.dialect(), &raises) {
             let query =

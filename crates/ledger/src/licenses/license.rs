@@ -110,7 +110,8 @@ pub struct License {
     pub reacquire: Reacquire,
     /// The contact for more seats or time.
     pub contact: Option<String>,
-    /// The license's version: 1 at first, and one more for each change.
+    /// The license's version: 1 at first, and one more for each change. The first change after a copy took the place of the
+    /// ledger raises the version to the copy's versions.
     pub version: u64,
     /// The time of the creation.
     pub created_at: RegistryTime,

@@ -4,7 +4,7 @@ use seatkeeper_core::TenantId;
 
 use super::{License, LicenseChange, LicenseId, Status, read, write as rows};
 use crate::audit::Action;
-use crate::{Effect, Error, Ledger, Write, Written, tenants};
+use crate::{Effect, Error, Ledger, Write, Written, copies, tenants};
 
 impl Ledger {
     /// Changes a license, raises its version, and records the change. A change without effect leaves the
@@ -36,7 +36,7 @@ impl Ledger {
             if now.status == Status::Revoked {
                 return Err(Error::Revoked);
             }
-            license.version += 1;
+            license.version = copies::next_version(&mut tx, now.version, write.at).await?;
             license.updated_at = write.at;
             rows::replace(&mut tx, &license).await?;
             rows::record(&mut tx, Action::LicenseUpdated, &license, &write).await?;

@@ -3,7 +3,7 @@
 use super::License;
 use super::license::pool_of;
 use super::state::State;
-use crate::audit::{Action, EntitlementChange, Stream};
+use crate::audit::{Action, EntitlementChange, Stream, next_seq};
 use crate::database::{Query, Tx};
 use crate::idempotency::{self, Entity, StoredAnswer};
 use crate::row::{stored_json, stored_whole};
@@ -16,10 +16,11 @@ pub(super) async fn record(
     license: &License,
     write: &Write<'_>,
 ) -> Result<(), Error> {
+    let pool = pool_of(&license.tenant, license.id);
     let change = EntitlementChange {
-        pool: &pool_of(&license.tenant, license.id),
+        pool: &pool,
         stream: Stream::Entitlement,
-        seq: license.version,
+        seq: next_seq(tx, &pool, Stream::Entitlement).await?,
         action,
         limit: license.max_seats.0,
         version: license.version,

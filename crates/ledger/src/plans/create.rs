@@ -35,7 +35,7 @@ impl Ledger {
             return Ok(answered);
         }
         let plan = Plan {
-            version: tenants::next_version(&mut tx, &new.tenant).await?,
+            version: tenants::next_version(&mut tx, &new.tenant, write.at).await?,
             tenant: new.tenant,
             name: new.name,
             device_limit: new.device_limit,

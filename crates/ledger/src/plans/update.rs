@@ -21,7 +21,7 @@ impl Ledger {
         if let Some(answered) = rows::answered(&mut tx, tenant, &write).await? {
             return Ok(answered);
         }
-        let version = tenants::next_version(&mut tx, tenant).await?;
+        let version = tenants::next_version(&mut tx, tenant, write.at).await?;
         let now = read::in_transaction(&mut tx, tenant, name).await?.ok_or(Error::NotFound)?;
         let mut plan = change.applied_to(&now);
         let effect = if plan == now { Effect::Unchanged } else { Effect::Changed };

@@ -42,7 +42,7 @@ impl Ledger {
         make_room(&mut tx, &new, &write).await?;
         let subscription = Subscription {
             id: SubscriptionId(ids::mint(write.at)),
-            version: tenants::next_version(&mut tx, &new.tenant).await?,
+            version: tenants::next_version(&mut tx, &new.tenant, write.at).await?,
             tenant: new.tenant,
             user: new.user,
             plan: new.plan,
@@ -69,7 +69,7 @@ impl Ledger {
 /// Checks that the user has no active subscription. An active subscription past its end is recorded as
 /// expired.
 async fn make_room(tx: &mut Tx, new: &NewSubscription, write: &Write<'_>) -> Result<(), Error> {
-    let version = tenants::next_version(tx, &new.tenant).await?;
+    let version = tenants::next_version(tx, &new.tenant, write.at).await?;
     let newest = read::newest_in_transaction(tx, &new.tenant, &new.user).await?;
     let Some(active) = newest.filter(|newest| newest.status == SubscriptionStatus::Active) else {
         return Ok(());

@@ -27,7 +27,7 @@ impl Ledger {
         if let Some(answered) = rows::answered(&mut tx, tenant, &write).await? {
             return Ok(answered);
         }
-        let version = tenants::next_version(&mut tx, tenant).await?;
+        let version = tenants::next_version(&mut tx, tenant, write.at).await?;
         let now = read::in_transaction(&mut tx, tenant, id).await?.ok_or(Error::NotFound)?;
         homes::check_is_at_home(&mut tx, (tenant, &now.user), &write).await?;
         let mut subscription = change.applied_to(&now);

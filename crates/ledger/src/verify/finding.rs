@@ -50,11 +50,13 @@ pub enum Breach {
     /// A record lacks a field required by its action, or its stream does not allow the action.
     #[error("the record lacks a field of its action, or its stream does not take the action")]
     Malformed,
-    /// The version of a license differs from the record's number in the stream.
-    #[error("the record has version {version}, which differs from the record's number")]
-    VersionIsNotItsNumber {
+    /// The version of a license does not follow the version before.
+    #[error("the record has version {version}, which does not follow version {newest}")]
+    VersionSkips {
         /// The record's version.
         version: u64,
+        /// The version before the record; 0 without a version.
+        newest: u64,
     },
     /// A plan's or subscription's version is not newer than its predecessor.
     #[error("the record has version {version}, and an earlier record has version {newest}")]

@@ -4,6 +4,7 @@ use seatkeeper_core::{GROUP_MEMBERS_MAX, PoolKind, RegistryTime};
 
 use super::{Breach, PlanHistory};
 use crate::audit::{Action, AuditRecord};
+use crate::copies;
 use crate::subscriptions::SubscriptionStatus;
 use crate::subscriptions::{Granted, NamedVersion, Phase};
 
@@ -13,8 +14,8 @@ const LIMIT_LEAST: u32 = 1;
 /// The grants of one pool, by kind of pool.
 #[derive(Debug)]
 pub(super) enum Grants<'p> {
-    /// The limit of each version of the license, from version 1.
-    License(Vec<u32>),
+    /// The versions of the license with their limits.
+    License(Vec<(u64, u32)>),
     /// The states of the user's subscriptions with their versions.
     Subscriber { plans: &'p PlanHistory, states: Vec<(u64, Granted)> },
     /// A capacity: the limit is always 1.
@@ -60,12 +61,25 @@ impl<'p> Grants<'p> {
         self.limit_within(version, None).unwrap_or(None)
     }
 
-    fn limit_within(&self, version: u64, at: Option<RegistryTime>) -> Result<Option<u32>, Breach> {
-        let Some(before) = version.checked_sub(1) else {
-            return Ok(Some(LIMIT_LEAST));
-        };
+    /// Returns the version of the change of the entitlement behind terms of a version; `None` if no change of an entitlement
+    /// can have granted the terms.
+    pub(super) fn change_of(&self, version: u64) -> Option<u64> {
         match self {
-            Self::License(limits) => Ok(limits.get(before as usize).copied()),
+            Self::License(_) => Some(version),
+            Self::Subscriber { .. } => NamedVersion::from_number(version).map(|named| named.change),
+            Self::Capacity | Self::Group => None,
+        }
+    }
+
+    fn limit_within(&self, version: u64, at: Option<RegistryTime>) -> Result<Option<u32>, Breach> {
+        if version == 0 {
+            return Ok(Some(LIMIT_LEAST));
+        }
+        match self {
+            Self::License(limits) => {
+                let found = limits.binary_search_by_key(&version, |(version, _)| *version);
+                Ok(found.ok().map(|found| limits[found].1))
+            }
             Self::Subscriber { plans, states } => subscriber_limit(plans, states, version, at),
             Self::Capacity => Ok(Some(LIMIT_LEAST)),
             Self::Group => Ok(u32::try_from(version).ok().filter(|&limit| limit <= GROUP_MEMBERS_MAX)),
@@ -73,19 +87,20 @@ impl<'p> Grants<'p> {
     }
 }
 
-fn license(limits: &mut Vec<u32>, record: &AuditRecord) -> Result<(), Breach> {
+fn license(limits: &mut Vec<(u64, u32)>, record: &AuditRecord) -> Result<(), Breach> {
     let expected = limits.len() as u64 + 1;
     if record.seq != expected {
         return Err(Breach::Gap { expected });
     }
-    if record.version != record.seq {
-        return Err(Breach::VersionIsNotItsNumber { version: record.version });
+    let newest = limits.last().map_or(0, |(version, _)| *version);
+    if !copies::is_next(record.version, newest) {
+        return Err(Breach::VersionSkips { version: record.version, newest });
     }
     let action = if expected == 1 { Action::LicenseCreated } else { Action::LicenseUpdated };
     if record.action != action {
         return Err(Breach::Malformed);
     }
-    limits.push(record.limit);
+    limits.push((record.version, record.limit));
     Ok(())
 }
 

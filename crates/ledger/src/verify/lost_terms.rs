@@ -3,11 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use seatkeeper_core::{PoolId, RegistryTime, Span};
+use seatkeeper_core::PoolId;
 
-/// Lost terms decide admissions for at most this time after the copy was noted: nodes and Redis remember terms for
-/// a minute.
-const REMEMBERED_FOR: Span = Span::from_secs(120);
+use super::grants::Grants;
 
 /// Admissions to a pool by a version of its terms that a copy of the ledger has lost.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,20 +21,21 @@ pub struct LostTerms {
 /// The lost terms of one pool.
 #[derive(Debug, Default)]
 pub(super) struct Losses {
-    /// The time of the last note that this ledger is a copy.
-    noted: Option<RegistryTime>,
+    /// Lower versions are from before the last copy.
+    floor: u64,
     admissions: BTreeMap<u64, u64>,
 }
 
 impl Losses {
-    /// Returns the losses of a ledger that was found to be a copy at these times.
-    pub(super) fn new(copies: &[RegistryTime]) -> Self {
-        Self { noted: copies.iter().max().copied(), admissions: BTreeMap::new() }
+    /// Returns the losses of a ledger whose versions below `floor` are from before the last copy.
+    pub(super) fn new(floor: u64) -> Self {
+        Self { floor, admissions: BTreeMap::new() }
     }
 
-    /// Returns whether a copy may have lost the terms of an admission at `at`, and counts the admission if so.
-    pub(super) fn explain(&mut self, version: u64, at: RegistryTime) -> bool {
-        let may_be_lost = self.noted.is_some_and(|noted| at <= noted + REMEMBERED_FOR);
+    /// Returns whether a copy may have lost the terms of an admission, which are not on record, and counts the admission if
+    /// so. A pool keeps lost terms until newer terms come, however long that takes.
+    pub(super) fn explain(&mut self, version: u64, grants: &Grants<'_>) -> bool {
+        let may_be_lost = grants.change_of(version).is_some_and(|change| change < self.floor);
         if may_be_lost {
             *self.admissions.entry(version).or_default() += 1;
         }

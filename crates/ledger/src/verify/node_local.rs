@@ -9,6 +9,7 @@ use seatkeeper_core::SessionId;
 
 use super::Breach;
 use super::grants::Grants;
+use super::lost_terms::Losses;
 use crate::audit::{Action, AuditRecord};
 use crate::node_local::LoneNode;
 
@@ -25,7 +26,12 @@ pub(super) struct NodeLocal {
 
 impl NodeLocal {
     /// Replays the next record of the stream. Retention may have deleted records before it.
-    pub(super) fn record(&mut self, record: &AuditRecord, grants: &Grants<'_>) -> Result<(), Breach> {
+    pub(super) fn record(
+        &mut self,
+        record: &AuditRecord,
+        grants: &Grants<'_>,
+        losses: &mut Losses,
+    ) -> Result<(), Breach> {
         if record.seq <= self.seq {
             return Err(Breach::Gap { expected: self.seq + 1 });
         }
@@ -49,11 +55,10 @@ impl NodeLocal {
                 if node.without_home && version != VERSION_UNKNOWN {
                     return Ok(());
                 }
-                let granted = grants.limit(version, record.at)?;
-                if granted == Some(limit) {
-                    Ok(())
-                } else {
-                    Err(Breach::LimitNotGranted { limit, version, granted })
+                match grants.limit(version, record.at)? {
+                    Some(granted) if granted == limit => Ok(()),
+                    None if losses.explain(version, grants) => Ok(()),
+                    granted => Err(Breach::LimitNotGranted { limit, version, granted }),
                 }
             }
             (Action::EndedAlone, Some(id)) => {

@@ -1,7 +1,7 @@
 //! Feeds the whole ledger to replays, pool by pool.
 
 use futures_util::TryStreamExt as _;
-use seatkeeper_core::{PoolId, PoolKind, RegistryTime, TenantId};
+use seatkeeper_core::{PoolId, PoolKind, TenantId};
 
 use super::{Cut, Finding, PlanHistory, Proof, Replay};
 use crate::audit::{AuditRecord, Stream};
@@ -9,7 +9,7 @@ use crate::clock_repair::ClockRepair;
 use crate::database::{Row, Tx};
 use crate::row::Fields;
 use crate::sessions::SessionRecord;
-use crate::{Error, Ledger};
+use crate::{Error, Ledger, copies};
 
 /// The result of a verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ impl Ledger {
         let mut proof = Proof::default();
         let repairs = clock_repairs(&mut tx).await?;
         proof.clock_repairs = repairs.len() as u64;
-        let copies = copies(&mut tx).await?;
+        let version_floor = copies::version_floor(&mut tx).await?;
         let mut after = (String::new(), String::new(), String::new());
         // The plans of the tenant of the current pool.
         let mut plans = (TenantId::from(""), PlanHistory::default());
@@ -40,7 +40,7 @@ impl Ledger {
                 plans = (pool.tenant.clone(), plan_history(&mut tx, &pool.tenant).await?);
             }
             let begun = Replay::new(pool.clone(), cut, &plans.1).with_clock_repairs(repairs.clone());
-            let begun = begun.with_copies(&copies);
+            let begun = begun.with_version_floor(version_floor);
             match replay(&mut tx, pool, begun).await {
                 Ok(proven) => proof.add(proven),
                 Err(Halt::Broken(finding)) => return Ok(Verdict::Broken(finding)),
@@ -91,12 +91,6 @@ pub(super) async fn plan_history(tx: &mut Tx, tenant: &TenantId) -> Result<PlanH
 async fn clock_repairs(tx: &mut Tx) -> Result<Vec<u64>, Error> {
     let rows = tx.query(include_str!("../../sql/clock_repairs.sql")).fetch_all().await?;
     rows.iter().map(|row| Ok(ClockRepair::read(row)?.audit_head)).collect()
-}
-
-/// Returns the times at which this ledger was found to be a copy.
-async fn copies(tx: &mut Tx) -> Result<Vec<RegistryTime>, Error> {
-    let rows = tx.query(include_str!("../../sql/ledger_copies.sql")).fetch_all().await?;
-    rows.iter().map(|row| Fields(row).time("noted_at")).collect()
 }
 
 async fn replay(tx: &mut Tx, pool: PoolId, mut replay: Replay<'_>) -> Result<Proof, Halt> {

@@ -117,11 +117,11 @@ impl<'p> Replay<'p> {
         self
     }
 
-    /// Lets admissions go by terms that are not on record, as long as a copy of the ledger may have lost the terms.
-    /// `copies` are the times at which the ledger was found to be a copy.
+    /// Lets admissions go by terms that are not on record, if a copy of the ledger may have lost the terms: versions below
+    /// `floor` are from before the last copy.
     #[must_use]
-    pub fn with_copies(mut self, copies: &[RegistryTime]) -> Self {
-        self.losses = Losses::new(copies);
+    pub fn with_version_floor(mut self, floor: u64) -> Self {
+        self.losses = Losses::new(floor);
         self
     }
 
@@ -133,7 +133,7 @@ impl<'p> Replay<'p> {
                 self.plan.record(&self.pool.name, record)
             }
             Stream::Plan => Err(Breach::Malformed),
-            Stream::Node => self.node_local.record(record, &self.grants),
+            Stream::Node => self.node_local.record(record, &self.grants, &mut self.losses),
             Stream::Session if record.seq < self.seq_next && self.cut.is_some() => self.kept(record),
             Stream::Session => self.change(record),
         };
@@ -230,15 +230,12 @@ impl<'p> Replay<'p> {
         if version != 0 && version < newest && self.grants.are_ordered() {
             return Err(Breach::OlderTerms { version, newest });
         }
-        let breach = match self.grants.limit(version, record.at) {
-            Ok(granted) if granted == Some(limit) => {
-                self.version_newest = newest.max(version);
-                return Ok(());
-            }
-            Ok(granted) => Breach::LimitNotGranted { limit, version, granted },
-            Err(breach) => breach,
-        };
-        if self.losses.explain(version, record.at) { Ok(()) } else { Err(breach) }
+        match self.grants.limit(version, record.at)? {
+            Some(granted) if granted == limit => self.version_newest = newest.max(version),
+            None if self.losses.explain(version, &self.grants) => {}
+            granted => return Err(Breach::LimitNotGranted { limit, version, granted }),
+        }
+        Ok(())
     }
 
     fn ended(&mut self, record: &AuditRecord, id: SessionId) -> Result<(), Breach> {

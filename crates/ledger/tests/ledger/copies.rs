@@ -1,12 +1,22 @@
-//! A copy of the ledger lacks the latest licenses, and gets events of their pools: `audit verify` names the loss.
+//! A copy of the ledger lacks the latest changes of entitlements, and gets events by the lost terms: `audit verify` names the
+//! loss, and a change made in the copy has newer terms.
 
-use seatkeeper_core::Bucket;
+use seatkeeper_core::{Bucket, Seats, Span};
 use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::buckets::{BucketMode, EpochRaise};
+use seatkeeper_ledger::licenses::{License, LicenseChange};
+use seatkeeper_ledger::plans::PlanChange;
+use seatkeeper_ledger::subscriptions::SubscriptionChange;
 use seatkeeper_ledger::verify::{Breach, LostTerms, Verdict};
 
 use crate::place::TestLedger;
-use crate::story::{EPOCH, Story, ledger, licensed, raiser};
+use crate::story::{EPOCH, Story, admin, by, ledger, licensed, named, planned, raiser, subscribed, tenant};
+
+const MINUTE: Span = Span::from_secs(60);
+const FIVE_MINUTES: Span = Span::from_secs(300);
+
+/// The first version of a change in the first copy.
+const FIRST_OF_COPY: u64 = 1 << 32;
 
 /// Returns the breach found in the log; `Err` with the lost terms if the log is proven.
 async fn breach(ledger: &Ledger) -> Result<Breach, Vec<LostTerms>> {
@@ -26,36 +36,106 @@ async fn copies(place: &TestLedger) -> i64 {
     count.fetch_one(&mut place.connect().await).await.unwrap()
 }
 
+/// Makes the ledger a copy of another ledger.
+async fn becomes_a_copy(place: &TestLedger) {
+    let elsewhere = "UPDATE buckets SET ledger_identity = 'elsewhere'";
+    sqlx::query(elsewhere).execute(&mut place.connect().await).await.unwrap();
+}
+
+async fn resized(ledger: &Ledger, license: &License, seats: u32) -> License {
+    let change = LicenseChange { max_seats: Some(Seats(seats)), ..LicenseChange::default() };
+    ledger.update_license(&tenant(), license.id, &change, None, by(&admin())).await.unwrap().value
+}
+
 #[tokio::test]
 async fn a_raise_in_another_ledger_notes_a_copy_once() {
     let (place, ledger) = ledger().await;
     raises(&ledger, 1).await;
     assert_eq!(copies(&place).await, 0, "the first ledger is no copy");
-    let elsewhere = "UPDATE buckets SET ledger_identity = 'elsewhere'";
-    sqlx::query(elsewhere).execute(&mut place.connect().await).await.unwrap();
+    becomes_a_copy(&place).await;
     raises(&ledger, 2).await;
     raises(&ledger, 3).await;
     assert_eq!(copies(&place).await, 1);
 }
 
 #[tokio::test]
-async fn admissions_by_a_license_that_a_copy_lost_are_named_and_the_rest_is_proven() {
+async fn admissions_by_a_license_that_a_copy_lost_are_named_however_late_and_the_rest_is_proven() {
     let (place, ledger) = ledger().await;
     let (_other_place, other) = crate::story::ledger().await;
     let license = licensed(&other, 3).await;
     let (mut lost, mut kept) = (Story::new(&license), Story::new(&licensed(&ledger, 3).await));
-    ledger.apply(&[lost.admit("one").1, kept.admit("one").1, lost.admit("two").1]).await.unwrap();
+    ledger.apply(&[lost.admit("one").1, kept.admit("one").1]).await.unwrap();
     let not_granted = Breach::LimitNotGranted { limit: 3, version: 1, granted: None };
-    assert_eq!(breach(&ledger).await, Ok(not_granted.clone()), "the ledger is no copy");
+    assert_eq!(breach(&ledger).await, Ok(not_granted), "the ledger is no copy");
 
-    let mut connection = place.connect().await;
-    let note =
-        "INSERT INTO ledger_copies (identity, noted_at) VALUES ('old', '2020-01-01T00:00:00.000+00:00')";
-    sqlx::query(note).execute(&mut connection).await.unwrap();
-    assert_eq!(breach(&ledger).await, Ok(not_granted), "lost terms are forgotten within two minutes");
-    let note =
-        "INSERT INTO ledger_copies (identity, noted_at) VALUES ('new', '2030-01-01T00:00:00.000+00:00')";
-    sqlx::query(note).execute(&mut connection).await.unwrap();
-    let named = LostTerms { pool: lost.pool.clone(), version: 1, admissions: 2 };
+    becomes_a_copy(&place).await;
+    let other_buckets =
+        Bucket::all().filter(|bucket| ![lost.pool.bucket(), kept.pool.bucket()].contains(bucket));
+    raises(&ledger, other_buckets.map(Bucket::number).next().unwrap()).await;
+    let named = |admissions| vec![LostTerms { pool: license.pool(), version: 1, admissions }];
+    assert_eq!(breach(&ledger).await, Err(named(1)));
+    lost.pass(MINUTE);
+    ledger.apply(&[lost.admit("two").1]).await.unwrap();
+    lost.pass(FIVE_MINUTES);
+    ledger.apply(&[lost.admit("three").1]).await.unwrap();
+    assert_eq!(breach(&ledger).await, Err(named(3)));
+}
+
+/// The change comes before the first raise of an epoch, and notes the copy.
+#[tokio::test]
+async fn a_change_in_a_copy_is_newer_than_every_change_that_the_copy_lost() {
+    let (place, ledger) = ledger().await;
+    let license = licensed(&ledger, 2).await;
+    planned(&ledger, "family", 3).await;
+    let subscription = subscribed(&ledger, "ann", "family").await;
+    assert_eq!(resized(&ledger, &license, 3).await.version, 2);
+
+    becomes_a_copy(&place).await;
+    let again = resized(&ledger, &license, 4).await;
+    assert_eq!((again.version, copies(&place).await), (FIRST_OF_COPY, 1));
+    assert_eq!(resized(&ledger, &license, 5).await.version, FIRST_OF_COPY + 1);
+    let limit = PlanChange { device_limit: Some(Seats(4)), ..PlanChange::default() };
+    let plan = ledger.update_plan(&tenant(), &named("family"), limit, by(&admin())).await.unwrap().value;
+    assert_eq!(plan.version, FIRST_OF_COPY);
+    let basic = SubscriptionChange { plan: Some(named("basic")), ..SubscriptionChange::default() };
+    let changed = ledger.update_subscription(&tenant(), subscription.id, &basic, by(&admin())).await.unwrap();
+    assert_eq!(changed.value.version, FIRST_OF_COPY + 1);
+
+    let mut seats = Story::new(&License { max_seats: Seats(5), version: FIRST_OF_COPY + 1, ..license });
+    let mut devices = Story::of_subscriber(&ledger, "ann").await;
+    assert!(devices.version > 4 * FIRST_OF_COPY);
+    ledger.apply(&[seats.admit("one").1, devices.admit("tv").1]).await.unwrap();
+    assert_eq!(breach(&ledger).await, Err(Vec::new()));
+}
+
+#[tokio::test]
+async fn lost_terms_explain_no_admission_after_newer_terms() {
+    let (place, ledger) = ledger().await;
+    let license = licensed(&ledger, 2).await;
+    let lost = 7;
+    let mut story = Story::new(&License { version: lost, ..license.clone() });
+    becomes_a_copy(&place).await;
+    let again = resized(&ledger, &license, 3).await;
+    let by_lost_terms = story.admit("one").1;
+    (story.version, story.limit) = (again.version, again.max_seats.0);
+    ledger.apply(&[by_lost_terms, story.admit("two").1]).await.unwrap();
+    let named = LostTerms { pool: license.pool(), version: lost, admissions: 1 };
     assert_eq!(breach(&ledger).await, Err(vec![named]));
+
+    story.version = lost;
+    ledger.apply(&[story.admit("three").1]).await.unwrap();
+    let older = Breach::OlderTerms { version: lost, newest: again.version };
+    assert_eq!(breach(&ledger).await, Ok(older));
+}
+
+#[tokio::test]
+async fn terms_that_the_present_ledger_would_have_granted_are_never_lost() {
+    let (place, ledger) = ledger().await;
+    let license = licensed(&ledger, 2).await;
+    becomes_a_copy(&place).await;
+    resized(&ledger, &license, 3).await;
+    let version = FIRST_OF_COPY + 1;
+    let mut story = Story::new(&License { version, ..license });
+    ledger.apply(&[story.admit("one").1]).await.unwrap();
+    assert_eq!(breach(&ledger).await, Ok(Breach::LimitNotGranted { limit: 2, version, granted: None }));
 }

@@ -163,10 +163,12 @@ async fn a_record_without_what_its_action_needs_is_malformed() {
 }
 
 #[tokio::test]
-async fn an_entitlements_version_is_its_number() {
-    let wrong = |history: &mut History| history.records[UPDATED].version = 3;
-    let breach = found_at(Stream::Entitlement, 2, wrong).await;
-    assert_eq!(breach, Breach::VersionIsNotItsNumber { version: 3 });
+async fn the_versions_of_a_license_follow_one_another() {
+    for version in [0, 1, 3] {
+        let wrong = |history: &mut History| history.records[UPDATED].version = version;
+        let breach = found_at(Stream::Entitlement, 2, wrong).await;
+        assert_eq!(breach, Breach::VersionSkips { version, newest: 1 });
+    }
 }
 
 #[tokio::test]

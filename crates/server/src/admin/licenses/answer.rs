@@ -33,7 +33,8 @@ pub(crate) struct LicenseAnswer {
     reacquire: Reacquire,
     /// Contact for more seats or time.
     contact: Option<String>,
-    /// Version: 1 at first, raised by 1 with each change.
+    /// Version: 1 at first, raised by 1 with each change. The first change after a promotion of a standby or a restored
+    /// backup of the database raises the version to a multiple of 2³².
     version: u64,
     created_at: String,
     updated_at: String,
