@@ -92,7 +92,7 @@ async fn deliver(ledger: &Ledger, now: RegistryTime) {
         }
         for batch in due {
             let settlement = Settlement::Delivered { status: 200, at: now };
-            ledger.settle_usage(batch.id, &settlement, &run.fence).await.unwrap();
+            ledger.settle_usage(batch.id, settlement, &run.fence).await.unwrap();
             batches += 1;
         }
     }

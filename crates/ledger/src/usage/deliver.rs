@@ -5,7 +5,7 @@ use seatkeeper_core::{RegistryTime, Span, TenantId, Window};
 use uuid::Uuid;
 
 use super::record::{UsageRecord, records_of};
-use super::split::split;
+use super::split::{Cause, split};
 use crate::database::Row;
 use crate::jobs::{Fence, fence};
 use crate::row::Fields;
@@ -51,6 +51,16 @@ pub enum Settlement {
     },
     /// The sink refused the batch as too large. Two batches with half of the records each take its place.
     Split {
+        /// The time of the response.
+        at: RegistryTime,
+    },
+    /// The sink refused a batch of several records for good, maybe for the sake of one record. The batch is split like a
+    /// batch that is too large, or dead after too many such splits.
+    Refused {
+        /// The HTTP status of the response.
+        status: u16,
+        /// The sink's error, in a bounded text.
+        error: String,
         /// The time of the response.
         at: RegistryTime,
     },
@@ -117,22 +127,29 @@ impl Ledger {
         rows.iter().map(DueBatch::read).collect()
     }
 
-    /// Records the result of an attempt. Only a pending batch changes.
+    /// Records the result of an attempt. Only a pending batch changes. Returns the result on record: a
+    /// [`Settlement::Refused`] batch that is not split is [`Settlement::Dead`].
     pub async fn settle_usage(
         &self,
         batch: Uuid,
-        settlement: &Settlement,
+        settlement: Settlement,
         fence: &Fence,
-    ) -> Result<(), Error> {
+    ) -> Result<Settlement, Error> {
         let mut tx = self.write().await?;
         fence::hold(&mut tx, fence).await?;
-        let (state, at, status, error, delivered) = match settlement {
+        let is_split = match &settlement {
+            Settlement::Split { at } => split(&mut tx, batch, *at, Cause::Size).await?,
+            Settlement::Refused { at, .. } => split(&mut tx, batch, *at, Cause::Refusal).await?,
+            Settlement::Delivered { .. } | Settlement::Retry { .. } | Settlement::Dead { .. } => false,
+        };
+        let settlement = if is_split { settlement } else { settlement.without_split() };
+        let (state, at, status, error, delivered) = match &settlement {
             Settlement::Delivered { status, at } => ("delivered", at, Some(*status), None, Some(at)),
             Settlement::Retry { status, error, at } => ("pending", at, *status, Some(error), None),
             Settlement::Dead { status, error, at } => ("dead", at, Some(*status), Some(error), None),
-            Settlement::Split { at } => {
-                split(&mut tx, batch, *at).await?;
-                return tx.commit().await;
+            Settlement::Split { .. } | Settlement::Refused { .. } => {
+                tx.commit().await?;
+                return Ok(settlement);
             }
         };
         let done = tx
@@ -148,7 +165,15 @@ impl Ledger {
         if done == 1 && delivered.is_some() {
             tx.query(include_str!("../../sql/drop_payload.sql")).bind(batch).execute().await?;
         }
-        tx.commit().await
+        tx.commit().await?;
+        Ok(settlement)
+    }
+}
+
+impl Settlement {
+    /// Returns the result for a batch that is not split.
+    fn without_split(self) -> Self {
+        if let Self::Refused { status, error, at } = self { Self::Dead { status, error, at } } else { self }
     }
 }
 

@@ -19,8 +19,8 @@ pub(crate) enum Do {
     Refuse(u16),
     /// Refuses the batch, answers with a status, and repeats the request's head in the body.
     RefuseAndRepeat(u16),
-    /// Accepts a batch of one record, and refuses a larger batch as too large.
-    TakeSingle,
+    /// Accepts a batch of one record, and refuses a larger batch with a status.
+    TakeSingle(u16),
     /// Accepts the batch and closes the connection without an answer.
     TakeAndDrop,
     /// Accepts the batch and answers nothing before the sender's timeout.
@@ -145,12 +145,10 @@ async fn converse(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()>
             return Ok(());
         }
     }
-    let what = if what != Do::TakeSingle {
-        what
-    } else if is_single(&came[head_end..]) {
-        Do::Take(200)
-    } else {
-        Do::Refuse(413)
+    let what = match what {
+        Do::TakeSingle(_) if is_single(&came[head_end..]) => Do::Take(200),
+        Do::TakeSingle(status) => Do::Refuse(status),
+        other => other,
     };
     if !matches!(what, Do::Refuse(_) | Do::RefuseAndRepeat(_)) {
         let body = String::from_utf8(came[head_end..].to_vec()).expect("text");
@@ -170,7 +168,7 @@ async fn converse(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()>
             tokio::time::sleep(Duration::from_secs(600)).await;
             Ok(())
         }
-        Do::TakeAndDrop | Do::Drop | Do::TakeSingle => Ok(()),
+        Do::TakeAndDrop | Do::Drop | Do::TakeSingle(_) => Ok(()),
     }
 }
 

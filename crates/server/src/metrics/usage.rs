@@ -27,7 +27,7 @@ named_enum! {
         Delivered = "delivered",
         /// The sink did not accept a batch. The delivery is retried.
         Retried = "retried",
-        /// The sink rejected a batch as too large. Two smaller batches take its place.
+        /// The sink rejected a batch of several records. Two smaller batches take its place.
         Split = "split",
         /// The sink rejected a batch for good.
         Dead = "dead",
@@ -39,7 +39,7 @@ impl From<&Settlement> for Emitted {
         match settlement {
             Settlement::Delivered { .. } => Self::Delivered,
             Settlement::Retry { .. } => Self::Retried,
-            Settlement::Split { .. } => Self::Split,
+            Settlement::Split { .. } | Settlement::Refused { .. } => Self::Split,
             Settlement::Dead { .. } => Self::Dead,
         }
     }

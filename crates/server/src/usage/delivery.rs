@@ -71,7 +71,7 @@ impl Delivery {
         let now = self.registry.now().await?;
         let settled = settlement(reply, &batch, &self.duplicate_statuses, now, rand::random());
         tracing::debug!(batch = %batch.id, records = batch.records.len(), ?settled, "usage batch sent");
-        self.ledger.settle_usage(batch.id, &settled, fence).await.map_err(Error::Ledger)?;
+        let settled = self.ledger.settle_usage(batch.id, settled, fence).await.map_err(Error::Ledger)?;
         self.metrics.came(Emitted::from(&settled));
         Ok(settled)
     }
@@ -84,6 +84,7 @@ struct Tally {
     failed: u64,
     dead: u64,
     split: u64,
+    refused: u64,
     last_status: Option<u16>,
     last_error: Option<String>,
 }
@@ -96,6 +97,9 @@ impl Tally {
                 Self { failed: self.failed + 1, last_status: status, last_error: Some(error), ..self }
             }
             Settlement::Split { .. } => Self { split: self.split + 1, ..self },
+            Settlement::Refused { status, error, .. } => {
+                Self { refused: self.refused + 1, last_status: Some(status), last_error: Some(error), ..self }
+            }
             Settlement::Dead { status, error, .. } => {
                 Self { dead: self.dead + 1, last_status: Some(status), last_error: Some(error), ..self }
             }
@@ -103,7 +107,7 @@ impl Tally {
     }
 
     fn log(&self) {
-        let Self { delivered, failed, dead, split, last_status, last_error } = self;
+        let Self { delivered, failed, dead, split, refused, last_status, last_error } = self;
         if *split > 0 {
             tracing::warn!(
                 split,
@@ -111,14 +115,16 @@ impl Tally {
                  set `usage.batch_records` to fewer records"
             );
         }
-        if failed + dead > 0 {
+        if failed + dead + refused > 0 {
             tracing::warn!(
                 delivered,
                 failed,
                 dead,
+                refused,
                 status = last_status,
                 error = last_error.as_deref(),
-                "the sink did not accept all usage; failed batches are retried, dead ones wait for an operator"
+                "the sink did not accept all usage; failed batches are retried, refused ones go on as two batches with \
+                 half of the records, dead ones wait for an operator"
             );
         }
     }

@@ -19,6 +19,9 @@ const NOT_FOUND_MAX: u32 = 15;
 const NOT_FOUND: u16 = 404;
 const TOO_LARGE: u16 = 413;
 
+/// Statuses by which a sink refuses the content of a batch, maybe of a single record.
+const INVALID: [u16; 2] = [400, 422];
+
 /// Decides on `batch` after `reply`. `jitter`, from 0 up to 1, spreads the retries of batches that failed together.
 pub(super) fn settlement(
     reply: Reply,
@@ -38,6 +41,8 @@ pub(super) fn settlement(
         Settlement::Retry { status: Some(status), error: said, at: now + pause.max(asked_for(retry_after)) }
     } else if status == TOO_LARGE && batch.records.len() > 1 {
         Settlement::Split { at: now }
+    } else if INVALID.contains(&status) && batch.records.len() > 1 {
+        Settlement::Refused { status, error: said, at: now }
     } else if status == TOO_LARGE {
         Settlement::Dead {
             status,

@@ -3,8 +3,10 @@
 use seatkeeper_core::{EndReason, Span, Window};
 use seatkeeper_ledger::jobs::{Fence, JobName};
 use seatkeeper_ledger::usage::{
-    BatchPosition, BatchState, DELIVERY_BACKOFF_MAX, DueBatch, Settlement, UsageBatch,
+    BatchPosition, BatchState, DELIVERY_BACKOFF_MAX, DueBatch, Settlement, UnbilledUsage, UsageBatch,
+    UsageRecord,
 };
+use uuid::Uuid;
 
 use super::meter::{MINUTE, Meter, TERM, tenant};
 use crate::story::START;
@@ -23,7 +25,7 @@ async fn a_batch_is_due_until_the_sink_has_it_and_then_forgotten_but_for_its_sum
     );
     let fence = meter.take(JobName::UsageDelivery).await;
     let retry = Settlement::Retry { status: Some(503), error: "busy".into(), at: meter.now + MINUTE };
-    meter.ledger.settle_usage(first[0].id, &retry, &fence).await.unwrap();
+    meter.ledger.settle_usage(first[0].id, retry, &fence).await.unwrap();
     assert_eq!(meter.ledger.due_usage(meter.now, None, 10).await.unwrap(), []);
     let shown = meter.ledger.usage_batch(&tenant(1), first[0].id).await.unwrap().unwrap();
     assert_eq!((shown.state, shown.attempts, shown.last_status), (BatchState::Pending, 1, Some(503)));
@@ -50,9 +52,9 @@ async fn a_dead_batch_waits_for_its_own_tenants_operator() {
     let (id, fence) = (due[0].id, meter.take(JobName::UsageDelivery).await);
     assert!(!meter.ledger.send_usage_again(&tenant(1), id, meter.now).await.unwrap(), "it is not dead");
     let dead = Settlement::Dead { status: 422, error: "no such capacity".into(), at: meter.now };
-    meter.ledger.settle_usage(id, &dead, &fence).await.unwrap();
+    meter.ledger.settle_usage(id, dead, &fence).await.unwrap();
     let retry = Settlement::Retry { status: None, error: "late".into(), at: meter.now };
-    meter.ledger.settle_usage(id, &retry, &fence).await.unwrap();
+    meter.ledger.settle_usage(id, retry, &fence).await.unwrap();
     meter.pass(TERM);
     assert_eq!(meter.ledger.due_usage(meter.now, None, 10).await.unwrap(), [], "an answer that comes late");
 
@@ -125,7 +127,7 @@ async fn a_list_goes_on_where_the_last_batch_of_a_page_has_been_purged() {
     // The sink has the batch at the cursor only, and the older batches stay.
     let fence = meter.take(JobName::UsageDelivery).await;
     let delivered = Settlement::Delivered { status: 200, at: meter.now };
-    meter.ledger.settle_usage(all[1].id, &delivered, &fence).await.unwrap();
+    meter.ledger.settle_usage(all[1].id, delivered, &fence).await.unwrap();
     meter.ledger.purge_usage(&run, meter.now, 10).await.unwrap();
     assert_eq!(meter.ledger.usage_batch(&tenant(1), all[1].id).await.unwrap(), None);
     let rest = meter.ledger.usage_batches(&tenant(1), None, page.next, 10).await.unwrap();
@@ -138,7 +140,7 @@ async fn refuse(meter: &mut Meter) -> Vec<DueBatch> {
     let due = meter.ledger.due_usage(meter.now, None, 10_000).await.unwrap();
     for batch in &due {
         let dead = Settlement::Dead { status: 400, error: "no".into(), at: meter.now };
-        meter.ledger.settle_usage(batch.id, &dead, &fence).await.unwrap();
+        meter.ledger.settle_usage(batch.id, dead, &fence).await.unwrap();
     }
     meter.ledger.complete_job(&fence, meter.now).await.unwrap();
     due
@@ -189,9 +191,9 @@ async fn a_batch_that_is_too_large_goes_on_as_two_halves_until_the_sink_accepts_
         let due = meter.ledger.due_usage(later, None, 10).await.unwrap();
         let Some(large) = due.iter().find(|batch| batch.records.len() > 2) else { break };
         let split = Settlement::Split { at: later };
-        meter.ledger.settle_usage(large.id, &split, &fence).await.unwrap();
+        meter.ledger.settle_usage(large.id, split.clone(), &fence).await.unwrap();
         // A late answer to the same attempt changes nothing.
-        meter.ledger.settle_usage(large.id, &split, &fence).await.unwrap();
+        meter.ledger.settle_usage(large.id, split, &fence).await.unwrap();
         assert_eq!(meter.ledger.usage_batch(&tenant(1), large.id).await.unwrap(), None);
     }
     let parts = meter.ledger.due_usage(later, None, 10).await.unwrap();
@@ -207,10 +209,75 @@ async fn a_batch_that_is_too_large_goes_on_as_two_halves_until_the_sink_accepts_
     assert_eq!(now, books, "the sums stay");
     // One record cannot be split.
     let single = parts.iter().find(|batch| batch.records.len() == 1).unwrap();
-    meter.ledger.settle_usage(single.id, &Settlement::Split { at: later }, &fence).await.unwrap();
+    meter.ledger.settle_usage(single.id, Settlement::Split { at: later }, &fence).await.unwrap();
     assert!(meter.ledger.usage_batch(&tenant(1), single.id).await.unwrap().is_some());
     let listed = meter.ledger.usage_batches(&tenant(1), None, None, 10).await.unwrap().items;
     assert_eq!(listed.iter().map(|batch| batch.records).sum::<u64>(), 7);
+}
+
+/// Settles every due batch as a sink that refuses batches with one of the records, until no batch is due. Returns the
+/// number of attempts.
+async fn settle_all(meter: &mut Meter, refuses: impl Fn(&UsageRecord) -> bool) -> usize {
+    let fence = meter.take(JobName::UsageDelivery).await;
+    let mut attempts = 0;
+    loop {
+        let due = meter.ledger.due_usage(meter.now, None, 4).await.unwrap();
+        if due.is_empty() {
+            break;
+        }
+        attempts += due.len();
+        for batch in due {
+            let (at, error) = (meter.now, "no such user".to_owned());
+            let settlement = match (batch.records.iter().any(&refuses), batch.records.len()) {
+                (false, _) => Settlement::Delivered { status: 200, at },
+                (true, 1) => Settlement::Dead { status: 422, error, at },
+                (true, _) => Settlement::Refused { status: 422, error, at },
+            };
+            meter.ledger.settle_usage(batch.id, settlement, &fence).await.unwrap();
+        }
+    }
+    meter.ledger.complete_job(&fence, meter.now).await.unwrap();
+    attempts
+}
+
+/// Returns the tenant's batches in a state.
+async fn batches(meter: &Meter, state: BatchState) -> Vec<UsageBatch> {
+    meter.ledger.usage_batches(&tenant(1), Some(state), None, 500).await.unwrap().items
+}
+
+#[tokio::test]
+async fn only_the_records_that_the_sink_refuses_end_dead() {
+    let mut meter = Meter::open().await;
+    meter.crowd(&tenant(1), 100).await;
+    meter.pass(MINUTE);
+    meter.emit().await;
+    let refused = [7, 42, 43].map(Uuid::from_u128);
+    settle_all(&mut meter, |record| refused.contains(&record.user)).await;
+    let dead = batches(&meter, BatchState::Dead).await;
+    assert_eq!(dead.iter().map(|batch| batch.records).collect::<Vec<_>>(), [1, 1, 1]);
+    assert!(dead.iter().all(|batch| batch.last_status == Some(422)), "{dead:?}");
+    let delivered = batches(&meter, BatchState::Delivered).await;
+    assert_eq!(delivered.iter().map(|batch| batch.records).sum::<u64>(), 97);
+}
+
+#[tokio::test]
+async fn a_sink_that_refuses_everything_costs_few_attempts() {
+    let mut meter = Meter::open().await;
+    meter.crowd(&tenant(1), 1_000).await;
+    meter.pass(MINUTE);
+    meter.emit().await;
+    assert_eq!(settle_all(&mut meter, |_| true).await, 21, "ten splits");
+    let dead = batches(&meter, BatchState::Dead).await;
+    assert_eq!((dead.len(), dead.iter().map(|batch| batch.records).sum::<u64>()), (11, 1_000));
+    assert_eq!(meter.ledger.dead_usage_batches().await.unwrap(), 11);
+
+    assert_eq!(meter.ledger.send_dead_usage_again(&tenant(1), meter.now).await.unwrap(), 11);
+    settle_all(&mut meter, |record| record.user == Uuid::from_u128(7)).await;
+    // The batch with the refused record may have come before the first delivery.
+    meter.ledger.send_dead_usage_again(&tenant(1), meter.now).await.unwrap();
+    settle_all(&mut meter, |record| record.user == Uuid::from_u128(7)).await;
+    let dead = batches(&meter, BatchState::Dead).await;
+    assert_eq!(dead.iter().map(|batch| batch.records).sum::<u64>(), 1, "once the sink takes the others");
 }
 
 #[tokio::test]
@@ -227,7 +294,7 @@ async fn a_batch_dated_by_a_wrong_clock_is_due_once_the_clock_is_right() {
     for batch in &due {
         let at = if batch.id == due[0].id { DELIVERY_BACKOFF_MAX } else { day };
         let retry = Settlement::Retry { status: None, error: "no".into(), at: meter.now + at };
-        meter.ledger.settle_usage(batch.id, &retry, &fence).await.unwrap();
+        meter.ledger.settle_usage(batch.id, retry, &fence).await.unwrap();
     }
     meter.ledger.recall_usage(meter.now, &fence).await.unwrap();
     let again = meter.ledger.due_usage(meter.now, None, 1_000).await.unwrap();
@@ -246,7 +313,7 @@ async fn answers_not_found_are_counted_while_they_come_in_a_row() {
     for status in [Some(404), Some(404), None, Some(404), Some(503), Some(404)] {
         let due = meter.ledger.due_usage(meter.now, None, 1).await.unwrap();
         let retry = Settlement::Retry { status, error: "no".into(), at: meter.now };
-        meter.ledger.settle_usage(due[0].id, &retry, &fence).await.unwrap();
+        meter.ledger.settle_usage(due[0].id, retry, &fence).await.unwrap();
         counted.push(meter.ledger.due_usage(meter.now, None, 1).await.unwrap()[0].not_found);
     }
     assert_eq!(counted, [1, 2, 0, 1, 0, 1]);

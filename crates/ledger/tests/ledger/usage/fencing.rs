@@ -158,10 +158,10 @@ async fn a_delivery_that_was_presumed_dead_settles_nothing() {
         Settlement::Dead { status: 400, error: String::new(), at },
         Settlement::Retry { status: None, error: String::new(), at: at + MINUTE },
     ] {
-        let refused = meter.ledger.settle_usage(due.id, &settlement, &stale).await;
+        let refused = meter.ledger.settle_usage(due.id, settlement, &stale).await;
         assert!(matches!(refused, Err(Error::StaleRun)), "{refused:?}");
     }
     let shown = meter.ledger.usage_batch(&due.tenant, due.id).await.unwrap().unwrap();
     assert_eq!((shown.state, shown.attempts), (BatchState::Pending, 0));
-    meter.ledger.settle_usage(due.id, &delivered, &fence).await.unwrap();
+    meter.ledger.settle_usage(due.id, delivered, &fence).await.unwrap();
 }

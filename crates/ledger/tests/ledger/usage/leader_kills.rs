@@ -77,7 +77,7 @@ async fn deliver(
         for batch in due {
             receiver.take(&batch);
             let delivered = Settlement::Delivered { status: 200, at: now };
-            ledger.settle_usage(batch.id, &delivered, fence).await?;
+            ledger.settle_usage(batch.id, delivered, fence).await?;
         }
     }
 }

@@ -144,7 +144,7 @@ impl Meter {
             }
             for batch in &due {
                 let delivered = Settlement::Delivered { status: 200, at: self.now };
-                self.ledger.settle_usage(batch.id, &delivered, &fence).await.unwrap();
+                self.ledger.settle_usage(batch.id, delivered, &fence).await.unwrap();
             }
             told.extend(due);
         }

@@ -81,7 +81,7 @@ async fn the_first_window_that_differs_is_named() {
     let late = due.iter().find(|batch| batch.window.starts() == fifth && batch.tenant == tenant(1)).unwrap();
     let fence = meter.take(JobName::UsageDelivery).await;
     let dead = Settlement::Dead { status: 400, error: String::new(), at: meter.now };
-    meter.ledger.settle_usage(late.id, &dead, &fence).await.unwrap();
+    meter.ledger.settle_usage(late.id, dead, &fence).await.unwrap();
     meter.ledger.complete_job(&fence, meter.now).await.unwrap();
     meter.deliver().await;
     let found = books(&meter, 1).await.first_difference.expect("a dead batch is not delivered");

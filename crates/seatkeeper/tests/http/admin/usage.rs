@@ -151,7 +151,17 @@ async fn what_the_sink_refuses_for_good_waits_until_its_tenants_admin_sends_it_a
 
 #[tokio::test]
 async fn a_batch_that_is_too_large_for_the_sink_comes_in_parts() {
-    let sink = Sink::open(|_| Do::TakeSingle).await;
+    comes_in_parts(413).await;
+}
+
+#[tokio::test]
+async fn a_batch_that_the_sink_finds_invalid_comes_in_parts() {
+    comes_in_parts(400).await;
+}
+
+/// Holds three capacities in one batch, and waits until a sink that answers `status` to more than one record has all.
+async fn comes_in_parts(status: u16) {
+    let sink = Sink::open(move |_| Do::TakeSingle(status)).await;
     let api = api(&sink, &[("USAGE_EMISSION_INTERVAL_SECONDS", "3600")]);
     first_run_is_over(&api).await;
     let mut users = HashSet::new();

@@ -32,7 +32,7 @@ fn batch(attempts: u32, not_found: u32) -> DueBatch {
 }
 
 fn kind(status: u16) -> &'static str {
-    match settlement(answered(status, None), &batch(0, 0), &[409, 422], NOW, 0.0) {
+    match settlement(answered(status, None), &batch(0, 0), &[409, 410], NOW, 0.0) {
         Settlement::Delivered { status: told, at } => {
             assert_eq!((told, at), (status, NOW));
             "delivered"
@@ -46,6 +46,10 @@ fn kind(status: u16) -> &'static str {
             assert_eq!((status, at), (413, NOW));
             "split"
         }
+        Settlement::Refused { status: told, error, at } => {
+            assert_eq!((told, error.as_str(), at), (status, "so it goes", NOW));
+            "refused"
+        }
         Settlement::Dead { status: told, error, at } => {
             assert_eq!((told, error.as_str(), at), (status, "so it goes", NOW));
             "dead"
@@ -56,9 +60,10 @@ fn kind(status: u16) -> &'static str {
 #[test]
 fn a_status_says_whether_the_sink_has_it_may_have_it_later_or_never_will() {
     for (statuses, expected) in [
-        (&[200, 201, 202, 204, 299, 409, 422][..], "delivered"),
+        (&[200, 201, 202, 204, 299, 409, 410][..], "delivered"),
         (&[401, 403, 404, 408, 425, 429, 500, 502, 503, 504, 599, 600, 999], "retry"),
-        (&[101, 301, 302, 307, 308, 400, 402, 405, 410, 415, 499], "dead"),
+        (&[101, 301, 302, 307, 308, 402, 405, 411, 415, 499], "dead"),
+        (&[400, 422], "refused"),
         (&[413], "split"),
     ] {
         for &status in statuses {
@@ -79,9 +84,10 @@ fn what_was_not_answered_is_tried_again() {
 fn pause(attempts: u32, retry_after: Option<u64>, jitter: f64) -> u64 {
     match settlement(answered(503, retry_after), &batch(attempts, 0), &[], NOW, jitter) {
         Settlement::Retry { at, .. } => at.since(NOW).as_millis(),
-        other @ (Settlement::Delivered { .. } | Settlement::Split { .. } | Settlement::Dead { .. }) => {
-            panic!("{other:?}")
-        }
+        other @ (Settlement::Delivered { .. }
+        | Settlement::Split { .. }
+        | Settlement::Refused { .. }
+        | Settlement::Dead { .. }) => panic!("{other:?}"),
     }
 }
 
@@ -131,4 +137,14 @@ fn a_single_record_that_is_too_large_is_dead_with_a_reason() {
     let error = "a single record is too large for the sink: so it goes".to_owned();
     let expected = Settlement::Dead { status: 413, error, at: NOW };
     assert_eq!(settlement(answered(413, None), &single, &[], NOW, 0.0), expected);
+}
+
+#[test]
+fn a_single_record_that_the_sink_refuses_is_dead() {
+    let mut single = batch(0, 0);
+    single.records.truncate(1);
+    for status in [400, 422] {
+        let expected = Settlement::Dead { status, error: "so it goes".into(), at: NOW };
+        assert_eq!(settlement(answered(status, None), &single, &[], NOW, 0.0), expected);
+    }
 }
