@@ -474,12 +474,12 @@ CREATE TABLE job_runs (
 );
 
 -- The usage windows on record, without a gap: a window starts at the end of the previous window. Usage in a
--- window can be recomputed from `sessions` at any time.
+-- window can be recomputed from `sessions` at any time. Only a window without records crosses a midnight (UTC).
 CREATE TABLE usage_windows (
     starts_at   TIMESTAMPTZ NOT NULL PRIMARY KEY,
     ends_at     TIMESTAMPTZ NOT NULL UNIQUE,
-    records     BIGINT      NOT NULL CHECK (records >= 1),
-    micro_units BIGINT      NOT NULL CHECK (micro_units >= 1),
+    records     BIGINT      NOT NULL CHECK (records >= 0),
+    micro_units BIGINT      NOT NULL CHECK (micro_units >= 0),
     CHECK (starts_at < ends_at)
 );
 

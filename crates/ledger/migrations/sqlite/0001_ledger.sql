@@ -418,12 +418,12 @@ CREATE TABLE job_runs (
 ) STRICT;
 
 -- The usage windows on record, without a gap: a window starts at the end of the previous window. Usage in a
--- window can be recomputed from `sessions` at any time.
+-- window can be recomputed from `sessions` at any time. Only a window without records crosses a midnight (UTC).
 CREATE TABLE usage_windows (
     starts_at   TEXT    NOT NULL PRIMARY KEY,
     ends_at     TEXT    NOT NULL UNIQUE,
-    records     INTEGER NOT NULL CHECK (records >= 1),
-    micro_units INTEGER NOT NULL CHECK (micro_units >= 1),
+    records     INTEGER NOT NULL CHECK (records >= 0),
+    micro_units INTEGER NOT NULL CHECK (micro_units >= 0),
     CHECK (starts_at < ends_at)
 ) STRICT;
 

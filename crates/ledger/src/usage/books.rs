@@ -26,7 +26,7 @@ pub struct WindowBooks {
 /// A tenant's usage over a span.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UsageBooks {
-    /// The span from the start of the first window within the requested span to the end of the last; `None`
+    /// The span from the start of the first window in the requested span to the end of the last; `None`
     /// without windows.
     pub span: Option<Window>,
     /// The number of windows.
@@ -48,8 +48,8 @@ impl WindowBooks {
 
 impl Ledger {
     /// Compares the usage on record with the usage recomputed from the history of the tenant's sessions, in
-    /// the windows within `span`. `None` if the comparison is too large: more windows than
-    /// [`WINDOWS_RECONCILED_MAX`], or more work than [`TALLY_MAX`](super::TALLY_MAX).
+    /// the windows that start within `span`. Adjacent spans compare each window once. `None` if the comparison is
+    /// too large: more windows than [`WINDOWS_RECONCILED_MAX`], or more work than [`TALLY_MAX`](super::TALLY_MAX).
     ///
     /// Where retention has deleted a part of the history, the recomputed usage is less than the recorded
     /// usage.
@@ -82,7 +82,7 @@ impl Ledger {
         }))
     }
 
-    /// Returns the windows within `span` in order, including the gaps between them, and the number of windows
+    /// Returns the windows that start within `span` in order, including the gaps between them, and the number of windows
     /// without the gaps. Reading stops after [`WINDOWS_RECONCILED_MAX`] + 1 windows.
     async fn recorded_within(
         &self,

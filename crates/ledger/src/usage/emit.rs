@@ -9,11 +9,12 @@ use super::batches::{Batch, Cutter};
 use super::metered::Position;
 use super::tally::Turns;
 use crate::jobs::{Fence, fence};
+use crate::row::stored_whole;
 use crate::{Error, Ledger, times};
 
-/// The maximum length of a window. The sessions of a window are read in pages, each repeating the query for
-/// the whole window.
-const WINDOW_MAX: Span = Span::from_secs(24 * 3_600);
+/// No window with usage crosses a midnight (UTC), so days and months have exact sums. The sessions of a window are
+/// read in pages, each repeating the query for the whole window.
+const DAY: Span = Span::from_secs(24 * 3_600);
 /// Sessions read by one statement. While a statement reads, SQLite's write-ahead log grows, and the next
 /// admission waits for the checkpoint.
 const SESSIONS_PER_READ_MAX: u32 = 20_000;
@@ -40,9 +41,9 @@ impl Ledger {
     /// Records the next usage window: the usage of all capacity sessions since the end of the last window, or
     /// since the start of the first session, in batches of at most `batch_records` records.
     ///
-    /// The window ends at `until`, or one day after its start if `until` is later. Without usage in that day,
-    /// the window extends to one day after the start of the next session, and at most to `until`. `None`
-    /// means no usage before `until`; the next emission starts at the same time.
+    /// The window ends at `until`, or at the next midnight (UTC) if `until` is later. Days without usage before the
+    /// next use go on record as one window without records. `None` means no usage before `until`; the next emission
+    /// starts at the same time.
     ///
     /// All events before `until` must be on record, and no earlier event may follow. The run's fence guards
     /// every write. After an error or a dropped call no window was added, and the next emission makes the
@@ -54,19 +55,19 @@ impl Ledger {
         fence: &Fence,
     ) -> Result<Option<Emitted>, Error> {
         self.drop_staged(fence).await?;
-        let Some(starts) = self.usage_starts_at().await? else { return Ok(None) };
-        let mut ends = until.min(starts + WINDOW_MAX);
-        while let Some(window) = Window::new(starts, ends) {
+        let Some(mut starts) = self.usage_starts_at().await? else { return Ok(None) };
+        while let Some(window) = Window::new(starts, until.min(midnight_before(starts) + DAY)) {
             let emitted = self.stage_window(window, batch_records, fence).await?;
             if emitted.records > 0 {
-                self.commit_window(window, fence).await?;
+                self.commit_window(&emitted, fence).await?;
                 return Ok(Some(emitted));
             }
-            if ends == until {
-                break;
-            }
-            let next = self.next_metered(ends).await?;
-            ends = next.map_or(until, |next| until.min(next + WINDOW_MAX));
+            let next = self.next_metered(window.ends()).await?;
+            let Some(next) = next.filter(|next| *next < until) else { break };
+            // The window ends at a midnight, because `next` lies between its end and `until`.
+            let Some(unused) = Window::new(starts, midnight_before(next)) else { break };
+            self.commit_window(&Emitted { window: unused, ..emitted }, fence).await?;
+            starts = unused.ends();
         }
         Ok(None)
     }
@@ -107,7 +108,7 @@ impl Ledger {
         Ok(emitted)
     }
 
-    /// Returns the earliest start of a capacity session at `at` or later.
+    /// Returns the earliest time, `at` or later, at which a capacity session is live.
     async fn next_metered(&self, at: RegistryTime) -> Result<Option<RegistryTime>, Error> {
         let starts: Option<DateTime<Utc>> = self
             .readers()
@@ -163,13 +164,14 @@ impl Ledger {
         tx.commit().await
     }
 
-    async fn commit_window(&self, window: Window, fence: &Fence) -> Result<(), Error> {
+    async fn commit_window(&self, emitted: &Emitted, fence: &Fence) -> Result<(), Error> {
         let mut tx = self.write().await?;
         fence::hold(&mut tx, fence).await?;
         let done = tx
             .query(include_str!("../../sql/commit_window.sql"))
-            .bind(times::stored(window.starts()))
-            .bind(times::stored(window.ends()))
+            .bind(times::stored(emitted.window.starts()))
+            .bind(times::stored(emitted.window.ends()))
+            .bind(stored_whole(emitted.records))
             .execute()
             .await?;
         if done != 1 {
@@ -181,6 +183,11 @@ impl Ledger {
 }
 
 /// Batches to be staged in the next transaction.
+/// Returns the latest midnight (UTC) at `at` or earlier.
+fn midnight_before(at: RegistryTime) -> RegistryTime {
+    RegistryTime::from_millis(at.as_millis() / DAY.as_millis() * DAY.as_millis())
+}
+
 struct Stage {
     batches: Vec<Batch>,
     records: usize,

@@ -103,7 +103,7 @@ impl Recorded {
 }
 
 impl Ledger {
-    /// Returns a page of the windows within `span` with usage of the tenant, newest first, starting before
+    /// Returns a page of the windows that start within `span` with usage of the tenant, newest first, before
     /// `cursor`.
     pub async fn usage_windows(
         &self,

@@ -2,11 +2,19 @@
 
 use std::collections::{HashMap, HashSet};
 
-use seatkeeper_core::{EndReason, Span, Usage, Window};
+use seatkeeper_core::{EndReason, RegistryTime, Span, Usage, Window};
+use seatkeeper_ledger::Error;
 use seatkeeper_ledger::jobs::JobName;
 
 use super::meter::{MINUTE, Meter, TERM, tenant};
 use crate::story::START;
+
+const DAY: Span = Span::from_secs(24 * 3_600);
+
+/// Returns the midnight (UTC) after `days` days from the beginning of the day of `START`.
+fn midnight(days: u64) -> RegistryTime {
+    RegistryTime::from_millis((START.as_millis() / DAY.as_millis() + days) * DAY.as_millis())
+}
 
 #[tokio::test]
 async fn windows_start_with_the_first_session_and_follow_one_another() {
@@ -69,41 +77,49 @@ async fn a_session_counts_from_its_start_until_it_is_over_by_whatever_came_first
 }
 
 #[tokio::test]
-async fn what_piled_up_is_put_on_record_day_by_day() {
+async fn what_piled_up_is_put_on_record_in_windows_that_cross_no_midnight() {
     let mut meter = Meter::open().await;
-    let day = Span::from_secs(24 * 3_600);
     let first = meter.hold(1, 1).await;
-    for span in [day, day, MINUTE] {
-        meter.pass(span);
-    }
+    meter.pass(DAY);
+    meter.pass(DAY);
     meter.end(first, EndReason::Released).await;
     meter.pass(TERM);
-    let again = meter.now;
     meter.hold(2, 3).await;
-    meter.pass(day);
-    meter.pass(MINUTE);
+    meter.pass(DAY);
     let (until, fence) = (meter.now, meter.take(JobName::UsageEmission).await);
     let mut windows = Vec::new();
     while let Some(emitted) = meter.ledger.emit_usage(until, 1_000, &fence).await.unwrap() {
         assert_eq!(emitted.records, 1, "{emitted:?}");
         windows.push((emitted.window.starts(), emitted.window.ends()));
     }
-    let days = [START, START + day, START + day + day, START + day + day + day];
-    let expected = vec![
-        (days[0], days[1]),
-        (days[1], days[2]),
-        (days[2], days[3]),
-        (days[3], again + day),
-        (again + day, until),
-    ];
-    assert_eq!(windows, expected, "where nothing was used, a window goes on until a day after something was");
     meter.ledger.complete_job(&fence, meter.now).await.unwrap();
+    let expected = vec![
+        (START, midnight(1)),
+        (midnight(1), midnight(2)),
+        (midnight(2), midnight(3)),
+        (midnight(32), midnight(33)),
+        (midnight(33), until),
+    ];
+    assert_eq!(windows, expected, "the days without use are one window without records");
     meter.deliver().await;
     let span = Window::new(START, until).unwrap();
     let books = meter.ledger.reconcile_usage(&tenant(1), span).await.unwrap().unwrap();
-    assert_eq!((books.windows, books.first_difference), (5, None));
+    assert_eq!((books.windows, books.first_difference), (6, None));
     let lives = meter.lives.values().map(|(_, life)| life.used_by(until));
     assert_eq!(books.recorded.delivered, lives.sum());
+}
+
+#[tokio::test]
+async fn a_use_too_short_for_a_record_before_midnight_is_recorded_after_it() {
+    let mut meter = Meter::open().await;
+    meter.pass(midnight(1).since(START));
+    meter.now = meter.now - Span::from_millis(1);
+    let began = meter.now;
+    meter.hold(1, 1).await;
+    meter.pass(DAY);
+    let emitted = meter.emit().await.expect("a window");
+    assert_eq!(Some(emitted.window), Window::new(midnight(1), began + DAY));
+    assert_eq!(emitted.usage, Usage::total(DAY, seatkeeper_core::Tier(1)));
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Reconciliation compares held, recorded and delivered usage, and finds every difference.
 
-use seatkeeper_core::{EndReason, Span, Usage, Window};
+use seatkeeper_core::{EndReason, RegistryTime, Span, Usage, Window};
 use seatkeeper_ledger::jobs::JobName;
 use seatkeeper_ledger::usage::{Settlement, UsageBooks};
 use sqlx::{AssertSqlSafe, Executor as _};
@@ -60,17 +60,53 @@ async fn what_was_held_recorded_and_delivered_agrees_once_the_sink_has_all() {
 }
 
 #[tokio::test]
-async fn only_windows_that_lie_within_the_span_are_compared() {
+async fn adjacent_spans_compare_each_window_once() {
     let mut meter = ten_minutes().await;
     meter.deliver().await;
-    let from = START + MINUTE + MINUTE;
-    let span = Window::new(from - Span::from_millis(1), from + TERM).unwrap();
-    let found = meter.ledger.reconcile_usage(&tenant(1), span).await.unwrap().unwrap();
-    assert_eq!((found.windows, found.span), (8, Window::new(from, meter.now)));
-    assert_eq!(found.first_difference, None);
-    let later = Window::new(meter.now, meter.now + TERM).unwrap();
-    let none = meter.ledger.reconcile_usage(&tenant(1), later).await.unwrap().unwrap();
-    assert_eq!(none, UsageBooks::default());
+    let within_the_third = START + MINUTE + MINUTE + Span::from_millis(1);
+    let reconciled = async |from, to| {
+        let span = Window::new(from, to).unwrap();
+        meter.ledger.reconcile_usage(&tenant(1), span).await.unwrap().unwrap()
+    };
+    let (before, after) =
+        (reconciled(START, within_the_third).await, reconciled(within_the_third, meter.now).await);
+    let third = START + MINUTE + MINUTE + MINUTE;
+    assert_eq!((before.windows, before.span), (3, Window::new(START, third)));
+    assert_eq!((after.windows, after.span), (7, Window::new(third, meter.now)));
+    assert_eq!((before.first_difference, after.first_difference), (None, None));
+    assert_eq!(before.held + after.held, books(&meter, 1).await.held);
+    let listed = async |from, to| {
+        let span = Window::new(from, to).unwrap();
+        meter.ledger.usage_windows(&tenant(1), span, None, 100).await.unwrap().items.len()
+    };
+    assert_eq!(listed(START, within_the_third).await, 3);
+    assert_eq!(listed(within_the_third, meter.now).await, 7);
+    assert_eq!(reconciled(meter.now, meter.now + TERM).await, UsageBooks::default());
+}
+
+#[tokio::test]
+async fn a_dead_batch_of_a_months_last_day_is_missing_from_that_month_alone() {
+    let mut meter = Meter::open().await;
+    // 15 January 2027.
+    meter.hold(1, 1).await;
+    meter.pass(Span::from_secs(25 * 24 * 3_600));
+    meter.emit().await;
+    let february = RegistryTime::from_millis(1_801_440_000_000);
+    let due = meter.ledger.due_usage(meter.now, None, 100).await.unwrap();
+    let last =
+        due.iter().find(|batch| batch.window.ends() == february).expect("a window up to the month's end");
+    let fence = meter.take(JobName::UsageDelivery).await;
+    let dead = Settlement::Dead { status: 400, error: String::new(), at: meter.now };
+    meter.ledger.settle_usage(last.id, dead, &fence).await.unwrap();
+    meter.ledger.complete_job(&fence, meter.now).await.unwrap();
+    meter.deliver().await;
+    let month = async |from, to| {
+        let span = Window::new(from, to).unwrap();
+        meter.ledger.reconcile_usage(&tenant(1), span).await.unwrap().unwrap()
+    };
+    let (january, february) = (month(START, february).await, month(february, meter.now).await);
+    assert_eq!(january.first_difference.map(|books| books.window), Some(last.window));
+    assert_eq!(february.first_difference, None);
 }
 
 #[tokio::test]
@@ -121,5 +157,5 @@ async fn more_than_can_be_compared_at_once_is_refused() {
     };
     assert_eq!(reconciled(3, 45_000).await.expect("of nobody").windows, 44_999);
     assert_eq!(reconciled(4, 45_000).await, None, "1,200 sessions in 45,000 windows");
-    assert_eq!(reconciled(4, 60).await.expect("less").windows, 59);
+    assert_eq!(reconciled(4, 60).await.expect("less").windows, 60);
 }

@@ -16,7 +16,7 @@ pub(crate) struct ListArgs {
     /// Only windows that start at this time or later: 2030-01-31T00:00:00Z
     #[arg(long, value_name = "TIME")]
     from: Option<String>,
-    /// Only windows that end at this time or earlier
+    /// Only windows that start before this time
     #[arg(long, value_name = "TIME")]
     to: Option<String>,
     /// The most windows to print

@@ -17,7 +17,7 @@ pub(crate) struct ReconcileArgs {
     /// Windows that start at this time or later: 2030-01-01T00:00:00Z
     #[arg(long, value_name = "TIME")]
     from: String,
-    /// Windows that end at this time or earlier
+    /// Windows that start before this time
     #[arg(long, value_name = "TIME")]
     to: String,
     #[command(flatten)]

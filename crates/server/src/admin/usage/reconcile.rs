@@ -19,7 +19,7 @@ use crate::http::{Admin, AdminProblems, ParameterProblems, Problems, Query};
 pub(crate) struct SpanQuery {
     /// Windows that start at this time or later (RFC 3339).
     from: DateTime<Utc>,
-    /// Windows that end at this time or earlier (RFC 3339).
+    /// Windows that start before this time (RFC 3339).
     to: DateTime<Utc>,
 }
 

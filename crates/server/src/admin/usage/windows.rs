@@ -18,7 +18,7 @@ use crate::times::{registry_time_of, text_of};
 pub(crate) struct WindowsQuery {
     /// Windows that start at this time or later (RFC 3339).
     from: Option<DateTime<Utc>>,
-    /// Windows that end at this time or earlier (RFC 3339).
+    /// Windows that start before this time (RFC 3339).
     to: Option<DateTime<Utc>>,
     /// Value of `next_cursor` from the previous page.
     cursor: Option<String>,
