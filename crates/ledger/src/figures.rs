@@ -65,6 +65,12 @@ impl Ledger {
         let depth: i64 = self.readers().query(include_str!("../sql/outbox_depth.sql")).scalar().await?;
         Ok(depth.unsigned_abs())
     }
+
+    /// Returns the number of usage batches that the sink has refused for good.
+    pub async fn dead_usage_batches(&self) -> Result<u64, Error> {
+        let dead: i64 = self.readers().query(include_str!("../sql/dead_batches.sql")).scalar().await?;
+        Ok(dead.unsigned_abs())
+    }
 }
 
 async fn in_use(tx: &mut Tx, max: u32) -> Result<BTreeMap<Uuid, u64>, Error> {

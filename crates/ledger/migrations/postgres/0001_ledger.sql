@@ -513,6 +513,8 @@ CREATE INDEX usage_outbox_by_state ON usage_outbox (tenant_id, state, window_sta
 CREATE TABLE usage_payloads (
     batch_id UUID NOT NULL PRIMARY KEY REFERENCES usage_outbox (id),
     payload  TEXT NOT NULL
+-- Counted for the metrics.
+CREATE INDEX usage_outbox_dead ON usage_outbox (window_starts_at) WHERE state = 'dead';
 );
 
 -- Copies of the ledger that took its place: promoted standbys and restored backups, each noted with the first

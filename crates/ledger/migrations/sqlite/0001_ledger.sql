@@ -457,6 +457,8 @@ CREATE INDEX usage_outbox_by_state ON usage_outbox (tenant_id, state, window_sta
 CREATE TABLE usage_payloads (
     batch_id BLOB NOT NULL PRIMARY KEY REFERENCES usage_outbox (id),
     payload  TEXT NOT NULL
+-- Counted for the metrics.
+CREATE INDEX usage_outbox_dead ON usage_outbox (window_starts_at) WHERE state = 'dead';
 ) STRICT;
 
 -- Copies of the ledger that took its place: restored backups, each noted with the first raise of an epoch or the first

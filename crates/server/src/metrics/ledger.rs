@@ -30,6 +30,7 @@ pub(crate) struct Counted {
     live: BTreeMap<PoolKind, u64>,
     seats: Vec<LicenseSeats>,
     outbox_depth: u64,
+    dead_batches: u64,
     /// `None` without a sink, or if the registry does not tell the time.
     emission_overdue: Option<Span>,
     homes_moving: u64,
@@ -46,9 +47,10 @@ impl Source for Books {
             max => self.ledger.license_seats(max).await.map_err(Error::Ledger)?,
         };
         let outbox_depth = self.ledger.usage_outbox_depth().await.map_err(Error::Ledger)?;
+        let dead_batches = self.ledger.dead_usage_batches().await.map_err(Error::Ledger)?;
         let homes_moving = self.ledger.count_homes_moving().await.map_err(Error::Ledger)?;
         let emission_overdue = self.emission_overdue().await?;
-        Ok(Counted { live, seats, outbox_depth, emission_overdue, homes_moving })
+        Ok(Counted { live, seats, outbox_depth, dead_batches, emission_overdue, homes_moving })
     }
 }
 
@@ -75,7 +77,8 @@ struct OfLicense {
 impl Collector for CachedProbe<Books> {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> std::fmt::Result {
         let Some(counted) = self.known() else { return Ok(()) };
-        let Counted { live, seats: _, outbox_depth, emission_overdue, homes_moving } = &*counted;
+        let Counted { live, seats: _, outbox_depth, dead_batches, emission_overdue, homes_moving } =
+            &*counted;
         let encoder = &mut encoder;
         gauges(
             encoder,
@@ -88,6 +91,12 @@ impl Collector for CachedProbe<Books> {
             "usage_outbox_depth",
             "Batches of usage that wait for their receiver.",
             Some(*outbox_depth),
+        )?;
+        gauge(
+            encoder,
+            "usage_batches_dead",
+            "Batches of usage that their receiver has refused for good.",
+            Some(*dead_batches),
         )?;
         gauge(
             encoder,

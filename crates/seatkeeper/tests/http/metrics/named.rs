@@ -30,6 +30,7 @@ const PROMISED: &[(&str, &[&str])] = &[
     ("job_stale_locks_reclaimed_total", &[]),
     ("usage_emissions_total", &["outcome"]),
     ("usage_outbox_depth", &[]),
+    ("usage_batches_dead", &[]),
     ("homes_moving", &[]),
     ("lock_contention_total", &[]),
     ("registry_mode", &["pool_kind"]),
