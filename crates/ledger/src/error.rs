@@ -154,6 +154,13 @@ pub enum Error {
         /// The end of the last usage window.
         until: String,
     },
+    /// The ledger is a copy of the ledger whose usage windows the sink knows, and may lack the last windows.
+    #[error(
+        "this ledger is a promoted standby or a restored backup, and may lack usage windows that the sink has: no usage \
+         is recorded until the sink has undone the windows that the ledger lacks, and an operator has run \
+         `seatkeeper repair usage --apply`"
+    )]
+    UsageHeld,
     /// A stored value is invalid: a different program wrote to the database.
     #[error("the ledger holds a value that cannot be, in column {column}")]
     Corrupt {

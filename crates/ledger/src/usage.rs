@@ -7,6 +7,7 @@
 
 mod batches;
 mod books;
+mod copy;
 mod deliver;
 mod emit;
 mod ids;

@@ -11,6 +11,8 @@ mod config;
 mod entitlements;
 #[path = "cli/jobs.rs"]
 mod jobs;
+#[path = "cli/repair.rs"]
+mod repair;
 #[path = "cli/serve.rs"]
 mod serve;
 #[path = "cli/sessions.rs"]

@@ -427,6 +427,14 @@ CREATE TABLE usage_windows (
     CHECK (starts_at < ends_at)
 ) STRICT;
 
+-- The ledger whose windows the sink knows (`this_ledger`), at most one row. In a promoted standby or a restored
+-- backup the row names another ledger, which may have had further windows: no window is added until an operator
+-- confirms.
+CREATE TABLE usage_ledger (
+    id       INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
+    identity TEXT    NOT NULL
+) STRICT;
+
 -- Usage batches on their way to the sink, each of one tenant. A batch counts once its window is in
 -- `usage_windows`. Until then the batch is staged, and the emission may still be interrupted.
 CREATE TABLE usage_outbox (
@@ -449,6 +457,8 @@ CREATE TABLE usage_outbox (
 ) STRICT;
 
 CREATE INDEX usage_outbox_due ON usage_outbox (next_attempt_at, id) WHERE state = 'pending';
+-- Counted for the metrics.
+CREATE INDEX usage_outbox_dead ON usage_outbox (window_starts_at) WHERE state = 'dead';
 CREATE INDEX usage_outbox_by_tenant ON usage_outbox (tenant_id, window_starts_at, batch);
 CREATE INDEX usage_outbox_by_state ON usage_outbox (tenant_id, state, window_starts_at, batch);
 
@@ -457,8 +467,6 @@ CREATE INDEX usage_outbox_by_state ON usage_outbox (tenant_id, state, window_sta
 CREATE TABLE usage_payloads (
     batch_id BLOB NOT NULL PRIMARY KEY REFERENCES usage_outbox (id),
     payload  TEXT NOT NULL
--- Counted for the metrics.
-CREATE INDEX usage_outbox_dead ON usage_outbox (window_starts_at) WHERE state = 'dead';
 ) STRICT;
 
 -- Copies of the ledger that took its place: restored backups, each noted with the first raise of an epoch or the first

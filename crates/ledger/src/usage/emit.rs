@@ -46,7 +46,7 @@ impl Ledger {
     /// starts at the same time.
     ///
     /// All events before `until` must be on record, and no earlier event may follow. The run's fence guards
-    /// every write. After an error or a dropped call no window was added, and the next emission makes the
+    /// every write. `Err(UsageHeld)` in a copy of the ledger, until an operator confirms. After an error or a dropped call no window was added, and the next emission makes the
     /// same batches again, or longer batches with the same ids.
     pub async fn emit_usage(
         &self,
@@ -54,6 +54,7 @@ impl Ledger {
         batch_records: usize,
         fence: &Fence,
     ) -> Result<Option<Emitted>, Error> {
+        self.refuse_in_copy(fence).await?;
         self.drop_staged(fence).await?;
         let Some(mut starts) = self.usage_starts_at().await? else { return Ok(None) };
         while let Some(window) = Window::new(starts, until.min(midnight_before(starts) + DAY)) {
@@ -175,19 +176,19 @@ impl Ledger {
             .execute()
             .await?;
         if done != 1 {
-            // Only a later run of the job can have added a window.
+            // A later run of the job has added a window, or a copy of the ledger has taken the ledger's place.
             return Err(Error::StaleRun);
         }
         tx.commit().await
     }
 }
 
-/// Batches to be staged in the next transaction.
 /// Returns the latest midnight (UTC) at `at` or earlier.
 fn midnight_before(at: RegistryTime) -> RegistryTime {
     RegistryTime::from_millis(at.as_millis() / DAY.as_millis() * DAY.as_millis())
 }
 
+/// Batches to be staged in the next transaction.
 struct Stage {
     batches: Vec<Batch>,
     records: usize,

@@ -2,6 +2,7 @@
 
 mod clock;
 mod nodes;
+mod usage;
 
 use std::process::ExitCode;
 
@@ -15,11 +16,14 @@ pub(crate) enum RepairCommand {
     Clock(clock::ClockArgs),
     /// Forget nodes that died without a farewell, and let the live nodes take over
     Nodes(nodes::NodesArgs),
+    /// Let usage be recorded in a promoted standby or a restored backup, once the sink agrees with it
+    Usage(usage::UsageArgs),
 }
 
 pub(crate) async fn run(command: RepairCommand) -> Result<ExitCode, Error> {
     match command {
         RepairCommand::Clock(args) => clock::run(&args).await,
         RepairCommand::Nodes(args) => nodes::run(&args).await,
+        RepairCommand::Usage(args) => usage::run(&args).await,
     }
 }

@@ -223,3 +223,38 @@ async fn ninety_days_of_random_lives_sum_to_the_rounding_of_each() {
         assert_eq!(billed, life.used_by(meter.now), "{life:?}");
     }
 }
+
+#[tokio::test]
+async fn a_copy_without_the_last_window_records_no_usage_until_an_operator_confirms() {
+    let mut meter = Meter::open().await;
+    meter.hold(1, 1).await;
+    meter.pass(MINUTE);
+    meter.emit().await.expect("a window");
+    meter.deliver().await;
+    let confirmed = meter.now;
+    meter.pass(MINUTE);
+    let lost = meter.emit().await.expect("a window that the copy lacks");
+    assert_eq!(meter.deliver().await.len(), 1, "the sink has the window");
+    let mut copy = meter.place.connect_unguarded().await;
+    for statement in [
+        "DELETE FROM usage_windows WHERE starts_at = (SELECT MAX(starts_at) FROM usage_windows)",
+        "DELETE FROM usage_outbox WHERE window_starts_at = (SELECT MAX(window_starts_at) FROM usage_outbox)",
+        "UPDATE usage_ledger SET identity = 'elsewhere'",
+    ] {
+        sqlx::query(statement).execute(&mut copy).await.unwrap();
+    }
+
+    meter.pass(MINUTE);
+    let (until, fence) = (meter.now, meter.take(JobName::UsageEmission).await);
+    assert!(meter.ledger.is_usage_held().await.unwrap());
+    let held = meter.emit_by(until, &fence).await;
+    assert!(matches!(held, Err(Error::UsageHeld)), "the sink would drop the window: {held:?}");
+    meter.ledger.complete_job(&fence, meter.now).await.unwrap();
+    assert_eq!(meter.ledger.usage_metered_until().await.unwrap(), Some(confirmed));
+
+    meter.ledger.confirm_usage().await.unwrap();
+    assert!(!meter.ledger.is_usage_held().await.unwrap());
+    let anew = meter.emit().await.expect("a window");
+    assert_eq!(anew.window.starts(), lost.window.starts());
+    assert_eq!(anew.window.ends(), meter.now);
+}

@@ -92,7 +92,7 @@ pub(super) const FAULTS: &[Fault] = &[
         effects: [PROMOTED_LEDGER, PROMOTED_LEDGER, PROMOTED_LEDGER],
         epochs_max: 2,
         heals: "all but the sessions of the tail: they are 404, and their clients ask anew",
-        remedy: "replicate synchronously",
+        remedy: "replicate synchronously; with a sink, [confirm the usage](usage.md#after-a-promotion-or-a-restore)",
     },
     Fault {
         title: "… a node is killed (`kill -9`)",
