@@ -18,6 +18,7 @@ mod record;
 mod resend;
 mod split;
 mod tally;
+mod unbilled;
 
 pub use books::{UsageBooks, WINDOWS_RECONCILED_MAX, WindowBooks};
 pub use deliver::{DELIVERY_BACKOFF_MAX, DueBatch, Settlement};
@@ -25,3 +26,4 @@ pub use emit::Emitted;
 pub use list::{BatchPosition, BatchState, Recorded, UsageBatch, UsageWindow};
 pub use record::UsageRecord;
 pub use tally::TALLY_MAX;
+pub use unbilled::UnbilledUsage;

@@ -10,6 +10,7 @@ use seatkeeper_core::{Particulars, PoolId, PoolKind, Region, Session, Span, Tena
 use seatkeeper_engine::wall_clock;
 use seatkeeper_ledger::homes::{Adoption, Departure, HomeState, KnownHome};
 use seatkeeper_ledger::licenses::{License, LicenseId};
+use seatkeeper_ledger::usage::UnbilledUsage;
 use seatkeeper_ledger::{Error as LedgerError, Ledger};
 use serde::{Deserialize, Serialize};
 
@@ -121,6 +122,8 @@ pub struct Adopted {
     pub licenses: u64,
     /// Live sessions on record.
     pub sessions: u64,
+    /// Usage of capacities that no sink has. No server starts on the ledger to deliver it.
+    pub unbilled: UnbilledUsage,
 }
 
 /// The problem in a refusal.
@@ -174,7 +177,8 @@ impl Courier<'_> {
         // accepted before are over after the time limit of a forwarded request.
         tokio::time::sleep(self.settle).await;
         self.gather_homes().await?;
-        let mut adopted = Adopted::default();
+        let unbilled = self.ledger.unbilled_usage().await?;
+        let mut adopted = Adopted { unbilled, ..Adopted::default() };
         self.hand_over_subscribers(&mut adopted).await?;
         self.hand_over_remaining().await?;
         self.hand_over_licenses(&mut adopted).await?;

@@ -124,12 +124,20 @@ async fn relocate(args: &MoveArgs) -> Result<(), Error> {
 async fn adopt(args: &AdoptArgs) -> Result<(), Error> {
     let settings = settings::load(&args.ledger.sources())?;
     let adopted = seatkeeper_server::adopt(&settings, &args.lost, &args.into).await?;
-    let Some(Adopted { subscribers, licenses, sessions }) = adopted else {
+    let Some(Adopted { subscribers, licenses, sessions, unbilled }) = adopted else {
         return Ok(output::line(format_args!("Region {} is adopted by {} already.", args.lost, args.into))?);
     };
-    Ok(output::line(format_args!(
+    output::line(format_args!(
         "Region {} is adopted by {}: {subscribers} subscribers and {licenses} licenses with {sessions} live sessions.\n\
          New sessions begin there after the longest TTL on record.",
         args.lost, args.into
-    ))?)
+    ))?;
+    if !unbilled.is_none() {
+        output::line(format_args!(
+            "NOT BILLED: {} sessions of capacities since the last window of usage, and {} batches that the sink does \
+             not have. Bill them from a second copy of the backup, as docs/regions.md says.",
+            unbilled.sessions, unbilled.batches
+        ))?;
+    }
+    Ok(())
 }

@@ -404,3 +404,31 @@ async fn a_repair_of_registry_time_prolongs_no_capacity() {
     assert_eq!(heard, [true_start, true_now], "the old end, and a TTL from the repair");
     assert_eq!(meter.ledger.trusted_time().await.unwrap(), Some(true_now));
 }
+
+#[tokio::test]
+async fn usage_that_no_sink_has_is_counted() {
+    let mut meter = Meter::open().await;
+    let unbilled = async |meter: &Meter| meter.ledger.unbilled_usage().await.unwrap();
+    let (lasting, early) = (meter.hold(1, 1).await, meter.hold(2, 1).await);
+    assert!(unbilled(&meter).await.is_none(), "no node ever metered usage");
+    meter.ledger.ensure_job(JobName::UsageEmission, MINUTE, meter.now).await.unwrap();
+    assert_eq!(unbilled(&meter).await, UnbilledUsage { sessions: 2, batches: 0 });
+    meter.pass(MINUTE);
+    meter.end(early, EndReason::Released).await;
+    meter.emit().await;
+    assert_eq!(unbilled(&meter).await, UnbilledUsage { sessions: 1, batches: 1 });
+    let fence = meter.take(JobName::UsageDelivery).await;
+    let due = meter.ledger.due_usage(meter.now, None, 1).await.unwrap();
+    let dead = Settlement::Dead { status: 410, error: String::new(), at: meter.now };
+    meter.ledger.settle_usage(due[0].id, dead, &fence).await.unwrap();
+    meter.ledger.complete_job(&fence, meter.now).await.unwrap();
+    assert_eq!(unbilled(&meter).await, UnbilledUsage { sessions: 1, batches: 1 });
+    meter.ledger.send_dead_usage_again(&tenant(1), meter.now).await.unwrap();
+    meter.deliver().await;
+    meter.pass(MINUTE);
+    meter.end(lasting, EndReason::Released).await;
+    assert_eq!(unbilled(&meter).await, UnbilledUsage { sessions: 1, batches: 0 });
+    meter.emit().await;
+    meter.deliver().await;
+    assert!(unbilled(&meter).await.is_none());
+}
