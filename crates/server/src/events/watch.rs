@@ -194,9 +194,12 @@ impl<S: Subject> Watch<S> {
             | EndReason::EntitlementEnded
             | EndReason::GroupContent => None,
         };
+        // The sweep may record the end of a session without heartbeats minutes after the expiry, which its readers and
+        // its usage go by.
+        let at = if record.pool.kind.has_heartbeats() { end.at } else { end.at.min(record.expires) };
         self.heard.ended = true;
         self.stage = Stage::Told;
-        Ok(SessionState::News(news::ended(self.id, end.reason, end.at, by.as_ref(), self.heard)?))
+        Ok(SessionState::News(news::ended(self.id, end.reason, at, by.as_ref(), self.heard)?))
     }
 }
 

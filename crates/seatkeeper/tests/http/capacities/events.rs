@@ -1,5 +1,7 @@
 //! Tests of `GET /api/v1/capacities/sessions/{session_id}/events`.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::place::CapacityFixture;
@@ -48,4 +50,20 @@ async fn a_released_session_hears_its_end_and_is_then_over() {
     assert_eq!((heard.status, heard.body), (204, Value::Null));
     let stranger = listen(&api.neighbour().service("meter"), &session).await.expect_err("no stream");
     assert_problem(&stranger, 404, "of another tenant");
+}
+
+#[tokio::test]
+async fn an_expired_session_hears_the_end_that_it_was_told_however_late_the_end_is_recorded() {
+    let api = TenantClient::open_with(&[
+        ("CAPACITIES_TTL_SECONDS", "2"),
+        ("REGISTRY_SWEEP_INTERVAL_MILLISECONDS", "0"),
+    ]);
+    let (place, service) = (CapacityFixture::new(&api), api.service("meter"));
+    let session = place.put(&service, 1).await.expect(201);
+    let mut stream = listen(&service, &session["sessionId"]).await.expect("a stream");
+    // A second after the expiry, the next session ends the expired session on record.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    place.take(&service, 1).await;
+    let Heard { name, data } = stream.next().await.expect("an event");
+    assert_eq!((name.as_str(), &data["ended_at"]), ("expired", &session["sessionEndUtc"]));
 }
