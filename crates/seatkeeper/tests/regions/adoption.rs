@@ -4,9 +4,12 @@ use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::usage::UnbilledUsage;
 use seatkeeper_ledger::verify::HomeMoveKind;
 use seatkeeper_server::{AdoptError, StartError, adopt, start, wall_clock};
 use serde_json::{Value, json};
+use sqlx::sqlite::SqliteConnectOptions;
+use sqlx::{ConnectOptions as _, Connection as _};
 use tokio_util::sync::CancellationToken;
 
 use crate::harness::Answer;
@@ -213,6 +216,23 @@ async fn foreign_licenses_are_refused(world: &World) {
     send("sessions", sessions(TENANT)).await.expect(404);
 }
 
+/// Puts a batch of usage that a sink has refused into the restored ledger.
+async fn refuse_a_batch(world: &World) {
+    let file = world.settings[EU].ledger.data_dir.join("ledger.db");
+    let mut ledger = SqliteConnectOptions::new().filename(file).connect().await.unwrap();
+    for statement in [
+        "INSERT INTO usage_windows (starts_at, ends_at, records, micro_units)
+         VALUES ('2030-01-31T00:00:00.000+00:00', '2030-01-31T00:01:00.000+00:00', 1, 23)",
+        "INSERT INTO usage_outbox (id, window_starts_at, tenant_id, batch, records, micro_units, state, attempts,
+                                   not_found, next_attempt_at)
+         VALUES (randomblob(16), '2030-01-31T00:00:00.000+00:00', 'acme', 1, 1, 23, 'dead', 1,
+                 0, '2030-01-31T00:01:00.000+00:00')",
+    ] {
+        sqlx::query(statement).execute(&mut ledger).await.unwrap();
+    }
+    ledger.close().await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_adoption_with_a_contradiction_is_refused() {
     let mut world = world().await;
@@ -248,7 +268,9 @@ async fn an_adoption_with_a_contradiction_is_refused() {
     world.start_region(AP).await;
     foreign_licenses_are_refused(&world).await;
 
-    adopt(&world.settings[EU], "eu", "us").await.unwrap();
+    refuse_a_batch(&world).await;
+    let adopted = adopt(&world.settings[EU], "eu", "us").await.unwrap().expect("a first adoption");
+    assert_eq!(adopted.unbilled, UnbilledUsage { sessions: 0, batches: 1 });
     let refused = adopt(&world.settings[EU], "eu", "ap").await.unwrap_err();
     assert!(matches!(refused, AdoptError::Adopted(into) if into.number() == 2), "{refused}");
     world.close().await;
