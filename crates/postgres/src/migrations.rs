@@ -3,16 +3,43 @@
 //! `sqlx::migrate!` does the same, but its crate builds every database driver a second time, for the
 //! compiler's host.
 
+use std::time::Duration;
+
 use sqlx::SqlSafeStr as _;
 use sqlx::migrate::{Migrate as _, MigrateError, Migration, MigrationType, Migrator};
+use sqlx::postgres::PgPoolOptions;
+use tokio::time::sleep;
 
-use crate::Connections;
+use crate::{Connections, PostgresUrl};
 
 /// The table in which a [`Migrator`] records the applied migrations, unless the migrator names another table.
 pub const MIGRATIONS_TABLE: &str = "_sqlx_migrations";
 
 /// PostgreSQL's error code for a missing right.
 const INSUFFICIENT_PRIVILEGE: &str = "42501";
+
+/// PostgreSQL's error code for a lock that did not come within `lock_timeout`.
+const LOCK_NOT_AVAILABLE: &str = "55P03";
+
+/// Settings of a migration.
+///
+/// Commits queue behind a migration that waits for the lock of a table, so each wait is short, and is repeated after
+/// [`LOCK_PAUSE`]. A statement has no time limit: a role's own limit would cut a long migration off, at every attempt.
+/// PostgreSQL ends the migration of a lost machine by keepalives, and of a process that stands still between two statements
+/// after a minute: a slow machine may pause for longer than the limits of other statements.
+const SETTINGS: [(&str, &str); 7] = [
+    // After a wait for a lock, a statement must see the changes made by the lock's previous holder.
+    ("default_transaction_isolation", "read committed"),
+    ("statement_timeout", "0"),
+    ("lock_timeout", "2s"),
+    ("idle_in_transaction_session_timeout", "60s"),
+    ("tcp_keepalives_idle", "10"),
+    ("tcp_keepalives_interval", "5"),
+    ("tcp_keepalives_count", "3"),
+];
+
+/// The pause of a migration that did not get a lock. Waiting commits go on meanwhile.
+const LOCK_PAUSE: Duration = Duration::from_secs(2);
 
 /// The reason why tables are not at the program's version, or cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -52,19 +79,47 @@ macro_rules! migration_files {
     };
 }
 
-/// Applies the pending migrations of `migrator`, which records applied migrations in `table`, and closes `connections`.
-/// Without pending migrations the call only reads, and needs no right to change tables.
+/// Applies the pending migrations of `migrator`, which records applied migrations in `table` of the database at `url`, over a
+/// connection with the application name `name`. Without pending migrations the call only reads, and needs no right to
+/// change tables.
 ///
-/// The migrations of concurrent calls run one after another, by an advisory lock.
+/// The migrations of concurrent calls run one after another, by an advisory lock. A migration waits without a limit for
+/// programs that use the tables, and commits go on meanwhile. A drop of the call ends the wait.
 pub async fn migrate_tables(
     migrator: &Migrator,
     table: &str,
-    connections: Connections,
+    url: &PostgresUrl,
+    name: &str,
 ) -> Result<(), MigrationError> {
-    let migrated = migrate(migrator, table, &connections).await;
+    let pool = PgPoolOptions::new().max_connections(1);
+    let connections = Connections::lazy(url, pool, name, &SETTINGS).map_err(MigrateError::from)?;
+    let migrated = migrate_once_unlocked(migrator, table, &connections).await;
     // After an error the session still holds the advisory lock.
     connections.close().await;
     migrated
+}
+
+/// Migrates, and repeats the migration while another program has a lock on a table.
+async fn migrate_once_unlocked(
+    migrator: &Migrator,
+    table: &str,
+    connections: &Connections,
+) -> Result<(), MigrationError> {
+    let mut refusals = 0_u32;
+    loop {
+        match migrate(migrator, table, connections).await {
+            Err(MigrationError::Failed(error)) if has_code(&error, LOCK_NOT_AVAILABLE) => refusals += 1,
+            migrated => return migrated,
+        }
+        if refusals.is_power_of_two() {
+            tracing::warn!(
+                refusals,
+                "a migration waits for tables in use: this process has not started yet, and commits of others go on; let \
+                 backups, `seatkeeper audit verify` and other migrations end, or stop this process"
+            );
+        }
+        sleep(LOCK_PAUSE).await;
+    }
 }
 
 async fn migrate(migrator: &Migrator, table: &str, connections: &Connections) -> Result<(), MigrationError> {
@@ -111,9 +166,14 @@ async fn are_pending(
 
 /// Checks that PostgreSQL refused a statement for a missing right.
 fn is_denied(error: &MigrateError) -> bool {
+    has_code(error, INSUFFICIENT_PRIVILEGE)
+}
+
+/// Checks that PostgreSQL refused a statement with this error code.
+fn has_code(error: &MigrateError, wanted: &str) -> bool {
     let (MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _)) = error else {
         return false;
     };
     let code = error.as_database_error().and_then(|refused| refused.code());
-    code.is_some_and(|code| code == INSUFFICIENT_PRIVILEGE)
+    code.is_some_and(|code| code == wanted)
 }

@@ -3,12 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use seatkeeper_postgres::{
-    Connections, MIGRATIONS_TABLE, MigrationError, PostgresUrl, migrate_tables, migrator,
-};
+use seatkeeper_postgres::{MIGRATIONS_TABLE, MigrationError, PostgresUrl, migrate_tables, migrator};
 use seatkeeper_testbed::postgres::{self, Database};
 use sqlx::migrate::{MigrateError, Migrator};
-use sqlx::postgres::PgPoolOptions;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
 
 const ONE: (&str, &str) = ("0001_one.sql", "CREATE TABLE one (id INT PRIMARY KEY)");
@@ -16,6 +13,9 @@ const OTHER_ONE: (&str, &str) = ("0001_one.sql", "CREATE TABLE one (id BIGINT PR
 const TWO: (&str, &str) = ("0002_two.sql", "CREATE TABLE two (id INT PRIMARY KEY)");
 /// Waits until the test gives up its lock.
 const HELD: (&str, &str) = ("0001_held.sql", "LOCK TABLE gate; CREATE TABLE one (id INT PRIMARY KEY)");
+
+/// Locks a table against readers.
+const CHANGES_GATE: (&str, &str) = ("0001_gate.sql", "ALTER TABLE gate ADD COLUMN width INT");
 
 const READ: &str = "ALTER DEFAULT PRIVILEGES GRANT SELECT ON TABLES TO";
 
@@ -39,9 +39,7 @@ async fn node(owner: &mut PgConnection, database: &Database, role: &str) -> Stri
 
 async fn migrate(migrations: &Migrator, url: &str) -> Result<(), MigrationError> {
     let url: PostgresUrl = url.parse().expect("a URL");
-    let pool = PgPoolOptions::new().max_connections(1);
-    let connections = Connections::lazy(&url, pool, "migrations", &[]).expect("no password file");
-    migrate_tables(migrations, MIGRATIONS_TABLE, connections).await
+    migrate_tables(migrations, MIGRATIONS_TABLE, &url, "migrations").await
 }
 
 #[tokio::test]
@@ -122,4 +120,40 @@ async fn a_role_without_the_right_waits_for_the_owner_who_migrates() {
     let (by_owner, by_node) = tokio::join!(migrate(&migrations, &url), story);
     by_owner.expect("tables");
     by_node.expect("current tables");
+}
+
+/// Waits until no session of a migration is left.
+async fn none_migrates(observer: &mut PgConnection) {
+    let started = Instant::now();
+    let migrating = "SELECT EXISTS (SELECT FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name = 'migrations')";
+    while sqlx::query_scalar::<_, bool>(migrating).fetch_one(&mut *observer).await.expect("sessions") {
+        assert!(started.elapsed() < WAIT_MAX, "a migration that was called off goes on");
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+#[tokio::test]
+async fn a_migration_that_waits_for_a_reader_lets_commits_go_on_and_can_be_called_off() {
+    let database = postgres::database();
+    let url = database.url();
+    let (mut reader, mut writer) = (connect(&url).await, connect(&url).await);
+    execute(&mut writer, "CREATE TABLE gate (height INT)".to_owned()).await;
+    let mut reading = reader.begin().await.expect("a transaction");
+    execute(&mut reading, "LOCK TABLE gate IN ACCESS SHARE MODE".to_owned()).await;
+    let migrations = migrator(&[CHANGES_GATE]);
+    let writes = async {
+        waits(&mut writer, "relation").await;
+        let written =
+            tokio::time::timeout(WAIT_MAX, execute(&mut writer, "INSERT INTO gate VALUES (1)".to_owned()));
+        written.await.expect("a commit that goes on");
+    };
+    tokio::select! {
+        migrated = migrate(&migrations, &url) => panic!("migrated under a reader: {migrated:?}"),
+        () = writes => {}
+    }
+    // The select has dropped the migration.
+    none_migrates(&mut writer).await;
+    reading.rollback().await.expect("the reader ends");
+    migrate(&migrations, &url).await.expect("tables");
 }

@@ -56,15 +56,6 @@ const WRITING: [(&str, &str); 7] = [
 ];
 const READING: [(&str, &str); 2] = [("default_transaction_read_only", "on"), ("statement_timeout", "0")];
 
-/// Settings of a migration. A role's own time limits would cut a long migration off, at every attempt. After a wait for a
-/// lock, a statement must see the changes made by the lock's previous holder.
-const MIGRATING: [(&str, &str); 4] = [
-    ("default_transaction_isolation", "read committed"),
-    ("statement_timeout", "0"),
-    ("lock_timeout", "0"),
-    ("idle_in_transaction_session_timeout", "0"),
-];
-
 /// Turns `synchronous_commit` on where the server has turned it off: a committed transaction is on disk when
 /// the answer comes.
 const DURABLE: &str = "SELECT set_config('synchronous_commit', 'on', false) \
@@ -116,12 +107,11 @@ async fn check_settings(url: &PostgresUrl) -> Result<(), Error> {
     if found == ENCODING { Ok(()) } else { Err(Error::Encoding { found }) }
 }
 
-/// Applies pending migrations, without a time limit. Of several processes migrating at once, one does the work and
+/// Applies pending migrations, without a time limit for a statement. Of several processes migrating at once, one does the work and
 /// the rest wait. Without pending migrations nothing changes.
 pub(crate) async fn migrate(url: &PostgresUrl) -> Result<(), Error> {
     check_settings(url).await?;
-    let alone = Connections::lazy(url, PgPoolOptions::new().max_connections(1), NAME, &MIGRATING)?;
-    migrate_tables(&MIGRATIONS, MIGRATIONS_TABLE, alone).await.map_err(Error::Migrate)
+    migrate_tables(&MIGRATIONS, MIGRATIONS_TABLE, url, NAME).await.map_err(Error::Migrate)
 }
 
 /// Waits for an answer of the server for at most [`STATEMENT_TIMEOUT`].

@@ -44,12 +44,10 @@ const BEGIN_LONG: &str = "BEGIN; SET LOCAL statement_timeout = '30s'";
 /// The application name of each connection.
 const NAME: &str = "seatkeeper registry";
 
-/// Functions read after they waited for a lock, and must see the changes of the previous owner.
-const READ_COMMITTED: (&str, &str) = ("default_transaction_isolation", "read committed");
-
 /// Settings of each connection that serves.
 const SETTINGS: [(&str, &str); 8] = [
-    READ_COMMITTED,
+    // Functions read after they waited for a lock, and must see the changes of the previous owner.
+    ("default_transaction_isolation", "read committed"),
     ("statement_timeout", "5s"),
     // Bounds the time for which a node that froze in the middle of a step blocks the bucket.
     ("idle_in_transaction_session_timeout", "3s"),
@@ -88,14 +86,7 @@ pub(super) async fn begin_long(connection: PoolConnection<Postgres>) -> Result<T
 /// Applies pending migrations of the registry in the database at `url`, in a schema of its own, and returns the version
 /// of the tables. Without pending migrations nothing changes, so the role needs no right to change tables. Of several
 /// processes migrating at once, one does the work and the rest wait.
-///
-/// No time limit applies: a slow machine may pause between two statements for longer than the limits of other statements.
 pub async fn migrate(url: &PostgresUrl) -> Result<i64, Error> {
-    // The server notices within half a minute that the machine of a migrating node is gone.
-    let keepalives =
-        [("tcp_keepalives_idle", "10"), ("tcp_keepalives_interval", "5"), ("tcp_keepalives_count", "3")];
-    let settings = [&[READ_COMMITTED], &keepalives[..]].concat();
-    let alone = Connections::lazy(url, PgPoolOptions::new().max_connections(1), NAME, &settings)?;
-    migrate_tables(&MIGRATIONS, MIGRATIONS_TABLE, alone).await.map_err(Error::Migrate)?;
+    migrate_tables(&MIGRATIONS, MIGRATIONS_TABLE, url, NAME).await.map_err(Error::Migrate)?;
     Ok(MIGRATIONS.iter().map(|migration| migration.version).max().unwrap_or_default())
 }
