@@ -5,14 +5,16 @@ mod embedded;
 mod node_local;
 mod on_record;
 mod shared;
+mod sole_use;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use seatkeeper_core::RegistryTime;
-use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::node_local::LoneNode;
+use seatkeeper_ledger::{Ledger, SoleUse};
 use seatkeeper_registry::{ClockSteps, MonotonicClock, Store, TimeSource};
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use crate::commits::Commits;
@@ -24,7 +26,9 @@ use crate::registries::Registries;
 use crate::settings::{Settings, SharedStore, Topology};
 use crate::terms::TermsSource;
 use crate::worker::WorkerSet;
-use crate::workers::{Drain, Flush, NodeLocalDrain, OnRecorded, Reconcile, Refusals, Sweep, WatchPauses};
+use crate::workers::{
+    Drain, Flush, KeepSoleUse, NodeLocalDrain, OnRecorded, Reconcile, Refusals, Sweep, WatchPauses,
+};
 use node_local::node_local;
 use shared::Shared;
 
@@ -68,6 +72,8 @@ pub struct RunningEngine {
     upkeep: WorkerSet,
     drainage: WorkerSet,
     membership: Option<Arc<Membership>>,
+    sole_use: Option<Arc<SoleUse>>,
+    taken_over: CancellationToken,
     ledger: Ledger,
     /// The connections of the drains to the ledger.
     written: Ledger,
@@ -78,6 +84,8 @@ struct Built {
     registries: Registries,
     lease: Arc<EpochLease>,
     membership: Option<Arc<Membership>>,
+    /// The sole use of the ledger; `None` for a node in a cluster.
+    sole_use: Option<Arc<SoleUse>>,
     clocks: Vec<(Store, Arc<ClockSteps>)>,
 }
 
@@ -102,6 +110,7 @@ impl RunningEngine {
         let mut built = match &settings.topology {
             Topology::Embedded => embedded(settings, &ledger, &inputs, &upkeep, clock).await?,
             Topology::Shared(sharing) => {
+                sole_use::wait_for_sole_user(&ledger).await?;
                 let shared = Shared::new(settings, sharing, &ledger).await?;
                 shared.start(&ledger, &upkeep, &inputs, &endings).await;
                 shared.built()
@@ -117,8 +126,23 @@ impl RunningEngine {
         starting.flushes(&upkeep, started_at);
         starting.sweeps(&upkeep);
         let engine = starting.engine(endings, &upkeep);
-        let Built { membership, clocks, .. } = built;
-        Ok(Self { engine, started_at, clocks, upkeep, drainage, membership, ledger, written })
+        let Built { membership, sole_use, clocks, .. } = built;
+        let taken_over = CancellationToken::new();
+        if let Some(sole_use) = sole_use.clone().filter(|sole_use| sole_use.may_be_lost()) {
+            upkeep.start(KeepSoleUse { sole_use, taken_over: taken_over.clone() });
+        }
+        Ok(Self {
+            engine,
+            started_at,
+            clocks,
+            upkeep,
+            drainage,
+            membership,
+            sole_use,
+            taken_over,
+            ledger,
+            written,
+        })
     }
 
     /// Returns the engine.
@@ -141,6 +165,12 @@ impl RunningEngine {
         &self.upkeep
     }
 
+    /// Returns the token that is cancelled once another process has taken the ledger of an embedded engine. The program
+    /// stops the engine then: its decisions no longer count.
+    pub fn taken_over(&self) -> &CancellationToken {
+        &self.taken_over
+    }
+
     /// Stops the workers, commits the remaining events, and closes the ledger.
     pub async fn stop(self) {
         self.upkeep.stop().await;
@@ -151,6 +181,9 @@ impl RunningEngine {
         let closed = async {
             self.written.close().await;
             self.ledger.close().await;
+            if let Some(sole_use) = &self.sole_use {
+                sole_use.end().await;
+            }
         };
         if tokio::time::timeout(CLOSE_MAX, closed).await.is_err() {
             tracing::warn!(
@@ -168,15 +201,17 @@ async fn embedded<C: TimeSource>(
     upkeep: &WorkerSet,
     clock: impl FnOnce(RegistryTime) -> C,
 ) -> Result<Built, StartError> {
+    let sole_use = sole_use::take_alone(ledger).await?;
     let recorded = ledger.last_time().await?.unwrap_or_default();
     let clock = clock(embedded::first_time(recorded));
-    let (region, size) = (settings.region, settings.journal_size());
-    let registry = embedded::filled_registry(region, size, ledger, &*inputs.terms, clock).await?;
+    let (place, size) = ((settings.region, sole_use.epoch()), settings.journal_size());
+    let registry = embedded::filled_registry(place, size, ledger, &*inputs.terms, clock).await?;
     upkeep.start(WatchPauses { registry: Arc::clone(&registry) });
     Ok(Built {
         registries: Registries::only(registry, Commits::new(settings.journal_events_max)),
         lease: Arc::new(EpochLease::unshared()),
         membership: None,
+        sole_use: Some(Arc::new(sole_use)),
         clocks: Vec::new(),
     })
 }

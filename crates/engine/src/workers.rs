@@ -4,6 +4,7 @@
 mod drain;
 mod flush;
 mod keep_clock;
+mod keep_sole_use;
 mod node_local_drain;
 mod reconcile;
 mod sweep;
@@ -13,6 +14,7 @@ pub use drain::OnRecorded;
 pub(crate) use drain::{Drain, Refusals};
 pub(crate) use flush::Flush;
 pub(crate) use keep_clock::KeepClock;
+pub(crate) use keep_sole_use::KeepSoleUse;
 pub(crate) use node_local_drain::NodeLocalDrain;
 pub(crate) use reconcile::Reconcile;
 pub(crate) use sweep::Sweep;

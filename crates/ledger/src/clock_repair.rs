@@ -3,7 +3,7 @@
 use chrono::{DateTime, Utc};
 use seatkeeper_core::{RegistryTime, Span};
 
-use crate::database::{Row, Tx};
+use crate::database::{Row, Tx, refuse_in_sole_use};
 use crate::row::{Fields, stored_whole};
 use crate::{Error, Ledger, audit, times};
 
@@ -48,7 +48,7 @@ impl PlannedRepair {
 
 impl Ledger {
     /// Prepares to set registry time back to `to`, the true time. Returns `Ok(None)` if the record is not
-    /// ahead of `to` by more than a minute, `Err(NodesLive)` while nodes serve, and `Err(UsageMetered)` if
+    /// ahead of `to` by more than a minute, `Err(NodesLive)` or `Err(InUse)` while nodes serve, and `Err(UsageMetered)` if
     /// usage is metered past `to`.
     pub async fn plan_clock_repair(
         &self,
@@ -124,9 +124,10 @@ impl ClockRepair {
     }
 }
 
-/// Returns `Err(NodesLive)` if a node was seen within 5 s. A node seen in the future died while the clock was
-/// wrong and does not count.
+/// Returns `Err(InUse)` while a process uses the ledger alone, and `Err(NodesLive)` if a node was seen within 5 s. A node
+/// seen in the future died while the clock was wrong and does not count.
 async fn refuse_while_nodes_live(tx: &mut Tx) -> Result<(), Error> {
+    refuse_in_sole_use(tx).await?;
     let now = tx.now().await?;
     let mut live = 0;
     for row in &tx.query(include_str!("../sql/nodes.sql")).fetch_all().await? {

@@ -6,6 +6,7 @@
 mod dialect;
 mod postgres;
 mod query;
+mod sole_use;
 mod sqlite;
 mod value;
 
@@ -21,7 +22,10 @@ use postgres::PgTx;
 pub(crate) use postgres::{migrate as migrate_postgres, open as open_postgres};
 use query::On;
 pub(crate) use query::Query;
-pub(crate) use sqlite::{open_readers as open_sqlite_readers, open_writer as open_sqlite_writer, own};
+pub(crate) use sole_use::{SoleUseLock, refuse_in_sole_use};
+pub(crate) use sqlite::{
+    migrate as migrate_sqlite, open_readers as open_sqlite_readers, open_writer as open_sqlite_writer, own,
+};
 pub(crate) use value::{Readable, Row, Value};
 
 use crate::Error;

@@ -32,6 +32,25 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
+    /// Another process uses the ledger alone, with the live sessions in its memory.
+    #[error(
+        "another process uses this ledger, with the live sessions in its memory (registry.url = \"memory\"): stop that \
+         process, or give all processes one registry.url that they share"
+    )]
+    InUse,
+    /// Nodes that share a registry use the ledger, or may serve with it.
+    #[error(
+        "nodes {} serve with this ledger, or may: give this process their registry.url, or stop them; see `seatkeeper \
+         repair nodes` for nodes that have died",
+        nodes.join(", ")
+    )]
+    NodesServe {
+        /// The names of the nodes.
+        nodes: Vec<String>,
+    },
+    /// Another process has taken the ledger from this process, or the ledger is a copy.
+    #[error("another process has taken this ledger, or a backup was restored")]
+    TakenOver,
     /// A connection pooler before PostgreSQL drops the settings of connections, such as time limits of locks, or
     /// refuses them.
     #[error(

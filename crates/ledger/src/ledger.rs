@@ -45,6 +45,7 @@ impl Ledger {
             Location::Directory(dir) => {
                 let lock = database::own(dir).await?;
                 let writer = database::open_sqlite_writer(dir).await?;
+                database::migrate_sqlite(&writer).await?;
                 let readers = database::open_sqlite_readers(dir, connections_max).await?;
                 Ok(Self { writer, readers, _lock: Some(Arc::new(lock)) })
             }

@@ -112,6 +112,22 @@ pub(crate) async fn refuse_overlooked_raise(tx: &mut Tx, raiser: Uuid) -> Result
     Err(Error::RaiseOverlooked { nodes: nodes.into_iter().map(|node| node.row.name).collect() })
 }
 
+/// Forgets the silent nodes, for a process that uses the ledger alone. Returns `Err(NodesServe)` if a node is live, or may
+/// extend its lease without the ledger.
+pub(crate) async fn leave_to_sole_user(tx: &mut Tx) -> Result<(), Error> {
+    let now = tx.now().await?;
+    let mut serving = Vec::new();
+    for node in read_nodes(tx, now).await? {
+        if node.is_remembered() && (node.is_live() || !node.row.named.is_empty()) {
+            serving.push(node.row.name);
+        } else {
+            let forget = tx.query(include_str!("../sql/forget_silent_node.sql"));
+            forget.bind(node.row.id).bind(node.seen_at).execute().await?;
+        }
+    }
+    if serving.is_empty() { Ok(()) } else { Err(Error::NodesServe { nodes: serving }) }
+}
+
 /// The remembered nodes, and `was_known`: the written node was remembered before.
 pub(crate) struct NodesSeen {
     pub(crate) nodes: Vec<KnownNode>,

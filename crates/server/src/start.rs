@@ -192,6 +192,7 @@ async fn start_by<C: TimeSource>(
         writes: TaskTracker::new(),
         settings,
     });
+    stop_once_taken_over(&running, shutdown.clone());
     let edges = edges(&app, shutdown, workers)?;
     Ok(serve(app, running, listeners, edges))
 }
@@ -289,6 +290,17 @@ fn edges(app: &App, shutdown: CancellationToken, workers: &WorkerSet) -> Result<
     }
     let metrics = clients.with_router(metrics_router(app.clone()));
     Ok(Edges { clients, metrics })
+}
+
+/// Cancels `shutdown` once another process has taken the ledger.
+fn stop_once_taken_over(running: &RunningEngine, shutdown: CancellationToken) {
+    let taken_over = running.taken_over().clone();
+    tokio::spawn(async move {
+        tokio::select! {
+            () = taken_over.cancelled() => shutdown.cancel(),
+            () = shutdown.cancelled() => {}
+        }
+    });
 }
 
 /// Serves requests until the shutdown, and then stops the engine.

@@ -21,15 +21,14 @@ const BEHIND_TOLERATED: Span = Span::from_secs(60);
 /// The wall clock may be ahead of the ledger's latest record by this much: a server may be down for a while.
 const AHEAD_TOLERATED: Span = Span::from_secs(30 * 86_400);
 
-/// Returns a registry with every live session of the ledger, each with a full TTL.
+/// Returns a registry of epoch `epoch` with every live session of the ledger, each with a full TTL.
 pub(super) async fn filled_registry(
-    region: Region,
+    (region, epoch): (Region, u64),
     journal_events_max: usize,
     ledger: &Ledger,
     entitlements: &dyn TermsSource,
     clock: impl TimeSource,
 ) -> Result<Arc<dyn Registry>, StartError> {
-    let epoch = ledger.raise_epoch(&uuid::Uuid::new_v4().to_string()).await?;
     let registry = MemoryRegistry::new(epoch, region, journal_events_max, clock);
     let (began, mut sessions) = (Instant::now(), 0);
     let mut pools = std::pin::pin!(ledger.live_sessions());

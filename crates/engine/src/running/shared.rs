@@ -105,6 +105,7 @@ impl Shared {
                 registries,
                 lease,
                 membership: Some(Arc::clone(&membership)),
+                sole_use: None,
                 clocks: of_postgres.into_iter().chain(of_redis).collect(),
             },
             membership,

@@ -65,7 +65,7 @@ fn private_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(path)
 }
 
-/// Opens the only write connection, and migrates the tables.
+/// Opens the only write connection.
 pub(crate) async fn open_writer(data_dir: &Path) -> Result<Pool, Error> {
     let options = SqliteConnectOptions::new()
         .filename(data_dir.join(DATABASE_FILE))
@@ -85,9 +85,13 @@ pub(crate) async fn open_writer(data_dir: &Path) -> Result<Pool, Error> {
         // After a disk failure SQLite rolls back by itself, but the connection still believes to be in a
         // transaction. Such a connection is discarded.
         .before_acquire(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }));
-    let pool = pool.connect_with(options).await?;
-    MIGRATIONS.run(&pool).await.map_err(|error| Error::Migrate(error.into()))?;
-    Ok(Pool::Sqlite(pool))
+    Ok(Pool::Sqlite(pool.connect_with(options).await?))
+}
+
+/// Migrates the tables over the write connection.
+pub(crate) async fn migrate(writer: &Pool) -> Result<(), Error> {
+    let Pool::Sqlite(pool) = writer else { return Ok(()) };
+    MIGRATIONS.run(pool).await.map_err(|error| Error::Migrate(error.into()))
 }
 
 /// Opens read-only connections, even beside a process writing to the file.

@@ -33,6 +33,7 @@ mod schemas;
 mod searching;
 mod sharing;
 mod silent;
+mod sole_use;
 mod story;
 mod subscribers;
 mod subscriptions;

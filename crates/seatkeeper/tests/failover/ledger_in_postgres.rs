@@ -2,13 +2,27 @@
 //! crashes.
 
 use std::net::TcpListener;
+use std::path::Path;
+use std::process::Stdio;
 use std::thread;
+use std::time::Duration;
 
 use seatkeeper_testbed::postgres::{self, Postgres, Stop};
 use serde_json::json;
+use sqlx::{Connection as _, PgConnection};
+use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStderr, ChildStdout, Command};
+use tokio::time::timeout;
 
 use super::support::answered;
-use crate::harness::{Harness, run, run_with};
+use crate::harness::{Client, Doors, Harness, command, run, run_with};
+
+/// The key of tokens, the same for every process of a test.
+const SHARED_KEY: [(&str, &str); 2] =
+    [("AUTH_ALGORITHM", "HS256"), ("AUTH_SECRET", "a secret that all processes of a test know")];
+
+/// Time limit for a start, a stop or a line of the log, on a machine that is busy with other tests.
+const PROCESS_WAIT_MAX: Duration = Duration::from_secs(60);
 
 /// Starts a server on this database. Its sessions outlive the test.
 fn house_on(url: &str) -> Harness {
@@ -67,6 +81,106 @@ async fn a_server_outlives_a_ledger_that_crashes_and_comes_back() {
     assert_eq!(seats[5]["seats_used"], 6);
     harness.stop();
     harness.prove();
+}
+
+/// A server process whose log is read line by line.
+struct Process {
+    child: Child,
+    printed: Lines<BufReader<ChildStdout>>,
+    log: Lines<BufReader<ChildStderr>>,
+}
+
+impl Process {
+    fn start(url: &str, dir: &Path, settings: &[(&str, &str)]) -> Self {
+        let settings = settings.iter().chain(&SHARED_KEY).chain([&("LEDGER_URL", url)]);
+        let variables: Vec<_> =
+            settings.map(|(name, value)| (format!("SEATKEEPER_{name}"), (*value).to_owned())).collect();
+        let mut command = Command::from(command(&variables));
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(dir);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn().expect("the server starts");
+        let printed = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+        let log = BufReader::new(child.stderr.take().expect("a pipe")).lines();
+        Self { child, printed, log }
+    }
+
+    /// Waits for a line of the log.
+    async fn logs(&mut self, text: &str) {
+        let found = async {
+            while let Some(line) = self.log.next_line().await.expect("the log") {
+                if line.contains(text) {
+                    return;
+                }
+            }
+            panic!("the log ends without {text}");
+        };
+        timeout(PROCESS_WAIT_MAX, found).await.unwrap_or_else(|_| panic!("not in the log: {text}"));
+    }
+
+    /// Waits until the server listens, and returns its URL.
+    async fn listens(&mut self) -> String {
+        let line = timeout(PROCESS_WAIT_MAX, self.printed.next_line()).await;
+        let line = line.expect("a server that listens").expect("its output").expect("a line");
+        line.strip_prefix("listening on ").expect("the address").to_owned()
+    }
+
+    /// Waits for the end of the process, and returns its exit code.
+    async fn ends(mut self) -> Option<i32> {
+        timeout(PROCESS_WAIT_MAX, self.child.wait())
+            .await
+            .expect("a server that ends")
+            .expect("its end")
+            .code()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_server_waits_for_the_end_of_the_first() {
+    let (database, dir) = (postgres::database(), tempfile::tempdir().expect("a directory"));
+    let url = database.url();
+    let settings = [&[("LEDGER_URL", &*url), ("LICENSES_TTL_SECONDS", "3600")], &SHARED_KEY[..]].concat();
+    let mut first = tokio::task::block_in_place(|| Harness::open_with(&settings));
+    let license = first.license(2).await;
+    let (ann, key) = (first.client("ann"), &license["license_key"]);
+    let seat = ann.acquire(key, "m1").await.expect(201);
+    let mut second = Process::start(&url, dir.path(), &[]);
+    second.logs("this process waits for its end").await;
+    let mut node = Process::start(&url, dir.path(), &[("REGISTRY_URL", &url)]);
+    node.logs("this process waits for its end").await;
+    drop(node);
+    ann.acquire(key, "m2").await.expect(201);
+
+    let token = first.token("ann");
+    tokio::task::block_in_place(|| first.kill());
+    let ann = Client::at(Doors::new([second.listens().await]), token);
+    ann.heartbeat(&seat["session_id"]).await.expect(200);
+    ann.acquire(key, "m3").await.expect(403);
+}
+
+#[tokio::test]
+async fn a_server_whose_ledger_another_process_has_taken_ends() {
+    let (database, dir) = (postgres::database(), tempfile::tempdir().expect("a directory"));
+    let mut server = Process::start(&database.url(), dir.path(), &[]);
+    server.listens().await;
+    let mut direct = PgConnection::connect(&database.url()).await.expect("a connection");
+    sqlx::query("UPDATE buckets SET epoch = epoch + 1").execute(&mut direct).await.expect("a raise");
+    server.logs("another process has taken this ledger").await;
+    server.logs("the server stopped by itself").await;
+    assert_eq!(server.ends().await, Some(1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_without_the_registry_of_the_nodes_does_not_start_beside_them() {
+    let (database, dir) = (postgres::database(), tempfile::tempdir().expect("a directory"));
+    let url = database.url();
+    let settings = [&[("LEDGER_URL", &*url), ("REGISTRY_URL", &*url)], &SHARED_KEY[..]].concat();
+    let node = tokio::task::block_in_place(|| Harness::open_with(&settings));
+    let mut server = Process::start(&url, dir.path(), &[]);
+    server.logs("serve with this ledger, or may").await;
+    assert_eq!(server.ends().await, Some(1));
+    let license = node.license(1).await;
+    node.client("ann").acquire(&license["license_key"], "m1").await.expect(201);
+    tokio::task::block_in_place(|| drop(node));
 }
 
 #[test]

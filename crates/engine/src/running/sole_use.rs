@@ -1,0 +1,44 @@
+//! Takes the ledger for an embedded engine, and keeps nodes that share a registry off the ledger of such an engine.
+
+use std::time::{Duration, Instant};
+
+use seatkeeper_ledger::{Error, Ledger, SoleUse};
+use tokio::time::sleep;
+
+/// The longest wait for the previous process. PostgreSQL notices a killed process at once, and a lost machine by keepalives
+/// within 25 s.
+const PREDECESSOR_WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// The pause between two tries.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Takes the ledger for this process alone. Waits up to [`PREDECESSOR_WAIT_MAX`] for the end of a process that has it.
+pub(super) async fn take_alone(ledger: &Ledger) -> Result<SoleUse, Error> {
+    let registry_identity = uuid::Uuid::new_v4().to_string();
+    once_unused(async || ledger.take_alone(&registry_identity).await).await
+}
+
+/// Waits up to [`PREDECESSOR_WAIT_MAX`] for the end of an embedded engine on the ledger.
+pub(super) async fn wait_for_sole_user(ledger: &Ledger) -> Result<(), Error> {
+    once_unused(async || ledger.check_shareable().await).await
+}
+
+/// Repeats `attempt` while another process uses the ledger alone.
+async fn once_unused<T>(mut attempt: impl AsyncFnMut() -> Result<T, Error>) -> Result<T, Error> {
+    let began = Instant::now();
+    let mut is_told = false;
+    loop {
+        match attempt().await {
+            Err(Error::InUse) if began.elapsed() < PREDECESSOR_WAIT_MAX => {}
+            done => return done,
+        }
+        if !is_told {
+            tracing::warn!(
+                wait_max_seconds = PREDECESSOR_WAIT_MAX.as_secs(),
+                "another process uses this ledger, with the live sessions in its memory: this process waits for its end"
+            );
+            is_told = true;
+        }
+        sleep(PAUSE).await;
+    }
+}

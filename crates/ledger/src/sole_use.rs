@@ -1,0 +1,67 @@
+//! The use of a ledger by one process alone, with the live sessions in the memory of the process.
+//!
+//! Over SQLite the process locks the data directory. Over PostgreSQL the process holds an advisory lock, and nodes that
+//! share a registry refuse to serve beside it. The lock may be lost with its connection. The epoch is the fence: a
+//! process that takes the ledger raises every epoch, and the previous process finds the new epoch.
+
+use crate::database::{SoleUseLock, refuse_in_sole_use};
+use crate::nodes::leave_to_sole_user;
+use crate::{Error, Ledger};
+
+/// The sole use of a ledger. A drop ends the sole use.
+pub struct SoleUse {
+    /// The epoch of all buckets.
+    epoch: u64,
+    lock: Option<SoleUseLock>,
+}
+
+impl Ledger {
+    /// Takes the ledger for this process alone, and raises all buckets to a new common epoch, with registry
+    /// `registry_identity`.
+    ///
+    /// Returns `Err(InUse)` beside another process that uses the ledger alone, and `Err(NodesServe)` beside nodes that
+    /// share a registry. Silent nodes without a lease are forgotten.
+    pub async fn take_alone(&self, registry_identity: &str) -> Result<SoleUse, Error> {
+        let lock = SoleUseLock::take(self.writer()).await?;
+        if lock.is_some() {
+            let mut tx = self.write().await?;
+            leave_to_sole_user(&mut tx).await?;
+            tx.commit().await?;
+        }
+        let epoch = self.raise_epoch(registry_identity).await?;
+        Ok(SoleUse { epoch, lock })
+    }
+
+    /// Returns `Err(InUse)` while a process uses the ledger alone.
+    pub async fn check_shareable(&self) -> Result<(), Error> {
+        refuse_in_sole_use(&mut self.write().await?).await
+    }
+}
+
+impl SoleUse {
+    /// Returns the epoch of all buckets.
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Returns whether another process can take the ledger while this one lives, because a lost connection loses the
+    /// lock.
+    pub fn may_be_lost(&self) -> bool {
+        self.lock.is_some()
+    }
+
+    /// Checks that no other process has taken the ledger, and takes a lost lock again. Returns `Err(TakenOver)` once
+    /// the epoch on record is another.
+    pub async fn check(&self) -> Result<(), Error> {
+        let Some(lock) = &self.lock else { return Ok(()) };
+        let found = lock.read_epoch().await?;
+        if found.unsigned_abs() == self.epoch { Ok(()) } else { Err(Error::TakenOver) }
+    }
+
+    /// Ends the sole use: the next process may take the ledger.
+    pub async fn end(&self) {
+        if let Some(lock) = &self.lock {
+            lock.free().await;
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! A process that uses a ledger in PostgreSQL alone: no other process, and no node, uses the ledger beside it.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use seatkeeper_core::{BucketSet, RegistryTime};
+use seatkeeper_ledger::nodes::NodeRow;
+use seatkeeper_ledger::{Error, Ledger, SoleUse};
+use uuid::Uuid;
+
+use crate::place::TestLedger;
+use crate::story::ledger;
+
+const WAIT_MAX: Duration = Duration::from_secs(30);
+
+const PAUSE: Duration = Duration::from_millis(20);
+
+fn node(named: BTreeSet<Uuid>) -> NodeRow {
+    let (id, unreachable) = (Uuid::from_u128(1), BucketSet::default());
+    NodeRow { id, name: "node-1".to_owned(), unreachable, named }
+}
+
+/// Takes the ledger once PostgreSQL has noticed the end of the process before.
+async fn taken(ledger: &Ledger) -> SoleUse {
+    let started = Instant::now();
+    loop {
+        match ledger.take_alone("memory").await {
+            Err(Error::InUse) if started.elapsed() < WAIT_MAX => tokio::time::sleep(PAUSE).await,
+            taken => return taken.unwrap(),
+        }
+    }
+}
+
+/// Cuts the connection that has the lock.
+async fn cut_lock(place: &TestLedger) {
+    const CUT: &str =
+        "SELECT pg_terminate_backend(pid, 30000) FROM pg_locks JOIN pg_database ON pg_database.oid = database
+        WHERE datname = current_database() AND locktype = 'advisory'";
+    let cut: Vec<bool> = sqlx::query_scalar(CUT).fetch_all(&mut place.connect().await).await.unwrap();
+    assert_eq!(cut, [true]);
+}
+
+#[tokio::test]
+async fn a_ledger_in_sole_use_is_refused_to_all_others() {
+    let (place, ledger) = ledger().await;
+    let other = place.another(&ledger).await;
+    let sole_use = ledger.take_alone("memory").await.unwrap();
+    assert!(matches!(other.take_alone("memory").await, Err(Error::InUse)));
+    assert!(matches!(other.check_shareable().await, Err(Error::InUse)));
+    assert!(matches!(other.node_reads(&node(BTreeSet::new())).await, Err(Error::InUse)));
+    let repair = other.plan_clock_repair(RegistryTime::default(), "ann").await;
+    assert!(matches!(repair, Ok(None)), "nothing is on record");
+    sole_use.check().await.unwrap();
+
+    sole_use.end().await;
+    let next = taken(&other).await;
+    assert_eq!(next.epoch(), sole_use.epoch() + 1);
+    drop(next);
+    taken(&ledger).await.end().await;
+}
+
+#[tokio::test]
+async fn a_lost_lock_is_taken_again_unless_another_process_has_taken_the_ledger() {
+    let (place, ledger) = ledger().await;
+    let other = place.another(&ledger).await;
+    let sole_use = ledger.take_alone("memory").await.unwrap();
+    cut_lock(&place).await;
+    assert!(sole_use.check().await.is_err(), "the connection is lost");
+    sole_use.check().await.unwrap();
+    assert!(matches!(other.take_alone("memory").await, Err(Error::InUse)), "taken again");
+
+    cut_lock(&place).await;
+    let next = taken(&other).await;
+    assert!(sole_use.check().await.is_err(), "the connection is lost");
+    assert!(matches!(sole_use.check().await, Err(Error::TakenOver)));
+    next.check().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_ledger_of_nodes_is_taken_once_none_may_serve() {
+    let (place, ledger) = ledger().await;
+    let mut direct = place.connect().await;
+    let silent = "UPDATE nodes SET seen_at = seen_at - INTERVAL '1 hour'";
+    let extending = node([Uuid::from_u128(2)].into());
+    for _ in 0..2 {
+        ledger.node_reads(&extending).await.unwrap();
+    }
+    for state in ["live", "silent, and may extend its lease"] {
+        let refused = ledger.take_alone("memory").await.map(|_| ());
+        assert!(
+            matches!(&refused, Err(Error::NodesServe { nodes }) if nodes == &["node-1"]),
+            "{state}: {refused:?}"
+        );
+        sqlx::query(silent).execute(&mut direct).await.unwrap();
+    }
+
+    ledger.node_reads(&node(BTreeSet::new())).await.unwrap();
+    sqlx::query(silent).execute(&mut direct).await.unwrap();
+    let _sole_use = taken(&ledger).await;
+    let returned = ledger.node_reads(&node(BTreeSet::new())).await;
+    assert!(matches!(returned, Err(Error::InUse)), "{returned:?}");
+}
