@@ -66,6 +66,15 @@ pub enum StartError {
         /// The region of the settings.
         named: Region,
     },
+    /// The ledger belongs to a region, and the settings have no region.
+    #[error(
+        "the ledger is region {recorded}'s, and the settings have no region.number: give this process the section [region] \
+         of its region"
+    )]
+    Unnumbered {
+        /// The region on record.
+        recorded: Region,
+    },
     /// Another region has adopted this region.
     #[error("region {successor} has adopted this region, and has its pools: this ledger serves no more")]
     Adopted {
@@ -201,7 +210,8 @@ async fn start_by<C: TimeSource>(
 async fn check_region(settings: &Settings, ledger: &Ledger) -> Result<(), StartError> {
     let named = Region::new(settings.region.number);
     if named == Region::default() {
-        return Ok(());
+        let recorded = ledger.own_region().await?;
+        return recorded.map_or(Ok(()), |recorded| Err(StartError::Unnumbered { recorded }));
     }
     let recorded = ledger.fix_own_region(named).await?;
     if recorded != named {

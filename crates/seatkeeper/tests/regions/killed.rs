@@ -122,5 +122,10 @@ async fn an_adoption_is_resumed_after_a_kill_of_the_successor_or_of_the_command(
         "{}",
         started.stderr
     );
+    // A node without the section [region] would forward nothing, and would know no successor.
+    let data = regions.data(EU);
+    let unnumbered = run(&["serve", "--listen", "127.0.0.1:0", "--data-dir", data.to_str().unwrap()]);
+    assert_eq!(unnumbered.status.code(), Some(1), "{}", unnumbered.stderr);
+    assert!(unnumbered.stderr.contains("have no region.number"), "{}", unnumbered.stderr);
     drop(regions.close());
 }
