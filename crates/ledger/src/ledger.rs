@@ -58,6 +58,26 @@ impl Ledger {
         }
     }
 
+    /// Opens an existing ledger of the program's version for reading and writing, like [`open`](Self::open). Creates and
+    /// migrates nothing: `Err(DataDir)` without a ledger in the data directory, and `Err(SchemaVersion)` for tables of
+    /// another version.
+    pub async fn open_existing(settings: Settings) -> Result<Self, Error> {
+        let connections_max = settings.connections_max.max(1);
+        let (writer, readers, lock) = match &settings.location {
+            Location::Directory(dir) => {
+                // The readers come first: they refuse a directory without a ledger.
+                let readers = database::open_sqlite_readers(dir, connections_max).await?;
+                let lock = database::own(dir).await?;
+                (database::open_sqlite_writer(dir).await?, readers, Some(Arc::new(lock)))
+            }
+            Location::Postgres(url) => {
+                let writer = database::open_postgres(url, connections_max, Access::Write).await?;
+                (writer, database::open_postgres(url, connections_max, Access::Read).await?, None)
+            }
+        };
+        Self { writer, readers, _lock: lock }.of_this_version().await
+    }
+
     /// Opens the ledger for reading, even beside processes writing to the ledger. Every write on the handle
     /// fails.
     pub async fn open_read_only(location: impl Into<Location>) -> Result<Self, Error> {
@@ -65,9 +85,13 @@ impl Ledger {
             Location::Directory(dir) => database::open_sqlite_readers(dir, 1).await?,
             Location::Postgres(url) => database::open_postgres(url, 1, Access::Read).await?,
         };
-        let (found, wanted) = (readers.schema_version().await?, readers.newest_version());
-        let ledger = Self { writer: readers.clone(), readers, _lock: None };
-        if found == wanted { Ok(ledger) } else { Err(Error::SchemaVersion { found, wanted }) }
+        Self { writer: readers.clone(), readers, _lock: None }.of_this_version().await
+    }
+
+    /// Returns the ledger, or `Err(SchemaVersion)` if the tables' version is not the program's.
+    async fn of_this_version(self) -> Result<Self, Error> {
+        let (found, wanted) = (self.readers.schema_version().await?, self.readers.newest_version());
+        if found == wanted { Ok(self) } else { Err(Error::SchemaVersion { found, wanted }) }
     }
 
     /// Migrates the tables to the program's version and returns the version.

@@ -156,7 +156,7 @@ pub async fn adopt(settings: &Settings, lost: &str, into: &str) -> Result<Option
         return Err(AdoptError::OtherSettings { own: section.name.clone(), named: lost.to_owned() });
     }
     let location = settings.ledger.location()?;
-    let ledger = Ledger::open(seatkeeper_ledger::Settings::new(location)).await?;
+    let ledger = Ledger::open_existing(seatkeeper_ledger::Settings::new(location)).await?;
     let regions = Regions::new(section, Duration::from_secs(settings.auth.leeway_seconds), &ledger)?;
     let into = regions.named(into).ok_or_else(|| AdoptError::UnknownSuccessor(into.to_owned()))?;
     let settle = READS_PAUSE + Duration::from_millis(section.forward_timeout_milliseconds);

@@ -78,6 +78,13 @@ pub(super) fn connections(
     Ok(Connections::lazy(url, pool, NAME, &SETTINGS)?)
 }
 
+/// Returns whether the database has the tables of a registry.
+pub(super) async fn has_registry(connections: &Connections) -> Result<bool, sqlx::Error> {
+    let mut connection = connections.acquire().await?;
+    let found = sqlx::query_scalar("SELECT to_regclass($1) IS NOT NULL").bind(MIGRATIONS_TABLE);
+    found.fetch_one(&mut *connection).await
+}
+
 /// Begins a transaction that waits for a bucket's lock, or may change many sessions.
 pub(super) async fn begin_long(connection: PoolConnection<Postgres>) -> Result<Transaction, sqlx::Error> {
     Transaction::begin(connection, BEGIN_LONG).await

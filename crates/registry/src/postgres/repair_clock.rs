@@ -32,9 +32,17 @@ from_row! {
 /// Sets registry time in the database at `url` back to `to`, the true time, and gives each session with
 /// heartbeats a full TTL. Sessions of the lasting section keep their ends. Changes nothing unless `apply` is set, nor
 /// if registry time is not later than `to`, nor while events wait for the ledger. No node may serve meanwhile.
-pub async fn repair_clock(url: &PostgresUrl, to: RegistryTime, apply: bool) -> Result<RegistryRepair, Error> {
-    connect::migrate(url).await?;
+///
+/// Returns `None` for a database without a registry. Creates and migrates no tables.
+pub async fn repair_clock(
+    url: &PostgresUrl,
+    to: RegistryTime,
+    apply: bool,
+) -> Result<Option<RegistryRepair>, Error> {
     let connections = connect::connections(url, 1, &Arc::new(Copies::new()))?;
+    if !connect::has_registry(&connections).await.map_err(Fault::from)? {
+        return Ok(None);
+    }
     let connection = connections.acquire().await.map_err(Fault::from)?;
     let mut transaction = begin_long(connection).await.map_err(Fault::from)?;
     let RepairRow { told, waiting } = sqlx::query_as(include_str!("sql/repair_clock.sql"))
@@ -48,5 +56,5 @@ pub async fn repair_clock(url: &PostgresUrl, to: RegistryTime, apply: bool) -> R
         transaction.rollback().await.map_err(Fault::from)?;
     }
     connections.close().await;
-    Ok(RegistryRepair { latest: time(told), waiting: unsigned(waiting) })
+    Ok(Some(RegistryRepair { latest: time(told), waiting: unsigned(waiting) }))
 }

@@ -1,17 +1,50 @@
 //! `seatkeeper repair`, without servers.
 
+use std::fs;
+
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, Connection as _};
 
 use crate::harness::run;
 
+#[test]
+fn a_repair_without_a_ledger_fails_and_makes_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let (empty, missing) = (dir.path().join("empty"), dir.path().join("missing"));
+    fs::create_dir(&empty).unwrap();
+    for repair in [&["clock"][..], &["clock", "--apply"], &["nodes"], &["nodes", "--apply"], &["usage"], &["usage", "--apply"]] {
+        for place in [&empty, &missing] {
+            let output = run(&[&["repair"], repair, &["--data-dir", place.to_str().unwrap()]].concat());
+            assert_eq!(output.status.code(), Some(1), "{repair:?}: {}", output.stdout);
+            assert!(output.stderr.contains("there is no ledger in it"), "{repair:?}: {}", output.stderr);
+        }
+        assert_eq!(fs::read_dir(&empty).unwrap().count(), 0, "{repair:?}");
+        assert!(!missing.exists(), "{repair:?}");
+    }
+}
+
+#[test]
+fn a_repair_says_which_ledger_it_looks_at() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().to_str().unwrap();
+    assert!(run(&["migrate", "--data-dir", place]).status.success());
+    for repair in ["clock", "nodes", "usage"] {
+        let output = run(&["repair", repair, "--data-dir", place]);
+        assert_eq!(output.status.code(), Some(0), "{}", output.stderr);
+        assert!(output.stdout.starts_with(&format!("ledger {place}\n")), "{}", output.stdout);
+    }
+}
+
 #[tokio::test]
 async fn usage_is_held_in_a_copy_of_the_ledger_until_the_command_confirms() {
     let dir = tempfile::tempdir().unwrap();
+    let place = dir.path().to_str().unwrap();
+    assert!(run(&["migrate", "--data-dir", place]).status.success());
     let repair = |more: &[&str]| {
-        let output = run(&[&["repair", "usage", "--data-dir", dir.path().to_str().unwrap()], more].concat());
+        let output = run(&[&["repair", "usage", "--data-dir", place], more].concat());
         assert_eq!(output.status.code(), Some(0), "{}", output.stderr);
-        output.stdout
+        let told = output.stdout.strip_prefix(&format!("ledger {place}\n"));
+        told.expect("the ledger that is looked at").to_owned()
     };
     assert!(repair(&[]).starts_with("Usage is recorded"));
     let options = SqliteConnectOptions::new().filename(dir.path().join("ledger.db"));

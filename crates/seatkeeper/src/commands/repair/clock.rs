@@ -33,7 +33,8 @@ pub(crate) struct ClockArgs {
 pub(super) async fn run(args: &ClockArgs) -> Result<ExitCode, Error> {
     let location = settings::ledger(&args.ledger.sources())?;
     let to = now();
-    let ledger = Ledger::open(Settings::new(location.clone())).await?;
+    let ledger = Ledger::open_existing(Settings::new(location.clone())).await?;
+    output::line(format_args!("ledger {location}"))?;
     let repaired = repair(&ledger, &location, to, args).await;
     ledger.close().await;
     repaired
@@ -50,7 +51,7 @@ async fn repair(
     // A plan that must be refused fails before any change.
     let planned = ledger.plan_clock_repair(to, &args.by).await?;
     let registry = match location {
-        Location::Postgres(url) => Some(repair_clock(url, to, false).await?),
+        Location::Postgres(url) => repair_clock(url, to, false).await?,
         Location::Directory(_) => None,
     };
     let waiting = registry.map_or(0, |registry| registry.waiting);

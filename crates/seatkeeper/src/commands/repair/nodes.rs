@@ -21,7 +21,8 @@ pub(crate) struct NodesArgs {
 
 pub(super) async fn run(args: &NodesArgs) -> Result<ExitCode, Error> {
     let location = settings::ledger(&args.ledger.sources())?;
-    let ledger = Ledger::open(Settings::new(location)).await?;
+    let ledger = Ledger::open_existing(Settings::new(location.clone())).await?;
+    output::line(format_args!("ledger {location}"))?;
     let repaired = repair(&ledger, args.apply).await;
     ledger.close().await;
     repaired
