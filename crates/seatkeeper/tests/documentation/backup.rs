@@ -1,7 +1,8 @@
 //! Backups, made and restored as the documentation says.
 
 use std::fs;
-use std::process::Command;
+use std::os::unix::fs::PermissionsExt as _;
+use std::time::Duration;
 
 use seatkeeper_testbed::postgres;
 use seatkeeper_testbed::redis::Redis;
@@ -9,6 +10,9 @@ use serde_json::json;
 
 use super::{blocks, page, three_nodes};
 use crate::harness::Harness;
+
+/// Longer than a backup of a small ledger takes on a busy machine.
+const BACKUP_MAX: Duration = Duration::from_secs(60);
 
 /// A claim on a license that was created after the backup.
 const ASK_FOR_LATER: &str = r#"curl -s 127.0.0.1:8081/api/v1/licenses/acquire -H "Authorization: Bearer $TOKEN" \
@@ -68,12 +72,23 @@ async fn of_a_data_directory() {
     let guide = page("docs/durability.md");
     let (_, rest) = guide.split_once("**Backup.** `").expect("how it is made");
     let (command, _) = rest.split_once('`').expect("the end of the command");
-    let mut shell = Command::new("bash");
+    let mut shell = tokio::process::Command::new("bash");
     shell.args(["-euc", &command.replace("seatkeeper-data/", "")]).current_dir(harness.data_dir());
-    assert!(
-        shell.status().expect("bash").success(),
-        "sqlite3 is missing: install it (Debian: apt-get install sqlite3)"
-    );
+    let mut backup = shell.kill_on_drop(true).spawn().expect("bash");
+    // The server commits all the time, and the backup ends.
+    let busy = async {
+        loop {
+            let seat = ann.acquire(key, "during").await.expect(201)["session_id"].clone();
+            ann.release(&seat).await.expect(204);
+        }
+    };
+    let status = tokio::select! {
+        status = tokio::time::timeout(BACKUP_MAX, backup.wait()) => status.expect("a backup that ends").expect("bash"),
+        () = busy => unreachable!("it goes on"),
+    };
+    assert!(status.success(), "sqlite3 is missing: install it (Debian: apt-get install sqlite3)");
+    let mode = fs::metadata(harness.data_dir().join("copy.db")).expect("a copy").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600, "nobody else reads the records");
     let after = ann.acquire(key, "after").await.expect(201)["session_id"].clone();
 
     assert!(harness.stop().0.success());
