@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use seatkeeper_testbed::redis::{Memory, Redis};
+use sqlx::{Connection as _, PgConnection};
 
 use super::support::{Nodes, answered, denied, released, renewed, seat, seated};
 use crate::until::until;
@@ -19,6 +20,20 @@ fn postgres_tool(tool: &str, args: &[&str], file: &Path, url: &str) {
         panic!("{tool} is missing: install postgresql-client (Debian: apt-get install postgresql-client)")
     });
     assert!(status.success(), "{tool}: {status}");
+}
+
+const MADE_LATER: &str = "CREATE FUNCTION registry.later() RETURNS INT LANGUAGE sql AS 'SELECT 1';
+    CREATE TABLE later (license_id UUID REFERENCES licenses (id))";
+
+/// Empties the database, as the page on operations does before a restore.
+const EMPTIED: &str = "DROP SCHEMA IF EXISTS registry, public CASCADE; CREATE SCHEMA public";
+
+/// An upgrade of the restored database.
+const MADE_AGAIN: &str = "BEGIN; CREATE TABLE later (); CREATE FUNCTION registry.later() RETURNS INT LANGUAGE sql AS 'SELECT 1'; ROLLBACK";
+
+async fn statements(url: &str, statements: &'static str) {
+    let mut connection = PgConnection::connect(url).await.expect("a connection");
+    sqlx::raw_sql(statements).execute(&mut connection).await.expect("the statements run");
 }
 
 fn events_in_journals(redis: &Redis) -> u64 {
@@ -56,8 +71,11 @@ async fn the_copy_decides(a_raise_is_lost: bool) {
         let (status, log) = node.stop();
         assert!(status.success(), "{log}");
     }
-    let restore = ["--clean", "--if-exists", "--single-transaction"];
-    postgres_tool("pg_restore", &restore, dump.path(), nodes.ledger_url());
+    // A later version has made a function and a table, which the dump lacks.
+    statements(nodes.ledger_url(), MADE_LATER).await;
+    statements(nodes.ledger_url(), EMPTIED).await;
+    postgres_tool("pg_restore", &["--single-transaction"], dump.path(), nodes.ledger_url());
+    statements(nodes.ledger_url(), MADE_AGAIN).await;
     nodes.harnesses.iter_mut().for_each(crate::harness::Harness::start);
 
     let clients = nodes.clients();
