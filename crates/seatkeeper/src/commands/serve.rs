@@ -4,6 +4,8 @@ mod hints;
 
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
+use std::pin::pin;
 use std::process::ExitCode;
 
 use clap::Args;
@@ -32,21 +34,27 @@ pub(crate) async fn run(args: &ServeArgs) -> Result<ExitCode, Error> {
     let traces = logging::start(&settings)?;
     warn_of_service_variables(&sources);
     raise_file_limit(&settings);
-    let stop_asked = stop_asked().map_err(Error::Signals)?;
+    ignore_hangups().map_err(Error::Signals)?;
+    let mut stop_asked = pin!(stop_asked().map_err(Error::Signals)?);
     let stop = CancellationToken::new();
-    let running = seatkeeper_server::start(settings.clone(), stop.clone()).await?;
+    let running = tokio::select! {
+        running = seatkeeper_server::start(settings.clone(), stop.clone()) => running?,
+        () = &mut stop_asked => {
+            tracing::info!("stopping: the server has not started yet");
+            return Ok(ExitCode::SUCCESS);
+        }
+    };
     warn_if_exposed(running.addr, &settings);
     warn_if_metrics_are_open(&running, &settings);
     warn_if_audience_is_open(&settings);
-    if let Err(error) = welcome(&running, &settings) {
+    if let Err(error) = welcome(&running, &settings, sources.file.as_deref()) {
         tracing::warn!(%error, "the standard output is closed: the hints are not printed, and the server runs on");
     }
 
-    let finished = running.finished();
-    tokio::pin!(finished);
+    let mut finished = pin!(running.finished());
     tokio::select! {
         () = &mut finished => return Err(Error::Stopped),
-        () = stop_asked => {
+        () = &mut stop_asked => {
             tracing::info!("stopping: requests under way are answered first");
             stop.cancel();
             finished.await;
@@ -68,6 +76,19 @@ fn stop_asked() -> io::Result<impl Future<Output = ()>> {
             _ = interrupt.recv() => {}
         }
     })
+}
+
+/// Logs every SIGHUP and goes on. A closed terminal sends the signal, and so do many scripts that rotate logs.
+fn ignore_hangups() -> io::Result<()> {
+    let mut hangup = signal(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        while hangup.recv().await.is_some() {
+            tracing::info!(
+                "SIGHUP is ignored: certificates, keys and secrets are read again by themselves, and settings at the start"
+            );
+        }
+    });
+    Ok(())
 }
 
 /// Raises the process's limit of open files to the configured number of connections, as far as permitted.
@@ -130,12 +151,12 @@ fn warn_if_audience_is_open(settings: &Settings) {
     }
 }
 
-fn welcome(running: &Running, settings: &Settings) -> io::Result<()> {
-    let scheme = if settings.server.tls_cert_file.is_some() { "https" } else { "http" };
+fn welcome(running: &Running, settings: &Settings, config: Option<&Path>) -> io::Result<()> {
+    let scheme = hints::scheme(settings);
     let addr = running.addr;
     if let Some(addr) = running.metrics_addr {
         output::line(format_args!("metrics at {scheme}://{addr}/metrics"))?;
     }
     output::line(format_args!("listening on {scheme}://{addr}"))?;
-    output::line(hints::text(addr, settings))
+    output::line(hints::text(addr, settings, config))
 }

@@ -1,12 +1,19 @@
 //! The server and the commands that start it: `serve`, `migrate`, `demo`, `bench`.
 
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use rustix::process::{Pid, Signal, kill_process};
 use seatkeeper_testbed::authority::Authority;
-use seatkeeper_testbed::postgres::Postgres;
+use seatkeeper_testbed::postgres::{self, Postgres};
 use serde_json::{Value, json};
+use sqlx::{Connection as _, PgConnection};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-use crate::harness::{Harness, run, run_with};
+use crate::harness::{Harness, command, eventually, run, run_with};
+
+/// Time limit for a start or a stop, on a machine that is busy with other tests.
+const DEADLINE: Duration = Duration::from_secs(60);
 
 #[test]
 fn a_server_that_is_not_there_is_named() {
@@ -24,6 +31,39 @@ async fn a_server_that_is_asked_to_stop_ends_with_0_and_its_address_is_free() {
     assert_eq!(status.code(), Some(0), "{log}");
     harness.start();
     harness.client("ann").heartbeat(&seat["session_id"]).await.expect(200);
+}
+
+#[tokio::test]
+async fn a_hangup_stops_no_server() {
+    let harness = Harness::open();
+    let pid = Pid::from_raw(harness.pid().cast_signed()).unwrap();
+    kill_process(pid, Signal::HUP).unwrap();
+    eventually("the signal is in the log", || {
+        let log = harness.log_so_far();
+        if log.contains("SIGHUP is ignored") { Ok(()) } else { Err(log) }
+    });
+    harness.license(1).await;
+}
+
+/// A server that is stopped while it waits for tables has not started yet, and leaves nothing behind that waits.
+#[tokio::test]
+async fn a_server_that_waits_for_tables_ends_with_0_when_it_is_asked_to_stop() {
+    let (database, dir) = (postgres::database(), tempfile::tempdir().unwrap());
+    let variables = [("SEATKEEPER_LEDGER_URL".to_owned(), database.url())];
+    assert!(run_with(&variables, &["migrate"]).status.success());
+    let mut other = PgConnection::connect(&database.url()).await.unwrap();
+    sqlx::raw_sql("BEGIN; LOCK TABLE _sqlx_migrations").execute(&mut other).await.unwrap();
+    let mut server = tokio::process::Command::from(command(&variables));
+    server.args(["serve", "--listen", "127.0.0.1:0", "--data-dir", dir.path().to_str().unwrap()]);
+    let mut server = server.stderr(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
+    let mut log = BufReader::new(server.stderr.take().unwrap()).lines();
+    let ended = tokio::time::timeout(DEADLINE, async {
+        while !log.next_line().await.unwrap().unwrap().contains("a migration waits for tables in use") {}
+        kill_process(Pid::from_raw(server.id().unwrap().cast_signed()).unwrap(), Signal::TERM).unwrap();
+        while log.next_line().await.unwrap().is_some() {}
+        server.wait().await.unwrap()
+    });
+    assert_eq!(ended.await.expect("the server waits, and stops").code(), Some(0));
 }
 
 #[test]
