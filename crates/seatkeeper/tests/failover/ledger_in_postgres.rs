@@ -92,7 +92,8 @@ struct Process {
 
 impl Process {
     fn start(url: &str, dir: &Path, settings: &[(&str, &str)]) -> Self {
-        let settings = settings.iter().chain(&SHARED_KEY).chain([&("LEDGER_URL", url)]);
+        let ledger = ("LEDGER_URL", url);
+        let settings = settings.iter().chain(&SHARED_KEY).chain([&ledger]);
         let variables: Vec<_> =
             settings.map(|(name, value)| (format!("SEATKEEPER_{name}"), (*value).to_owned())).collect();
         let mut command = Command::from(command(&variables));

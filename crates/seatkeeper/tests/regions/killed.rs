@@ -1,11 +1,12 @@
 //! Regions as processes of their own, killed in the middle of a move.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use reqwest::Method;
 use serde_json::json;
 
-use crate::harness::{run, run_with};
+use crate::harness::run;
 use crate::processes::{DEADLINE, Processes, recorded};
 use crate::world::{AP, EU, NAMES, US, region_of, screen};
 
@@ -104,28 +105,17 @@ async fn an_adoption_is_resumed_after_a_kill_of_the_successor_or_of_the_command(
         .chain([regions.settings(AP).to_str().unwrap()])
         .collect::<Vec<_>>());
     assert!(listed.stdout.contains("lost, adopted by 2"), "{}{}", listed.stdout, listed.stderr);
-    // No server starts on the ledger of the lost region.
-    let started = run_with(
-        &[],
-        &[
-            "serve",
-            "--config",
-            regions.settings(EU).to_str().unwrap(),
-            "--listen",
-            "127.0.0.1:0",
-            "--data-dir",
-            regions.data(EU).to_str().unwrap(),
-        ],
-    );
-    assert!(
-        !started.status.success() && started.stderr.contains("has adopted this region"),
-        "{}",
-        started.stderr
-    );
+    let (settings, data) = (regions.settings(EU), regions.data(EU));
+    starts_no_server(&data, &["--config", settings.to_str().unwrap()], "has adopted this region");
     // A node without the section [region] would forward nothing, and would know no successor.
-    let data = regions.data(EU);
-    let unnumbered = run(&["serve", "--listen", "127.0.0.1:0", "--data-dir", data.to_str().unwrap()]);
-    assert_eq!(unnumbered.status.code(), Some(1), "{}", unnumbered.stderr);
-    assert!(unnumbered.stderr.contains("have no region.number"), "{}", unnumbered.stderr);
+    starts_no_server(&data, &[], "have no region.number");
     drop(regions.close());
+}
+
+/// Checks that no server starts in the data directory `data`, with the reason `why`.
+fn starts_no_server(data: &Path, settings: &[&str], why: &str) {
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--data-dir", data.to_str().unwrap()];
+    let started = run(&[&serve, settings].concat());
+    assert_eq!(started.status.code(), Some(1), "{}", started.stderr);
+    assert!(started.stderr.contains(why), "{}", started.stderr);
 }
