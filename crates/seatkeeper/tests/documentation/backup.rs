@@ -2,8 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use seatkeeper_testbed::postgres;
 use seatkeeper_testbed::redis::Redis;
 use serde_json::json;
@@ -13,6 +15,9 @@ use crate::harness::Harness;
 
 /// Longer than a backup of a small ledger takes on a busy machine.
 const BACKUP_MAX: Duration = Duration::from_secs(60);
+
+/// The machines that acquire and release during a backup.
+const BUSY_MACHINES: u32 = 8;
 
 /// A claim on a license that was created after the backup.
 const ASK_FOR_LATER: &str = r#"curl -s 127.0.0.1:8081/api/v1/licenses/acquire -H "Authorization: Bearer $TOKEN" \
@@ -63,12 +68,23 @@ fn of_nodes() {
     assert_eq!(statuses, [&before[..], &after].concat().into_iter().cloned().collect::<Vec<_>>(), "{told}");
 }
 
+/// Runs a statement on the ledger in a data directory.
+async fn sqlite(data_dir: &Path, statement: &str) {
+    let mut sqlite = tokio::process::Command::new("sqlite3");
+    let status =
+        sqlite.args(["-cmd", ".timeout 30000", "ledger.db", statement]).current_dir(data_dir).status().await;
+    let status = status.expect("sqlite3 is missing: install it (Debian: apt-get install sqlite3)");
+    assert!(status.success(), "{statement}");
+}
+
 #[tokio::test]
 async fn of_a_data_directory() {
     let mut harness = Harness::open();
     let license = harness.license(2).await;
     let (key, ann) = (&license["license_key"], harness.client("ann"));
     let before = ann.acquire(key, "before").await.expect(201)["session_id"].clone();
+    // A copy of a ledger of some size takes longer than many commits.
+    sqlite(harness.data_dir(), "CREATE TABLE padding AS SELECT zeroblob(60000000) AS bytes").await;
     let guide = page("docs/durability.md");
     let (_, rest) = guide.split_once("**Backup.** `").expect("how it is made");
     let (command, _) = rest.split_once('`').expect("the end of the command");
@@ -76,17 +92,18 @@ async fn of_a_data_directory() {
     shell.args(["-euc", &command.replace("seatkeeper-data/", "")]).current_dir(harness.data_dir());
     let mut backup = shell.kill_on_drop(true).spawn().expect("bash");
     // The server commits all the time, and the backup ends.
-    let busy = async {
+    let others = harness.license(BUSY_MACHINES).await;
+    let busy = join_all((0..BUSY_MACHINES).map(async |machine| {
         loop {
-            let seat = ann.acquire(key, "during").await.expect(201)["session_id"].clone();
-            ann.release(&seat).await.expect(204);
+            let seat = ann.acquire(&others["license_key"], &format!("busy-{machine}")).await;
+            ann.release(&seat.expect(201)["session_id"]).await.expect(204);
         }
-    };
+    }));
     let status = tokio::select! {
         status = tokio::time::timeout(BACKUP_MAX, backup.wait()) => status.expect("a backup that ends").expect("bash"),
-        () = busy => unreachable!("it goes on"),
+        _ = busy => unreachable!("the machines go on"),
     };
-    assert!(status.success(), "sqlite3 is missing: install it (Debian: apt-get install sqlite3)");
+    assert!(status.success(), "{command}");
     let mode = fs::metadata(harness.data_dir().join("copy.db")).expect("a copy").permissions().mode();
     assert_eq!(mode & 0o777, 0o600, "nobody else reads the records");
     let after = ann.acquire(key, "after").await.expect(201)["session_id"].clone();
