@@ -170,6 +170,12 @@ impl Error {
         }
     }
 
+    /// Returns whether the ledger may have committed a write that failed with this error. Any other error is a refusal: the
+    /// write changed nothing.
+    pub(crate) fn is_outcome_unknown(&self) -> bool {
+        matches!(self, Self::Ledger(seatkeeper_ledger::Error::Unavailable(_)))
+    }
+
     /// Returns `Invalid` with a single field.
     pub(crate) fn field(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self::Invalid(vec![FieldError { field: field.into(), message: message.into() }])

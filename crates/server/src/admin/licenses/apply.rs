@@ -26,10 +26,11 @@ impl Apply {
         let AdminWrite { tenant, origin, .. } = &self.write;
         let write = self.write.at(app.engine.now().await?);
         let updated = app.ledger.update_license(tenant, self.id, &self.change, None, write).await;
-        // A failed write also invalidates the cache, because the ledger may have committed the change all the
-        // same.
-        app.entitlements.changed(Changed::License(tenant.clone(), self.id)).await;
-        let written = updated.map_err(|error| Error::of_write(error, Error::LicenseNotFound))?;
+        let updated = updated.map_err(|error| Error::of_write(error, Error::LicenseNotFound));
+        if updated.as_ref().err().is_none_or(Error::is_outcome_unknown) {
+            app.entitlements.changed(Changed::License(tenant.clone(), self.id)).await;
+        }
+        let written = updated?;
         // A replayed request is answered as the first time, but the sessions are bound by the license's
         // current terms.
         let current = match written.effect {

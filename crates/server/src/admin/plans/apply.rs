@@ -1,6 +1,7 @@
 //! Carries out the change of a plan: commits to the ledger, and invalidates the cached entitlements of the
 //! tenant's subscribers.
 
+use seatkeeper_ledger::Effect;
 use seatkeeper_ledger::plans::{Plan, PlanChange, PlanName};
 
 use crate::admin::write::{AdminWrite, carried_through};
@@ -25,9 +26,15 @@ impl Apply {
         let Self { write, name, change } = self;
         let now = app.engine.now().await?;
         let written = app.ledger.update_plan(&write.tenant, &name, change, write.at(now)).await;
-        // A failed write also invalidates the cache, because the ledger may have committed the change all the
-        // same.
-        app.entitlements.changed(Changed::Tenant(write.tenant)).await;
-        Ok(written.map_err(|error| Error::of_write(error, Error::PlanNotFound))?.value)
+        let written = written.map_err(|error| Error::of_write(error, Error::PlanNotFound));
+        // An invalidation wakes every event stream of the tenant, so a write without effect invalidates nothing.
+        let may_have_changed = match &written {
+            Ok(written) => written.effect != Effect::Unchanged,
+            Err(error) => error.is_outcome_unknown(),
+        };
+        if may_have_changed {
+            app.entitlements.changed(Changed::Tenant(write.tenant)).await;
+        }
+        Ok(written?.value)
     }
 }

@@ -37,12 +37,14 @@ impl WriteThrough {
         let at = app.engine.now().await?;
         let written = wanted.write(&write, app, at).await;
         let changed = match &written {
-            Ok(subscription) => Changed::Subscriber(write.tenant.clone(), subscription.user.clone()),
-            // The ledger may have committed the write all the same. The user is unknown, so the whole tenant
-            // is invalidated.
-            Err(_) => Changed::Tenant(write.tenant.clone()),
+            Ok(subscription) => Some(Changed::Subscriber(write.tenant.clone(), subscription.user.clone())),
+            // The user is unknown, so the whole tenant is invalidated.
+            Err(error) if error.is_outcome_unknown() => Some(Changed::Tenant(write.tenant.clone())),
+            Err(_) => None,
         };
-        app.entitlements.changed(changed).await;
+        if let Some(changed) = changed {
+            app.entitlements.changed(changed).await;
+        }
         let subscription = written?;
         devices::learn_terms(app, &write.tenant, &subscription.user, &write.origin).await?;
         Ok(SubscriptionAnswer::at(at, &subscription))
