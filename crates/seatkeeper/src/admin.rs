@@ -81,7 +81,8 @@ pub(crate) struct License {
     pub license_id: String,
     pub license_key: String,
     pub max_seats: u64,
-    pub seats_used: u64,
+    /// `None` while no registry serves the license.
+    pub seats_used: Option<u64>,
     pub status: String,
     pub expires_at: Option<String>,
     pub count_per: String,

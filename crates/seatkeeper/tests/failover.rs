@@ -21,6 +21,7 @@ mod failover {
     mod tally;
     mod trial;
 
+    mod admin_writes;
     mod all_fall_silent;
     mod alone;
     mod broken_off;

@@ -184,7 +184,7 @@ fn row(license: License) -> [String; 7] {
     [
         license.license_id,
         license.license_key,
-        format!("{} of {}", license.seats_used, license.max_seats),
+        format!("{} of {}", output::cell(license.seats_used), license.max_seats),
         license.status,
         output::cell(license.expires_at),
         license.count_per,
@@ -211,7 +211,7 @@ impl Entry for License {
         vec![
             ("license id", self.license_id),
             ("key", self.license_key),
-            ("seats", format!("{} of {} in use", self.seats_used, self.max_seats)),
+            ("seats", format!("{} of {} in use", output::cell(self.seats_used), self.max_seats)),
             ("status", self.status),
             ("expires", output::cell(self.expires_at)),
             ("counts per", self.count_per),

@@ -6,7 +6,6 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::app::App;
-use crate::error::Error;
 use crate::times::text_of;
 
 /// A license as operators see it.
@@ -15,8 +14,8 @@ pub(crate) struct LicenseAnswer {
     license_id: Uuid,
     license_key: String,
     max_seats: u32,
-    /// Number of seats in use.
-    seats_used: u32,
+    /// Number of seats in use. `null` while no registry serves the license, so that the number is unknown.
+    seats_used: Option<u32>,
     #[schema(value_type = String, examples("active", "suspended", "revoked"))]
     status: Status,
     /// End of the license; absent: never.
@@ -41,14 +40,18 @@ pub(crate) struct LicenseAnswer {
 }
 
 impl LicenseAnswer {
-    /// Builds the answer, with the number of seats in use.
-    pub(super) async fn new(app: &App, license: &License) -> Result<Self, Error> {
-        let view = app.engine.view(&license.pool(), 0).await?;
-        Ok(Self {
+    /// Builds the answer, and reads the number of seats in use.
+    pub(super) async fn read(app: &App, license: &License) -> Self {
+        Self::new(license, seats_used(app, license).await)
+    }
+
+    /// Builds the answer of a license with this number of seats in use.
+    pub(super) fn new(license: &License, seats_used: Option<u32>) -> Self {
+        Self {
             license_id: license.id.0,
             license_key: license.key.reveal().into(),
             max_seats: license.max_seats.0,
-            seats_used: view.map_or(0, |view| view.live),
+            seats_used,
             status: license.status,
             expires_at: license.expires_at.map(text_of),
             count_per: license.count_per,
@@ -60,6 +63,19 @@ impl LicenseAnswer {
             version: license.version,
             created_at: text_of(license.created_at),
             updated_at: text_of(license.updated_at),
-        })
+        }
+    }
+}
+
+/// Returns the number of seats in use; `None` if the registry does not answer. An admin who only reads the license's terms,
+/// or has changed them, needs no registry.
+async fn seats_used(app: &App, license: &License) -> Option<u32> {
+    match app.engine.view(&license.pool(), 0).await {
+        Ok(view) => Some(view.map_or(0, |view| view.live)),
+        Err(error) => {
+            let causes = seatkeeper_engine::with_causes(&error);
+            tracing::debug!(license_id = %license.id.0, %causes, "the seats in use are unknown: left out of the answer");
+            None
+        }
     }
 }

@@ -42,7 +42,7 @@ pub(crate) async fn list(
         app.ledger.list_licenses(&who.tenant, query.status, cursor, limit).await.map_err(Error::Ledger)?;
     let mut items = Vec::with_capacity(page.items.len());
     for license in &page.items {
-        items.push(LicenseAnswer::new(&app, license).await?);
+        items.push(LicenseAnswer::read(&app, license).await);
     }
     Ok(axum::Json(Page { items, next_cursor: page.next.map(|id| id.to_string()) }))
 }

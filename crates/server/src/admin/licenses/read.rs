@@ -26,5 +26,5 @@ pub(crate) async fn read(
 ) -> Result<axum::Json<LicenseAnswer>, Error> {
     let found = app.ledger.license(&who.tenant, LicenseId(id)).await.map_err(Error::Ledger)?;
     let license = found.ok_or(Error::LicenseNotFound)?;
-    Ok(axum::Json(LicenseAnswer::new(&app, &license).await?))
+    Ok(axum::Json(LicenseAnswer::read(&app, &license).await))
 }

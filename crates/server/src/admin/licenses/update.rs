@@ -104,7 +104,7 @@ pub(crate) async fn update(
         change: ask.change(),
     };
     let written = apply.run(app.clone()).await?;
-    Ok(axum::Json(LicenseAnswer::new(&app, &written.value).await?))
+    Ok(axum::Json(LicenseAnswer::read(&app, &written.value).await))
 }
 
 impl Update {

@@ -46,8 +46,23 @@ impl WriteThrough {
             app.entitlements.changed(changed).await;
         }
         let subscription = written?;
-        devices::learn_terms(app, &write.tenant, &subscription.user, &write.origin).await?;
+        bind_sessions(app, &write, &subscription).await;
         Ok(SubscriptionAnswer::at(at, &subscription))
+    }
+}
+
+/// Applies the new terms to the user's live sessions. The write is on record, so a registry that is away is no failure of
+/// the request: a repeat would find the write done. The engine compares changed entitlements with their pools every few
+/// seconds (`Reconcile`), until the terms have arrived.
+async fn bind_sessions(app: &App, write: &AdminWrite, subscription: &Subscription) {
+    let learned = devices::learn_terms(app, &write.tenant, &subscription.user, &write.origin).await;
+    if let Err(error) = learned {
+        tracing::warn!(
+            subscription_id = %subscription.id.0,
+            causes = error.with_causes(),
+            "a changed subscription has not reached the user's live sessions: they keep the old terms until their \
+             registry serves again"
+        );
     }
 }
 
