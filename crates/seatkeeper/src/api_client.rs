@@ -1,6 +1,7 @@
 //! A client of a server's HTTP API with a bearer token, for the commands. Every refusal of the server becomes
 //! [`Error::Refused`] with the server's own words.
 
+mod create;
 mod events;
 
 use std::io;
@@ -88,6 +89,10 @@ struct Page {
     next_cursor: Option<String>,
 }
 
+/// A header of a request: name and value.
+#[derive(Clone, Copy)]
+struct Header<'a>(&'static str, &'a str);
+
 /// The first items of a list.
 #[derive(Debug)]
 pub(crate) struct Listed {
@@ -127,7 +132,7 @@ impl ApiClient {
         path: &str,
         query: &[(&str, Option<String>)],
     ) -> Result<Value, Error> {
-        self.call(Method::GET, self.url(path, query)?, None).await
+        self.call(Method::GET, self.url(path, query)?, None, None).await
     }
 
     /// Reads a list by cursor pages, up to `max` items. `max` is at least 1.
@@ -146,7 +151,7 @@ impl ApiClient {
             query.push(("limit", Some(limit.to_string())));
             query.push(("cursor", cursor));
             let url = self.url(path, &query)?;
-            let page: Page = understood(&url, self.call(Method::GET, url.clone(), None).await?)?;
+            let page: Page = understood(&url, self.call(Method::GET, url.clone(), None, None).await?)?;
             missing = missing.saturating_sub(page.items.len() as u32);
             listed.items.extend(page.items);
             listed.more = page.next_cursor.is_some();
@@ -159,18 +164,19 @@ impl ApiClient {
 
     /// Sends a `POST` and returns the answer.
     pub(crate) async fn post(&self, path: &str, body: Value) -> Result<Value, Error> {
-        self.call(Method::POST, self.url(path, &[])?, Some(body)).await
+        self.call(Method::POST, self.url(path, &[])?, Some(body), None).await
     }
 
     /// Sends a `PUT` and returns the answer.
     pub(crate) async fn put(&self, path: &str, body: Value) -> Result<Value, Error> {
-        self.call(Method::PUT, self.url(path, &[])?, Some(body)).await
+        self.call(Method::PUT, self.url(path, &[])?, Some(body), None).await
     }
 
     /// Sends a `PATCH` and returns the answer.
     pub(crate) async fn patch(&self, path: &str, body: Option<Value>) -> Result<Value, Error> {
-        self.call(Method::PATCH, self.url(path, &[])?, body).await
+        self.call(Method::PATCH, self.url(path, &[])?, body, None).await
     }
+
 
     /// Sends a `DELETE` and returns the answer; null for an empty answer.
     pub(crate) async fn delete(
@@ -178,7 +184,7 @@ impl ApiClient {
         path: &str,
         filters: &[(&str, Option<String>)],
     ) -> Result<Value, Error> {
-        self.call(Method::DELETE, self.url(path, filters)?, None).await
+        self.call(Method::DELETE, self.url(path, filters)?, None, None).await
     }
 
     /// Opens a stream of events.
@@ -208,11 +214,20 @@ impl ApiClient {
         Ok(url)
     }
 
-    async fn call(&self, method: Method, url: Url, body: Option<Value>) -> Result<Value, Error> {
+    async fn call(
+        &self,
+        method: Method,
+        url: Url,
+        body: Option<Value>,
+        header: Option<Header<'_>>,
+    ) -> Result<Value, Error> {
         let no_answer = |source| Error::NoAnswer { url: url.clone(), source };
         let mut request = self.http.request(method, url.clone()).bearer_auth(&self.token);
         if let Some(body) = &body {
             request = request.json(body);
+        }
+        if let Some(Header(name, value)) = header {
+            request = request.header(name, value);
         }
         let answer = request.send().await.map_err(no_answer)?;
         let status = answer.status();

@@ -11,6 +11,8 @@ mod config;
 mod entitlements;
 #[path = "cli/jobs.rs"]
 mod jobs;
+#[path = "cli/lost_answers.rs"]
+mod lost_answers;
 #[path = "cli/repair.rs"]
 mod repair;
 #[path = "cli/serve.rs"]

@@ -114,7 +114,7 @@ pub(crate) async fn run(args: &BenchArgs) -> Result<ExitCode, Error> {
 /// Creates the licenses of the run. After an error, `licenses` has the licenses created so far.
 async fn make_licenses(args: &BenchArgs, api: &ApiClient, licenses: &mut Vec<License>) -> Result<(), Error> {
     for _ in 0..args.licenses {
-        let answer = api.post(LICENSES, json!({ "max_seats": args.seats() })).await?;
+        let answer = api.create(LICENSES, json!({ "max_seats": args.seats() })).await?;
         licenses.push(api.read(LICENSES, answer)?);
     }
     Ok(())

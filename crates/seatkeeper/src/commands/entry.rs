@@ -32,7 +32,7 @@ pub(super) fn given(args: &impl Serialize) -> Value {
 /// Creates an entry from arguments, and prints the entry.
 pub(super) async fn create<E: Entry>(server: &ServerArgs, args: &impl Serialize) -> Result<(), Error> {
     let api = admin::connect(server)?;
-    let answer = api.post(E::PATH, given(args)).await?;
+    let answer = api.create(E::PATH, given(args)).await?;
     print::<E>(&api, answer, server.json)
 }
 

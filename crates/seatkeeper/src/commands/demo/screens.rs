@@ -40,7 +40,7 @@ struct By {
 /// Admits three devices of a subscriber with two screens: the first device is evicted, and receives the
 /// event.
 pub(super) async fn tell(api: &ApiClient, subscriber: &str) -> StoryResult<()> {
-    api.post(SUBSCRIPTIONS, json!({ "user": subscriber, "plan": "standard" })).await?;
+    api.create(SUBSCRIPTIONS, json!({ "user": subscriber, "plan": "standard" })).await?;
     let tv = take(api, "tv").await?;
     let mut events = api.listen(&format!("{SESSIONS}/{}/events", tv.session_id)).await?;
     take(api, "mobile").await?;

@@ -68,7 +68,7 @@ async fn license(dir: &TempDir, server: &ChildServer) -> StoryResult<LicenseApi>
     step(2, "A license of 3 seats, whose holders must be heard of every 2 seconds")?;
     let api = client(dir, server)?;
     let ask = json!({ "max_seats": 3, "ttl_seconds": TTL.as_secs(), "license_key": "DEMO-3" });
-    let license: License = api.read(LICENSES, api.post(LICENSES, ask).await?)?;
+    let license: License = api.read(LICENSES, api.create(LICENSES, ask).await?)?;
     line(format_args!("   license {} has the key {}", license.license_id, license.license_key))?;
     Ok(LicenseApi { api, license_key: license.license_key })
 }
