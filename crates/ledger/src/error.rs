@@ -122,10 +122,10 @@ pub enum Error {
     /// A subscription would end before the time of its creation or change.
     #[error("the subscription would have ended before it is written")]
     EndsInThePast,
-    /// The license's version is not the version expected by the caller.
-    #[error("the license is at version {current}")]
+    /// The version of a license, plan or subscription is not the version expected by the caller.
+    #[error("the entry is at version {current}")]
     VersionConflict {
-        /// The license's version.
+        /// The entry's version.
         current: u64,
     },
     /// The run lost the job's lock to a later run, so the run's writes are rolled back (fencing token).

@@ -2,7 +2,7 @@
 
 use seatkeeper_core::{Origin, Region, RegistryTime};
 
-use crate::Idempotency;
+use crate::{Error, Idempotency};
 
 /// The origin, the time and the conditions of a write.
 #[derive(Clone, Copy, Debug)]
@@ -16,6 +16,19 @@ pub struct Write<'a> {
     /// The region in which the subscriber must be at home for a write to a subscription. `None`: the home does not matter,
     /// because there are no regions, or because the subscription comes along with a home.
     pub home: Option<Region>,
+    /// The version that a changed entry must have (compare-and-swap). `None`: any version. A change without effect
+    /// succeeds at any version, so that a repeat finds its own change done.
+    pub expected_version: Option<u64>,
+}
+
+impl Write<'_> {
+    /// Returns [`Error::VersionConflict`] if the write expects another version than `current`.
+    pub(crate) fn check_version(&self, current: u64) -> Result<(), Error> {
+        match self.expected_version {
+            Some(expected) if expected != current => Err(Error::VersionConflict { current }),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// The result of a write.

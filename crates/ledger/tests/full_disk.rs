@@ -55,7 +55,10 @@ async fn create(ledger: &Ledger, number: usize) -> Result<(), Error> {
     let origin = Origin { actor: Actor::Admin(UserId::from("joe")), request: None };
     let at = RegistryTime::from_millis(1_800_000_000_000);
     ledger
-        .create_license(license, Write { origin: &origin, at, idempotency: None, home: None })
+        .create_license(
+            license,
+            Write { origin: &origin, at, idempotency: None, home: None, expected_version: None },
+        )
         .await
         .map(|_| ())
 }

@@ -234,7 +234,8 @@ impl Ledger {
     ) -> Result<License, Error> {
         let mut tx = self.write().await?;
         tenants::hold(&mut tx, &license.tenant, at).await?;
-        let write = Write { origin: &Origin::SYSTEM, at, idempotency: None, home: None };
+        let write =
+            Write { origin: &Origin::SYSTEM, at, idempotency: None, home: None, expected_version: None };
         let adopted = adopt(&mut tx, license, &write).await?;
         idempotency::keep_arrived(&mut tx, &adopted.pool(), answers).await?;
         tx.commit().await?;

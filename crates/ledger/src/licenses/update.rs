@@ -10,15 +10,13 @@ impl Ledger {
     /// Changes a license, raises its version, and records the change. A change without effect leaves the
     /// version and the record alone.
     ///
-    /// A revoked license is immutable ([`Error::Revoked`]), and a missing license gives [`Error::NotFound`].
-    /// With `expected_version`, a license at a different version gives [`Error::VersionConflict`] (a
-    /// compare-and-swap).
+    /// A revoked license is immutable ([`Error::Revoked`]), a missing license gives [`Error::NotFound`], and a license at
+    /// another version than `write` expects gives [`Error::VersionConflict`].
     pub async fn update_license(
         &self,
         tenant: &TenantId,
         id: LicenseId,
         change: &LicenseChange,
-        expected_version: Option<u64>,
         write: Write<'_>,
     ) -> Result<Written<License>, Error> {
         let mut tx = self.write().await?;
@@ -27,12 +25,10 @@ impl Ledger {
             return Ok(answered);
         }
         let now = read::in_transaction(&mut tx, tenant, id).await?;
-        if expected_version.is_some_and(|expected| expected != now.version) {
-            return Err(Error::VersionConflict { current: now.version });
-        }
         let mut license = change.applied_to(&now);
         let effect = if license == now { Effect::Unchanged } else { Effect::Changed };
         if effect == Effect::Changed {
+            write.check_version(now.version)?;
             if now.status == Status::Revoked {
                 return Err(Error::Revoked);
             }

@@ -8,7 +8,8 @@ use crate::{Effect, Error, Ledger, Write, Written, tenants};
 
 impl Ledger {
     /// Changes a plan, gives the plan the tenant's next version, and records the change. A change without
-    /// effect leaves the version and the record alone. A missing plan gives [`Error::NotFound`].
+    /// effect leaves the version and the record alone. A missing plan gives [`Error::NotFound`], and a plan at another
+    /// version than `write` expects gives [`Error::VersionConflict`].
     pub async fn update_plan(
         &self,
         tenant: &TenantId,
@@ -26,6 +27,7 @@ impl Ledger {
         let mut plan = change.applied_to(&now);
         let effect = if plan == now { Effect::Unchanged } else { Effect::Changed };
         if effect == Effect::Changed {
+            write.check_version(now.version)?;
             plan.version = version;
             plan.updated_at = write.at;
             rows::replace(&mut tx, &plan).await?;

@@ -14,7 +14,8 @@ impl Ledger {
     /// A missing subscription gives [`Error::NotFound`], and a subscription that is cancelled or past its end
     /// gives [`Error::SubscriptionOver`]. A new plan may give [`Error::UnknownPlan`] or
     /// [`Error::PlanRetired`]; new dates may give [`Error::EndsBeforeStart`] or [`Error::EndsInThePast`]. A
-    /// subscriber at home in another region than `write` tells gives [`Error::HomeElsewhere`].
+    /// subscriber at home in another region than `write` tells gives [`Error::HomeElsewhere`], and a subscription at
+    /// another version than `write` expects gives [`Error::VersionConflict`].
     pub async fn update_subscription(
         &self,
         tenant: &TenantId,
@@ -33,6 +34,7 @@ impl Ledger {
         let mut subscription = change.applied_to(&now);
         let effect = if subscription == now { Effect::Unchanged } else { Effect::Changed };
         if effect == Effect::Changed {
+            write.check_version(now.version)?;
             if now.status_at(write.at) != SubscriptionStatus::Active {
                 return Err(Error::SubscriptionOver);
             }

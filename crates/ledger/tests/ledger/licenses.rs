@@ -55,7 +55,7 @@ async fn a_record_never_tells_a_license_key() {
     let (_place, ledger) = ledger().await;
     let license =
         ledger.create_license(new_license("ABCD-EFGH-IJKL-MNOP", 3), by(&admin())).await.unwrap().value;
-    ledger.update_license(&tenant(), license.id, &seats(5), None, by(&admin())).await.unwrap();
+    ledger.update_license(&tenant(), license.id, &seats(5), by(&admin())).await.unwrap();
     for record in records(&ledger).await {
         let told = format!("{record:?}");
         assert!(told.contains("MNOP") && !told.contains("IJKL"), "{told}");
@@ -69,7 +69,7 @@ async fn another_tenants_license_looks_missing_and_its_key_is_free() {
     let other = TenantId::from("globex");
     assert_eq!(ledger.license(&other, license.id).await.unwrap(), None);
     assert_eq!(ledger.license_by_key(&other, &license.key).await.unwrap(), None);
-    let update = ledger.update_license(&other, license.id, &seats(9), None, by(&admin())).await;
+    let update = ledger.update_license(&other, license.id, &seats(9), by(&admin())).await;
     assert!(matches!(update, Err(Error::NotFound)), "{update:?}");
 
     let same_key = NewLicense { tenant: other, ..new_license(license.key.reveal(), 1) };
@@ -98,7 +98,7 @@ async fn a_change_raises_the_version_once_and_none_when_it_changes_nothing() {
         contact: Some(Some("ops".to_owned())),
         ..seats(5)
     };
-    let update = async || ledger.update_license(&tenant(), license.id, &change, None, by(&admin())).await;
+    let update = async || ledger.update_license(&tenant(), license.id, &change, by(&admin())).await;
     let (first, second) = (update().await.unwrap(), update().await.unwrap());
     assert_eq!((first.effect, first.value.version), (Effect::Changed, 2));
     assert_eq!((second.effect, &second.value), (Effect::Unchanged, &first.value));
@@ -107,8 +107,9 @@ async fn a_change_raises_the_version_once_and_none_when_it_changes_nothing() {
     assert_eq!(records(&ledger).await.len(), 2);
 
     let cleared = LicenseChange { contact: Some(None), ttl_seconds: Some(None), ..LicenseChange::default() };
-    let written =
-        ledger.update_license(&tenant(), license.id, &cleared, Some(2), by(&admin())).await.unwrap();
+    let origin = admin();
+    let write = Write { expected_version: Some(2), ..by(&origin) };
+    let written = ledger.update_license(&tenant(), license.id, &cleared, write).await.unwrap();
     assert_eq!((written.value.contact, written.value.ttl_seconds), (None, None));
 }
 
@@ -116,10 +117,14 @@ async fn a_change_raises_the_version_once_and_none_when_it_changes_nothing() {
 async fn a_change_meant_for_another_version_is_refused() {
     let (_place, ledger) = ledger().await;
     let license = licensed(&ledger, 3).await;
-    let stale = ledger.update_license(&tenant(), license.id, &seats(5), Some(7), by(&admin())).await;
+    let origin = admin();
+    let write = Write { expected_version: Some(7), ..by(&origin) };
+    let stale = ledger.update_license(&tenant(), license.id, &seats(5), write).await;
     assert!(matches!(stale, Err(Error::VersionConflict { current: 1 })), "{stale:?}");
     let seats_now = ledger.license(&tenant(), license.id).await.unwrap().unwrap().max_seats;
     assert_eq!(seats_now, Seats(3));
+    let same = ledger.update_license(&tenant(), license.id, &seats(3), write).await.unwrap();
+    assert_eq!(same.effect, Effect::Unchanged, "a repeat finds its own change done");
 }
 
 #[tokio::test]
@@ -130,17 +135,16 @@ async fn a_retry_under_an_idempotency_key_is_answered_as_the_first_time() {
     let create = idempotency("create", 1);
     let write = Write { idempotency: Some(&create), ..by(&origin) };
     let first = ledger.create_license(new_license("KEY", 3), write).await.unwrap().value;
-    ledger.update_license(&tenant(), first.id, &seats(5), None, by(&origin)).await.unwrap();
+    ledger.update_license(&tenant(), first.id, &seats(5), by(&origin)).await.unwrap();
 
     let again = ledger.create_license(new_license("KEY", 3), write).await.unwrap();
     assert_eq!((again.effect, &again.value), (Effect::Replayed, &first));
 
     let update = idempotency("update", 2);
-    let write = Write { idempotency: Some(&update), ..by(&origin) };
-    let raise =
-        async |version| ledger.update_license(&tenant(), first.id, &seats(8), Some(version), write).await;
-    assert_eq!(raise(2).await.unwrap().effect, Effect::Changed);
-    assert_eq!(raise(2).await.unwrap().effect, Effect::Replayed);
+    let write = Write { idempotency: Some(&update), expected_version: Some(2), ..by(&origin) };
+    let raise = async || ledger.update_license(&tenant(), first.id, &seats(8), write).await;
+    assert_eq!(raise().await.unwrap().effect, Effect::Changed);
+    assert_eq!(raise().await.unwrap().effect, Effect::Replayed);
 
     let reused = idempotency("create", 9);
     let write = Write { idempotency: Some(&reused), ..by(&origin) };

@@ -149,6 +149,21 @@ async fn plans_are_listed_in_pages_by_status() {
 }
 
 #[tokio::test]
+async fn a_change_meant_for_another_version_is_refused() {
+    let (_place, ledger) = ledger().await;
+    let origin = admin();
+    let at = |version| Write { expected_version: Some(version), ..by(&origin) };
+    let change = async |limit, version| {
+        ledger.update_plan(&tenant(), &named("basic"), devices(limit), at(version)).await
+    };
+    let first = change(2, 0).await.unwrap().value.version;
+    let stale = change(3, 0).await;
+    assert!(matches!(stale, Err(Error::VersionConflict { current }) if current == first), "{stale:?}");
+    assert_eq!(change(2, 0).await.unwrap().effect, Effect::Unchanged);
+    assert_eq!(change(3, first).await.unwrap().effect, Effect::Changed);
+}
+
+#[tokio::test]
 async fn a_retry_under_an_idempotency_key_is_answered_as_the_first_time() {
     let (_place, ledger) = ledger().await;
     let origin = admin();

@@ -80,7 +80,7 @@ async fn records_that_are_missing_at_the_end_of_a_stream_are_found() {
         lived_in(&ledger).await;
         let license = licensed(&ledger, 2).await;
         let change = LicenseChange { max_seats: Some(Seats(3)), ..LicenseChange::default() };
-        ledger.update_license(&tenant(), license.id, &change, None, by(&admin())).await.unwrap();
+        ledger.update_license(&tenant(), license.id, &change, by(&admin())).await.unwrap();
         let mut connection = place.connect().await;
         for statement in statements {
             connection.execute(AssertSqlSafe(statement)).await.unwrap();

@@ -187,7 +187,7 @@ async fn changes_of_many_nodes_have_a_version_each() {
             for n in 1..=5 {
                 let seats = Some(Seats(100 * n + node));
                 let change = LicenseChange { max_seats: seats, ..LicenseChange::default() };
-                ledger.update_license(&tenant(), id, &change, None, by(&origin)).await.unwrap();
+                ledger.update_license(&tenant(), id, &change, by(&origin)).await.unwrap();
                 let change =
                     seatkeeper_ledger::plans::PlanChange { device_limit: seats, ..Default::default() };
                 ledger.update_plan(&tenant(), &named("family"), change, by(&origin)).await.unwrap();

@@ -46,7 +46,7 @@ pub(crate) fn admin() -> Origin {
 
 /// Returns a write at `START` without an idempotency key.
 pub(crate) fn by(origin: &Origin) -> Write<'_> {
-    Write { origin, at: START, idempotency: None, home: None }
+    Write { origin, at: START, idempotency: None, home: None, expected_version: None }
 }
 
 pub(crate) fn new_license(key: &str, seats: u32) -> NewLicense {

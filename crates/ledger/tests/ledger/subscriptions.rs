@@ -46,6 +46,22 @@ fn told(records: &[AuditRecord]) -> Vec<(&str, u64, Action, u32)> {
 }
 
 #[tokio::test]
+async fn a_change_meant_for_another_version_is_refused() {
+    let (_place, ledger) = ledger().await;
+    let (origin, made) = (admin(), subscribed(&ledger, "ann", "basic").await);
+    let change = async |plan: &str, version| {
+        let change = SubscriptionChange { plan: Some(named(plan)), ..SubscriptionChange::default() };
+        let write = Write { expected_version: Some(version), ..by(&origin) };
+        ledger.update_subscription(&tenant(), made.id, &change, write).await
+    };
+    let first = change("standard", made.version).await.unwrap().value.version;
+    let stale = change("premium", made.version).await;
+    assert!(matches!(stale, Err(Error::VersionConflict { current }) if current == first), "{stale:?}");
+    assert_eq!(change("standard", made.version).await.unwrap().effect, Effect::Unchanged);
+    assert_eq!(change("premium", first).await.unwrap().effect, Effect::Changed);
+}
+
+#[tokio::test]
 async fn a_new_subscription_is_found_and_stands_on_record() {
     let (_place, ledger) = ledger().await;
     let made = subscribed(&ledger, "ann", "premium").await;

@@ -28,7 +28,8 @@ async fn a_ledger_without_trusted_time_goes_by_its_newest_session_event() {
     ledger.apply(&[first, second]).await.unwrap();
     // A change by an operator is dated by the wall clock of a node.
     let operator = admin();
-    let write = Write { origin: &operator, at: START + YEAR, idempotency: None, home: None };
+    let write =
+        Write { origin: &operator, at: START + YEAR, idempotency: None, home: None, expected_version: None };
     ledger.create_plan(new_plan("trusted", 1), write).await.unwrap();
     assert_eq!(ledger.trusted_time_at_start(START + YEAR).await.unwrap(), START + HOUR);
     assert_eq!(ledger.trusted_time().await.unwrap(), Some(START + HOUR));

@@ -30,7 +30,7 @@ impl History {
         let license = licensed(&ledger, 2).await;
         let change = LicenseChange { max_seats: Some(Seats(3)), ..LicenseChange::default() };
         let updated =
-            ledger.update_license(&tenant(), license.id, &change, None, by(&admin())).await.unwrap().value;
+            ledger.update_license(&tenant(), license.id, &change, by(&admin())).await.unwrap().value;
 
         let mut story = Story::new(&license);
         let mut events = Vec::new();

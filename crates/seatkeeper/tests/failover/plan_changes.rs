@@ -161,10 +161,16 @@ async fn a_change_that_its_node_did_not_live_to_carry_out_reaches_live_sessions_
 
     let ledger = Ledger::open(Settings::new(nodes.ledger())).await.expect("a ledger");
     let origin = Origin { actor: Actor::System, request: None };
-    let write = || Write { origin: &origin, at: registry_time(), idempotency: None, home: None };
+    let write = || Write {
+        origin: &origin,
+        at: registry_time(),
+        idempotency: None,
+        home: None,
+        expected_version: None,
+    };
     let id = license["license_id"].as_str().and_then(|id| id.parse().ok()).map(LicenseId).expect("an id");
     let suspend = LicenseChange { status: Some(Status::Suspended), ..LicenseChange::default() };
-    ledger.update_license(&TENANT.into(), id, &suspend, None, write()).await.expect("a license");
+    ledger.update_license(&TENANT.into(), id, &suspend, write()).await.expect("a license");
     let changed = Instant::now();
     while client.heartbeat(&session).await.status != 410 {
         assert!(changed.elapsed() < CARRIED_OUT_WITHIN, "the session lives on");

@@ -44,7 +44,7 @@ async fn leave_behind(world: &World, region: usize, user: &str) {
         ends_at: None,
     };
     let at = RegistryTime::from_millis(now_millis());
-    let write = Write { origin: &Origin::SYSTEM, at, idempotency: None, home: None };
+    let write = Write { origin: &Origin::SYSTEM, at, idempotency: None, home: None, expected_version: None };
     ledger.create_subscription(new, write).await.unwrap();
     ledger.close().await;
 }

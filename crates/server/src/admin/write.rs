@@ -37,7 +37,7 @@ impl AdminWrite {
 
     /// Returns the ledger's form of the write, at time `at`.
     pub(super) fn at(&self, at: RegistryTime) -> Write<'_> {
-        Write { origin: &self.origin, at, idempotency: self.idempotency.as_ref(), home: None }
+        Write { origin: &self.origin, at, idempotency: self.idempotency.as_ref(), home: None, expected_version: None }
     }
 }
 

@@ -57,7 +57,8 @@ impl Mover {
     ) -> Result<(), Error> {
         let told = told.filter(|told| told.lasts(now));
         let plan = told.as_ref().map_or_else(String::new, |told| told.plan.as_str().to_owned());
-        let write = Write { origin: &Origin::SYSTEM, at: now, idempotency: None, home: None };
+        let write =
+            Write { origin: &Origin::SYSTEM, at: now, idempotency: None, home: None, expected_version: None };
         let here = self.subscribed(tenant, user, now).await?;
         let written = match (here, told) {
             (None, None) => return Ok(()),

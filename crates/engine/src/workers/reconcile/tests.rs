@@ -92,7 +92,7 @@ async fn a_look_that_missed_a_pool_does_not_count() {
         reacquire: Reacquire::default(),
         contact: None,
     };
-    let write = Write { origin: &Origin::SYSTEM, at, idempotency: None, home: None };
+    let write = Write { origin: &Origin::SYSTEM, at, idempotency: None, home: None, expected_version: None };
     let license = worker.ledger.create_license(license, write).await.expect("a license").value;
     worker
         .engine

@@ -25,7 +25,7 @@ impl Apply {
     async fn carry_through(&self, app: &App) -> Result<Written<License>, Error> {
         let AdminWrite { tenant, origin, .. } = &self.write;
         let write = self.write.at(app.engine.now().await?);
-        let updated = app.ledger.update_license(tenant, self.id, &self.change, None, write).await;
+        let updated = app.ledger.update_license(tenant, self.id, &self.change, write).await;
         let updated = updated.map_err(|error| Error::of_write(error, Error::LicenseNotFound));
         if updated.as_ref().err().is_none_or(Error::is_outcome_unknown) {
             app.entitlements.changed(Changed::License(tenant.clone(), self.id)).await;

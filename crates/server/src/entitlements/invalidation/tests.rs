@@ -89,7 +89,7 @@ fn acme() -> TenantId {
 
 async fn subscribe(ledger: &Ledger) {
     let origin = Origin { actor: Actor::System, request: None };
-    let write = Write { origin: &origin, at: NOW, idempotency: None, home: None };
+    let write = Write { origin: &origin, at: NOW, idempotency: None, home: None, expected_version: None };
     let plan = "premium".parse().expect("a name");
     let new = NewSubscription { tenant: acme(), user: "ann".into(), plan, starts_at: None, ends_at: None };
     ledger.create_subscription(new, write).await.expect("a subscription");

@@ -53,7 +53,7 @@ fn origin() -> Origin {
 }
 
 fn write(origin: &Origin) -> Write<'_> {
-    Write { origin, at: NOW, idempotency: None, home: None }
+    Write { origin, at: NOW, idempotency: None, home: None, expected_version: None }
 }
 
 #[tokio::test]
