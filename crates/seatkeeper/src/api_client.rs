@@ -177,6 +177,17 @@ impl ApiClient {
         self.call(Method::PATCH, self.url(path, &[])?, body, None).await
     }
 
+    /// Sends a `PATCH` for an entry at `version`, and returns the answer. `None`: for any version.
+    pub(crate) async fn patch_version(
+        &self,
+        path: &str,
+        body: Value,
+        version: Option<u64>,
+    ) -> Result<Value, Error> {
+        let tag = version.map(|version| format!("\"{version}\""));
+        let header = tag.as_deref().map(|tag| Header("If-Match", tag));
+        self.call(Method::PATCH, self.url(path, &[])?, Some(body), header).await
+    }
 
     /// Sends a `DELETE` and returns the answer; null for an empty answer.
     pub(crate) async fn delete(

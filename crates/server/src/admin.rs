@@ -12,6 +12,7 @@ mod plans;
 mod sessions;
 mod subscriptions;
 mod usage;
+mod versions;
 mod write;
 
 use utoipa_axum::router::OpenApiRouter;

@@ -79,6 +79,8 @@ pub(crate) enum Error {
     SubscriptionExists,
     #[error("the subscription is over")]
     SubscriptionOver,
+    #[error("the entry is at version {current}, and the change is for another version")]
+    VersionConflict { current: u64 },
     #[error("the idempotency key was used for another request")]
     IdempotencyKeyReused,
     #[error("registry time stands still, or the clock of the registry's server was set a short time ago")]
@@ -156,6 +158,7 @@ impl Error {
             Ledger::DuplicateKey => Self::LicenseKeyTaken,
             Ledger::IdempotencyMismatch => Self::IdempotencyKeyReused,
             Ledger::NotFound => missing,
+            Ledger::VersionConflict { current } => Self::VersionConflict { current },
             Ledger::Revoked => Self::LicenseRevoked,
             Ledger::DuplicatePlan => Self::PlanNameTaken,
             Ledger::PlanRetired => Self::PlanRetired,

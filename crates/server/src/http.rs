@@ -21,7 +21,7 @@ pub(crate) use fields::{
 };
 pub(crate) use heartbeat_body::{HeartbeatBody, away_field};
 pub(crate) use page::{Page, cursor_of, page_limit};
-pub(crate) use problem_sets::{AdminProblems, BodyProblems, ParameterProblems, Problems};
+pub(crate) use problem_sets::{AdminProblems, BodyProblems, ParameterProblems, Problems, VersionProblems};
 pub(crate) use query::{IdPath, Query};
 pub(crate) use renew::renew;
 pub(crate) use request_id::Meta;

@@ -83,6 +83,7 @@ problems! {
     SESSION_ENDED = "session-ended", 410, "The session has ended";
     USAGE_BATCH_NOT_FOUND = "usage-batch-not-found", 404, "Usage batch not found";
     USAGE_BATCH_NOT_DEAD = "usage-batch-not-dead", 409, "The usage batch is not dead";
+    VERSION_CONFLICT = "version-conflict", 412, "The version has changed";
     IDEMPOTENCY_KEY_REUSED = "idempotency-key-reused", 422, "The Idempotency-Key was used for another request";
     WRONG_REGION = "wrong-region", 421, "This region is not the home";
     REGION_TOKEN_REFUSED = "region-token-refused", 421, "The token of the region is refused";
@@ -235,6 +236,11 @@ impl From<Error> for Problem {
                 &SUBSCRIPTION_OVER,
                 "One that is cancelled or has expired cannot be changed; create another.",
             ),
+            Error::VersionConflict { current } => Self::new(
+                &VERSION_CONFLICT,
+                "Another change came first: read the present state, and send the change with its version.",
+            )
+            .with("version", current),
             Error::IdempotencyKeyReused => Self::new(
                 &IDEMPOTENCY_KEY_REUSED,
                 "This Idempotency-Key came with another request before; use a new one.",

@@ -43,10 +43,15 @@ pub(super) async fn show<E: Entry>(server: &ServerArgs, id: &str) -> Result<(), 
     print::<E>(&api, answer, server.json)
 }
 
-/// Changes an entry, and prints the result.
-pub(super) async fn update<E: Entry>(server: &ServerArgs, id: &str, change: Value) -> Result<(), Error> {
+/// Changes an entry that is at this version, or at any version, and prints the result.
+pub(super) async fn update<E: Entry>(
+    server: &ServerArgs,
+    id: &str,
+    change: Value,
+    if_version: Option<u64>,
+) -> Result<(), Error> {
     let api = admin::connect(server)?;
-    let answer = api.patch(&path_of::<E>(id), Some(change)).await?;
+    let answer = api.patch_version(&path_of::<E>(id), change, if_version).await?;
     print::<E>(&api, answer, server.json)
 }
 

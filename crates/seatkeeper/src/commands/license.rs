@@ -66,6 +66,10 @@ pub(crate) struct UpdateArgs {
     #[arg(long, value_name = "WHAT")]
     #[serde(skip)]
     unset: Vec<Unset>,
+    /// Change this version alone: another change since then makes the command fail
+    #[arg(long, value_name = "VERSION")]
+    #[serde(skip)]
+    if_version: Option<u64>,
     #[command(flatten)]
     #[serde(skip)]
     server: ServerArgs,
@@ -197,11 +201,11 @@ async fn update(args: &UpdateArgs) -> Result<(), Error> {
     for unset in &args.unset {
         change[unset.field()] = Value::Null;
     }
-    entry::update::<License>(&args.server, &args.id.to_string(), change).await
+    entry::update::<License>(&args.server, &args.id.to_string(), change, args.if_version).await
 }
 
 async fn set_status(args: &OneArgs, status: &str) -> Result<(), Error> {
-    entry::update::<License>(&args.server, &args.id.to_string(), json!({ "status": status })).await
+    entry::update::<License>(&args.server, &args.id.to_string(), json!({ "status": status }), None).await
 }
 
 impl Entry for License {

@@ -76,6 +76,10 @@ pub(crate) struct UpdateArgs {
     #[arg(long, conflicts_with = "ttl_seconds")]
     #[serde(skip)]
     unset_ttl: bool,
+    /// Change this version alone: another change since then makes the command fail
+    #[arg(long, value_name = "VERSION")]
+    #[serde(skip)]
+    if_version: Option<u64>,
     #[command(flatten)]
     #[serde(skip)]
     server: ServerArgs,
@@ -187,7 +191,7 @@ async fn update(args: &UpdateArgs) -> Result<(), Error> {
     if args.unset_ttl {
         change["ttl_seconds"] = Value::Null;
     }
-    entry::update::<Plan>(&args.server, &args.name.to_string(), change).await
+    entry::update::<Plan>(&args.server, &args.name.to_string(), change, args.if_version).await
 }
 
 impl Entry for Plan {

@@ -77,6 +77,10 @@ pub(crate) struct UpdateArgs {
     #[arg(long, conflicts_with = "ends_at")]
     #[serde(skip)]
     unset_end: bool,
+    /// Change this version alone: another change since then makes the command fail
+    #[arg(long, value_name = "VERSION")]
+    #[serde(skip)]
+    if_version: Option<u64>,
     #[command(flatten)]
     #[serde(skip)]
     server: ServerArgs,
@@ -157,7 +161,7 @@ async fn update(args: &UpdateArgs) -> Result<(), Error> {
     if args.unset_end {
         change["ends_at"] = Value::Null;
     }
-    entry::update::<Subscription>(&args.server, &args.id.to_string(), change).await
+    entry::update::<Subscription>(&args.server, &args.id.to_string(), change, args.if_version).await
 }
 
 impl Entry for Subscription {

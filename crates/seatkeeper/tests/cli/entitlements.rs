@@ -103,6 +103,31 @@ fn a_plan_and_a_subscription_to_it_from_their_creation_to_their_end() {
 }
 
 #[test]
+fn a_change_of_a_version_that_is_no_more_fails() {
+    let harness = Harness::open();
+    let id = field(&harness.command(&["license", "create", "--seats", "10"]).stdout, "license id");
+    harness.command(&["plan", "create", "family", "--devices", "6"]);
+    let made = harness.command(&["subscription", "create", "--user", "ann", "--plan", "family"]).stdout;
+    let subscription = field(&made, "subscription id");
+    let changes = [
+        ["license", &id, "--seats", "12", "15"],
+        ["subscription", &subscription, "--plan", "basic", "premium"],
+        ["plan", "family", "--devices", "7", "8"],
+    ];
+    for [kind, id, argument, first, second] in changes {
+        let version = field(&harness.command(&[kind, "show", id]).stdout, "version");
+        let update =
+            |value| harness.command(&[kind, "update", id, argument, value, "--if-version", &version]);
+        let changed = update(first);
+        assert_eq!(changed.status.code(), Some(0), "{kind}: {}", changed.stderr);
+        assert_ne!(field(&changed.stdout, "version"), version);
+        let late = update(second);
+        assert_eq!(late.status.code(), Some(1), "{kind}: {}", late.stdout);
+        assert!(late.stderr.contains("412"), "{}", late.stderr);
+    }
+}
+
+#[test]
 fn licenses_are_listed_as_a_table_and_as_json() {
     let harness = Harness::open();
     for key in ["K-1", "K-2", "K-3"] {

@@ -7,3 +7,4 @@ mod plans;
 mod sessions;
 mod subscriptions;
 mod usage;
+mod versions;

@@ -12,7 +12,7 @@ use crate::http::tenant_client::{ACQUIRE, LICENSES, TenantClient, session_path};
 const PAGE: &str = "https://app.example.com";
 
 /// What the SDK of a browser sends.
-const ASKED_HEADERS: &str = "authorization,content-type,idempotency-key,last-event-id,x-request-id";
+const ASKED_HEADERS: &str = "authorization,content-type,idempotency-key,if-match,last-event-id,x-request-id";
 
 fn allowing(origins: &str) -> TenantClient {
     TenantClient::open_with(&[("SERVER_CORS_ORIGINS", origins), ("LIMITS_LICENSES_ACQUIRES_PER_MINUTE", "2")])
@@ -39,7 +39,8 @@ fn assert_readable(answer: &Answer, what: &str) {
     assert!(!headers.contains_key("access-control-allow-credentials"), "{what}: {headers:?}");
     let exposed = entries(headers, "access-control-expose-headers");
     for name in headers.keys().map(reqwest::header::HeaderName::as_str) {
-        if name.starts_with("ratelimit-") || ["retry-after", "x-request-id", "x-next-cursor"].contains(&name)
+        if name.starts_with("ratelimit-")
+            || ["etag", "retry-after", "x-request-id", "x-next-cursor"].contains(&name)
         {
             assert!(exposed.contains(&name.to_owned()), "{what}: {name} of {exposed:?}");
         }

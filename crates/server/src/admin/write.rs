@@ -5,21 +5,28 @@ use seatkeeper_ledger::{Idempotency, Write};
 use serde::Serialize;
 
 use super::idempotency::IdempotencyKey;
+use super::versions::IfMatch;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{Admin, Meta};
 
-/// A write by an admin: the tenant, the origin, and the idempotency key if the request has one.
+/// A write by an admin: the tenant, the origin, and the idempotency key and expected version if the request has them.
 pub(super) struct AdminWrite {
     pub(super) tenant: TenantId,
     pub(super) origin: Origin,
     idempotency: Option<Idempotency>,
+    expected_version: Option<u64>,
 }
 
 impl AdminWrite {
     /// Creates a write without an idempotency key.
     pub(super) fn new(who: &Admin, meta: &Meta) -> Self {
-        Self { tenant: who.tenant.clone(), origin: meta.origin(who.as_admin()), idempotency: None }
+        Self {
+            tenant: who.tenant.clone(),
+            origin: meta.origin(who.as_admin()),
+            idempotency: None,
+            expected_version: None,
+        }
     }
 
     /// Creates an idempotent write: repeats of a request under `key` take effect a single time. `target` and
@@ -35,9 +42,20 @@ impl AdminWrite {
         Ok(Self { idempotency, ..Self::new(who, meta) })
     }
 
+    /// Returns the write with the version that the caller expects.
+    pub(super) fn if_match(self, IfMatch(expected_version): IfMatch) -> Self {
+        Self { expected_version, ..self }
+    }
+
     /// Returns the ledger's form of the write, at time `at`.
     pub(super) fn at(&self, at: RegistryTime) -> Write<'_> {
-        Write { origin: &self.origin, at, idempotency: self.idempotency.as_ref(), home: None, expected_version: None }
+        Write {
+            origin: &self.origin,
+            at,
+            idempotency: self.idempotency.as_ref(),
+            home: None,
+            expected_version: self.expected_version,
+        }
     }
 }
 

@@ -23,6 +23,9 @@ pub(crate) struct BodyProblems;
 /// Additional problems of an operation for admins.
 pub(crate) struct AdminProblems;
 
+/// Additional problems of a change with an expected version.
+pub(crate) struct VersionProblems;
+
 impl IntoResponses for Problems {
     fn responses() -> Described {
         described(&[&problem::UNAUTHENTICATED, &problem::INTERNAL, &problem::UNAVAILABLE])
@@ -44,6 +47,12 @@ impl IntoResponses for BodyProblems {
 impl IntoResponses for AdminProblems {
     fn responses() -> Described {
         described(&[&problem::NOT_ADMIN])
+    }
+}
+
+impl IntoResponses for VersionProblems {
+    fn responses() -> Described {
+        described(&[&problem::VERSION_CONFLICT])
     }
 }
 

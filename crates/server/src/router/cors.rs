@@ -16,12 +16,13 @@ use crate::settings::Origins;
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE");
 
 /// The headers that a script may send.
-const REQUEST_HEADERS: HeaderValue =
-    HeaderValue::from_static("Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Request-Id");
+const REQUEST_HEADERS: HeaderValue = HeaderValue::from_static(
+    "Authorization, Content-Type, Idempotency-Key, If-Match, Last-Event-ID, X-Request-Id",
+);
 
 /// The headers of an answer that a script may read.
 const ANSWER_HEADERS: HeaderValue = HeaderValue::from_static(
-    "Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, X-Next-Cursor, X-Request-Id",
+    "ETag, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, X-Next-Cursor, X-Request-Id",
 );
 
 /// How long a browser keeps the answer to a preflight: two hours, the most that Chromium allows.

@@ -5,6 +5,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::admin::versions::Versioned;
 use crate::app::App;
 use crate::times::text_of;
 
@@ -64,6 +65,11 @@ impl LicenseAnswer {
             created_at: text_of(license.created_at),
             updated_at: text_of(license.updated_at),
         }
+    }
+
+    /// Returns the answer with the version as `ETag`.
+    pub(super) fn versioned(self) -> Versioned<Self> {
+        Versioned { version: self.version, answer: self }
     }
 }
 

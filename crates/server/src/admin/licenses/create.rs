@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 use super::answer::LicenseAnswer;
 use crate::admin::fields::{GRACE_SECONDS_MAX, SEATS_MAX, date_field, named, time_of, ttl_field};
 use crate::admin::idempotency::IdempotencyKey;
+use crate::admin::versions::Versioned;
 use crate::admin::write::AdminWrite;
 use crate::app::App;
 use crate::error::Error;
@@ -74,7 +75,7 @@ pub(crate) struct Create {
     params(("Idempotency-Key" = Option<String>, Header, description = "Repeats of one request under one key make one license")),
     responses(
         Problems, AdminProblems, BodyProblems,
-        (status = 201, body = LicenseAnswer),
+        (status = 201, body = LicenseAnswer, headers(("ETag" = String, description = "The version, for `If-Match`"))),
         (status = 409, body = Problem, description = "license-key-taken"),
         (status = 422, body = Problem, description = "invalid-request, idempotency-key-reused")
     )
@@ -85,13 +86,13 @@ pub(crate) async fn create(
     meta: Meta,
     key: IdempotencyKey,
     Body(ask): Body<Create>,
-) -> Result<(StatusCode, axum::Json<LicenseAnswer>), Error> {
+) -> Result<(StatusCode, Versioned<LicenseAnswer>), Error> {
     let write = AdminWrite::with_key(&who, &meta, key, "create license", &ask)?;
     let now = app.engine.now().await?;
     let written = app.ledger.create_license(ask.license(&who.tenant), write.at(now)).await;
     let license = written.map_err(|error| Error::of_write(error, Error::LicenseNotFound))?.value;
     // A repeat is answered as the first time, too.
-    Ok((StatusCode::CREATED, axum::Json(LicenseAnswer::new(&license, Some(0)))))
+    Ok((StatusCode::CREATED, LicenseAnswer::new(&license, Some(0)).versioned()))
 }
 
 impl Create {

@@ -4,6 +4,7 @@ use axum::extract::State;
 use seatkeeper_ledger::licenses::LicenseId;
 
 use super::answer::LicenseAnswer;
+use crate::admin::versions::Versioned;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{Admin, AdminProblems, IdPath, ParameterProblems, Problems};
@@ -15,7 +16,7 @@ use crate::problem::Problem;
     security(("bearer" = [])), params(("license_id" = Uuid, Path)),
     responses(
         Problems, AdminProblems, ParameterProblems,
-        (status = 200, body = LicenseAnswer),
+        (status = 200, body = LicenseAnswer, headers(("ETag" = String, description = "The version, for `If-Match`"))),
         (status = 404, body = Problem, description = "license-not-found")
     )
 )]
@@ -23,8 +24,8 @@ pub(crate) async fn read(
     State(app): State<App>,
     who: Admin,
     IdPath(id): IdPath,
-) -> Result<axum::Json<LicenseAnswer>, Error> {
+) -> Result<Versioned<LicenseAnswer>, Error> {
     let found = app.ledger.license(&who.tenant, LicenseId(id)).await.map_err(Error::Ledger)?;
     let license = found.ok_or(Error::LicenseNotFound)?;
-    Ok(axum::Json(LicenseAnswer::read(&app, &license).await))
+    Ok(LicenseAnswer::read(&app, &license).await.versioned())
 }

@@ -15,10 +15,11 @@ use crate::admin::fields::{
     ttl_change_field,
 };
 use crate::admin::idempotency::IdempotencyKey;
+use crate::admin::versions::{IfMatch, Versioned};
 use crate::admin::write::AdminWrite;
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Admin, AdminProblems, Body, BodyProblems, IdPath, Meta, Problems};
+use crate::http::{Admin, AdminProblems, Body, BodyProblems, IdPath, Meta, Problems, VersionProblems};
 use crate::problem::Problem;
 
 /// The changes of a license. Absent fields stay unchanged; `null` removes a value.
@@ -80,11 +81,12 @@ pub(crate) struct Update {
     security(("bearer" = [])), request_body = Update,
     params(
         ("license_id" = Uuid, Path),
-        ("Idempotency-Key" = Option<String>, Header, description = "Repeats of one request under one key change it once")
+        ("Idempotency-Key" = Option<String>, Header, description = "Repeats of one request under one key change it once"),
+        ("If-Match" = Option<String>, Header, description = "The version that the change is based on, such as `\"3\"`: at another version nothing changes")
     ),
     responses(
-        Problems, AdminProblems, BodyProblems,
-        (status = 200, body = LicenseAnswer),
+        Problems, AdminProblems, BodyProblems, VersionProblems,
+        (status = 200, body = LicenseAnswer, headers(("ETag" = String, description = "The version, for `If-Match`"))),
         (status = 404, body = Problem, description = "license-not-found"),
         (status = 409, body = Problem, description = "license-revoked"),
         (status = 422, body = Problem, description = "invalid-request, idempotency-key-reused")
@@ -95,16 +97,18 @@ pub(crate) async fn update(
     who: Admin,
     meta: Meta,
     key: IdempotencyKey,
+    version: IfMatch,
     IdPath(id): IdPath,
     Body(ask): Body<Update>,
-) -> Result<axum::Json<LicenseAnswer>, Error> {
+) -> Result<Versioned<LicenseAnswer>, Error> {
     let apply = Apply {
-        write: AdminWrite::with_key(&who, &meta, key, &format!("update license {id}"), &ask)?,
+        write: AdminWrite::with_key(&who, &meta, key, &format!("update license {id}"), &ask)?
+            .if_match(version),
         id: LicenseId(id),
         change: ask.change(),
     };
     let written = apply.run(app.clone()).await?;
-    Ok(axum::Json(LicenseAnswer::read(&app, &written.value).await))
+    Ok(LicenseAnswer::read(&app, &written.value).await.versioned())
 }
 
 impl Update {

@@ -4,6 +4,7 @@ use seatkeeper_ledger::plans::{GroupScope, Plan, PlanName, PlanStatus};
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::admin::versions::Versioned;
 use crate::times::text_of;
 
 /// A plan as operators see it.
@@ -49,5 +50,10 @@ impl PlanAnswer {
             created_at: text_of(plan.created_at),
             updated_at: text_of(plan.updated_at),
         }
+    }
+
+    /// Returns the answer with the version as `ETag`.
+    pub(super) fn versioned(self) -> Versioned<Self> {
+        Versioned { version: self.version, answer: self }
     }
 }

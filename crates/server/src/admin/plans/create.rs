@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use super::answer::PlanAnswer;
 use crate::admin::fields::{PRICE_CENTS_MAX, name_of, named, ttl_field};
 use crate::admin::idempotency::IdempotencyKey;
+use crate::admin::versions::Versioned;
 use crate::admin::write::AdminWrite;
 use crate::app::App;
 use crate::entitlements::DEVICES_MAX;
@@ -66,7 +67,7 @@ pub(crate) struct CreatePlan {
     params(("Idempotency-Key" = Option<String>, Header, description = "Repeats of one request under one key make one plan")),
     responses(
         Problems, AdminProblems, BodyProblems,
-        (status = 201, body = PlanAnswer),
+        (status = 201, body = PlanAnswer, headers(("ETag" = String, description = "The version, for `If-Match`"))),
         (status = 409, body = Problem, description = "plan-name-taken"),
         (status = 422, body = Problem, description = "invalid-request, idempotency-key-reused")
     )
@@ -77,12 +78,12 @@ pub(crate) async fn create(
     meta: Meta,
     key: IdempotencyKey,
     Body(ask): Body<CreatePlan>,
-) -> Result<(StatusCode, axum::Json<PlanAnswer>), Error> {
+) -> Result<(StatusCode, Versioned<PlanAnswer>), Error> {
     let write = AdminWrite::with_key(&who, &meta, key, "create plan", &ask)?;
     let now = app.engine.now().await?;
     let written = app.ledger.create_plan(ask.plan(&who.tenant), write.at(now)).await;
     let plan = written.map_err(|error| Error::of_write(error, Error::PlanNotFound))?.value;
-    Ok((StatusCode::CREATED, axum::Json(PlanAnswer::from_plan(&plan))))
+    Ok((StatusCode::CREATED, PlanAnswer::from_plan(&plan).versioned()))
 }
 
 impl CreatePlan {

@@ -4,6 +4,7 @@ use axum::extract::State;
 
 use super::answer::PlanAnswer;
 use super::path::PlanPath;
+use crate::admin::versions::Versioned;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{Admin, AdminProblems, ParameterProblems, Problems};
@@ -15,7 +16,7 @@ use crate::problem::Problem;
     security(("bearer" = [])), params(("plan" = String, Path, description = "The plan's name")),
     responses(
         Problems, AdminProblems, ParameterProblems,
-        (status = 200, body = PlanAnswer),
+        (status = 200, body = PlanAnswer, headers(("ETag" = String, description = "The version, for `If-Match`"))),
         (status = 404, body = Problem, description = "plan-not-found")
     )
 )]
@@ -23,7 +24,7 @@ pub(crate) async fn read(
     State(app): State<App>,
     who: Admin,
     PlanPath(name): PlanPath,
-) -> Result<axum::Json<PlanAnswer>, Error> {
+) -> Result<Versioned<PlanAnswer>, Error> {
     let found = app.ledger.plan(&who.tenant, &name, app.engine.now().await?).await.map_err(Error::Ledger)?;
-    Ok(axum::Json(PlanAnswer::from_plan(&found.ok_or(Error::PlanNotFound)?)))
+    Ok(PlanAnswer::from_plan(&found.ok_or(Error::PlanNotFound)?).versioned())
 }

@@ -12,11 +12,12 @@ use super::apply::Apply;
 use super::path::PlanPath;
 use crate::admin::fields::{PRICE_CENTS_MAX, name_of, named, present, ttl_change_field};
 use crate::admin::idempotency::IdempotencyKey;
+use crate::admin::versions::{IfMatch, Versioned};
 use crate::admin::write::AdminWrite;
 use crate::app::App;
 use crate::entitlements::DEVICES_MAX;
 use crate::error::Error;
-use crate::http::{Admin, AdminProblems, Body, BodyProblems, Meta, Problems};
+use crate::http::{Admin, AdminProblems, Body, BodyProblems, Meta, Problems, VersionProblems};
 use crate::problem::Problem;
 
 /// The changes of a plan. Absent fields stay unchanged; `null` removes the TTL.
@@ -67,11 +68,12 @@ pub(crate) struct UpdatePlan {
     security(("bearer" = [])), request_body = UpdatePlan,
     params(
         ("plan" = String, Path, description = "The plan's name"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Repeats of one request under one key change it once")
+        ("Idempotency-Key" = Option<String>, Header, description = "Repeats of one request under one key change it once"),
+        ("If-Match" = Option<String>, Header, description = "The version that the change is based on, such as `\"3\"`: at another version nothing changes")
     ),
     responses(
-        Problems, AdminProblems, BodyProblems,
-        (status = 200, body = PlanAnswer),
+        Problems, AdminProblems, BodyProblems, VersionProblems,
+        (status = 200, body = PlanAnswer, headers(("ETag" = String, description = "The version, for `If-Match`"))),
         (status = 404, body = Problem, description = "plan-not-found"),
         (status = 422, body = Problem, description = "invalid-request, idempotency-key-reused")
     )
@@ -81,15 +83,17 @@ pub(crate) async fn update(
     who: Admin,
     meta: Meta,
     key: IdempotencyKey,
+    version: IfMatch,
     PlanPath(name): PlanPath,
     Body(ask): Body<UpdatePlan>,
-) -> Result<axum::Json<PlanAnswer>, Error> {
+) -> Result<Versioned<PlanAnswer>, Error> {
     let apply = Apply {
-        write: AdminWrite::with_key(&who, &meta, key, &format!("update plan {name}"), &ask)?,
+        write: AdminWrite::with_key(&who, &meta, key, &format!("update plan {name}"), &ask)?
+            .if_match(version),
         name,
         change: ask.change(),
     };
-    Ok(axum::Json(PlanAnswer::from_plan(&apply.run(app).await?)))
+    Ok(PlanAnswer::from_plan(&apply.run(app).await?).versioned())
 }
 
 impl UpdatePlan {

@@ -7,6 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use crate::admin::versions::Versioned;
 use crate::times::text_of;
 
 /// A subscription as operators see it.
@@ -43,5 +44,10 @@ impl SubscriptionAnswer {
             created_at: text_of(subscription.created_at),
             updated_at: text_of(subscription.updated_at),
         }
+    }
+
+    /// Returns the answer with the version as `ETag`.
+    pub(super) fn versioned(self) -> Versioned<Self> {
+        Versioned { version: self.version, answer: self }
     }
 }

@@ -14,6 +14,7 @@ use super::answer::SubscriptionAnswer;
 use super::write::{Wanted, WriteThrough};
 use crate::admin::fields::{date_field, time_of};
 use crate::admin::idempotency::IdempotencyKey;
+use crate::admin::versions::Versioned;
 use crate::admin::write::AdminWrite;
 use crate::app::App;
 use crate::error::Error;
@@ -46,7 +47,7 @@ pub(crate) struct CreateSubscription {
     params(("Idempotency-Key" = Option<String>, Header, description = "Repeats of one request under one key make one subscription")),
     responses(
         Problems, AdminProblems, BodyProblems,
-        (status = 201, body = SubscriptionAnswer),
+        (status = 201, body = SubscriptionAnswer, headers(("ETag" = String, description = "The version, for `If-Match`"))),
         (status = 409, body = Problem, description = "subscription-exists, plan-retired"),
         (status = 422, body = Problem, description = "invalid-request, idempotency-key-reused")
     )
@@ -57,12 +58,12 @@ pub(crate) async fn create(
     meta: Meta,
     key: IdempotencyKey,
     Body(ask): Body<CreateSubscription>,
-) -> Result<(StatusCode, axum::Json<SubscriptionAnswer>), Error> {
+) -> Result<(StatusCode, Versioned<SubscriptionAnswer>), Error> {
     let write = WriteThrough {
         write: AdminWrite::with_key(&who, &meta, key, "create subscription", &ask)?,
         wanted: Wanted::New(ask.subscription(&who.tenant)),
     };
-    Ok((StatusCode::CREATED, axum::Json(write.run(app).await?)))
+    Ok((StatusCode::CREATED, write.run(app).await?.versioned()))
 }
 
 impl CreateSubscription {

@@ -4,6 +4,7 @@ use axum::extract::State;
 use seatkeeper_ledger::subscriptions::SubscriptionId;
 
 use super::answer::SubscriptionAnswer;
+use crate::admin::versions::Versioned;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{Admin, AdminProblems, IdPath, ParameterProblems, Problems};
@@ -15,7 +16,7 @@ use crate::problem::Problem;
     security(("bearer" = [])), params(("subscription_id" = Uuid, Path)),
     responses(
         Problems, AdminProblems, ParameterProblems,
-        (status = 200, body = SubscriptionAnswer),
+        (status = 200, body = SubscriptionAnswer, headers(("ETag" = String, description = "The version, for `If-Match`"))),
         (status = 404, body = Problem, description = "subscription-not-found")
     )
 )]
@@ -23,8 +24,8 @@ pub(crate) async fn read(
     State(app): State<App>,
     who: Admin,
     IdPath(id): IdPath,
-) -> Result<axum::Json<SubscriptionAnswer>, Error> {
+) -> Result<Versioned<SubscriptionAnswer>, Error> {
     let found = app.ledger.subscription(&who.tenant, SubscriptionId(id)).await.map_err(Error::Ledger)?;
     let subscription = found.ok_or(Error::SubscriptionNotFound)?;
-    Ok(axum::Json(SubscriptionAnswer::at(app.engine.now().await?, &subscription)))
+    Ok(SubscriptionAnswer::at(app.engine.now().await?, &subscription).versioned())
 }

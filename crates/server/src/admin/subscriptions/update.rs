@@ -12,10 +12,11 @@ use super::answer::SubscriptionAnswer;
 use super::write::{Wanted, WriteThrough};
 use crate::admin::fields::{date_change_field, date_field, present, time_of};
 use crate::admin::idempotency::IdempotencyKey;
+use crate::admin::versions::{IfMatch, Versioned};
 use crate::admin::write::AdminWrite;
 use crate::app::App;
 use crate::error::Error;
-use crate::http::{Admin, AdminProblems, Body, BodyProblems, IdPath, Meta, Problems};
+use crate::http::{Admin, AdminProblems, Body, BodyProblems, IdPath, Meta, Problems, VersionProblems};
 use crate::problem::Problem;
 
 /// The changes of a subscription. Absent fields stay unchanged; `null` removes the end.
@@ -42,11 +43,12 @@ pub(crate) struct UpdateSubscription {
     security(("bearer" = [])), request_body = UpdateSubscription,
     params(
         ("subscription_id" = Uuid, Path),
-        ("Idempotency-Key" = Option<String>, Header, description = "Repeats of one request under one key change it once")
+        ("Idempotency-Key" = Option<String>, Header, description = "Repeats of one request under one key change it once"),
+        ("If-Match" = Option<String>, Header, description = "The version that the change is based on, such as `\"3\"`: at another version nothing changes")
     ),
     responses(
-        Problems, AdminProblems, BodyProblems,
-        (status = 200, body = SubscriptionAnswer),
+        Problems, AdminProblems, BodyProblems, VersionProblems,
+        (status = 200, body = SubscriptionAnswer, headers(("ETag" = String, description = "The version, for `If-Match`"))),
         (status = 404, body = Problem, description = "subscription-not-found"),
         (status = 409, body = Problem, description = "home-elsewhere, subscription-over, plan-retired"),
         (status = 422, body = Problem, description = "invalid-request, idempotency-key-reused")
@@ -57,14 +59,16 @@ pub(crate) async fn update(
     who: Admin,
     meta: Meta,
     key: IdempotencyKey,
+    version: IfMatch,
     IdPath(id): IdPath,
     Body(ask): Body<UpdateSubscription>,
-) -> Result<axum::Json<SubscriptionAnswer>, Error> {
+) -> Result<Versioned<SubscriptionAnswer>, Error> {
     let write = WriteThrough {
-        write: AdminWrite::with_key(&who, &meta, key, &format!("update subscription {id}"), &ask)?,
+        write: AdminWrite::with_key(&who, &meta, key, &format!("update subscription {id}"), &ask)?
+            .if_match(version),
         wanted: Wanted::Change(SubscriptionId(id), ask.change()),
     };
-    Ok(axum::Json(write.run(app).await?))
+    Ok(write.run(app).await?.versioned())
 }
 
 impl UpdateSubscription {

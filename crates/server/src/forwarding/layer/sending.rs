@@ -21,11 +21,12 @@ use crate::outbound;
 use crate::regions::{Client, REGION_TERMS, Sent};
 
 /// The headers of a request that are forwarded.
-const FORWARDED: [HeaderName; 6] = [
+const FORWARDED: [HeaderName; 7] = [
     header::AUTHORIZATION,
     header::CONTENT_TYPE,
     header::USER_AGENT,
     header::ACCEPT,
+    header::IF_MATCH,
     HeaderName::from_static("last-event-id"),
     HeaderName::from_static("idempotency-key"),
 ];
