@@ -51,7 +51,7 @@ pub enum Topology {
 
 /// Settings of a node in a cluster.
 pub struct SharedSettings {
-    /// The name of this node for people.
+    /// The name of this node for people, who must be able to find its process.
     pub node_name: String,
     /// The store of live sessions.
     pub store: SharedStore,

@@ -153,7 +153,7 @@ async fn start_by<C: TimeSource>(
     let metrics = Metrics::default();
     let servers = settings.registry.shared()?.map(Servers::new);
     let has_others = servers.is_some() || settings.registry.is_ledgers();
-    let engine_settings = engine_settings(&settings, &location, servers.clone());
+    let engine_settings = engine_settings(&settings, &location, servers.clone(), listeners.addr);
     let ended = has_others.then(|| Arc::new(EndedAbroad::new(servers.is_some())));
     let inputs = engine_inputs(&settings, &ledger, &metrics, ended.as_ref());
     let running = RunningEngine::start_with_clock(ledger.clone(), &engine_settings, inputs, clock).await?;

@@ -99,6 +99,11 @@ impl Shared {
         };
         let name = sharing.node_name.clone();
         let membership = Arc::new(Membership::new(name, ledger.clone(), Arc::clone(&reach), roll));
+        tracing::info!(
+            node_id = %membership.id(),
+            node_name = sharing.node_name,
+            "this node goes on record among the nodes, under this id and name"
+        );
         let when_down = if standby.is_some() { sharing.when_down } else { BucketMode::Deny };
         Ok(Self {
             built: Built {

@@ -130,6 +130,10 @@ async fn a_newcomer_without_redis_takes_no_seat() -> bool {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_newcomer_takes_over_from_dead_nodes_once_an_operator_has_forgotten_them() {
     let mut scene = Scene::open().await;
+    let names = [0, 1].map(|node| {
+        let node = &scene.nodes.harnesses[node];
+        format!("/{}/{} (", node.url().trim_start_matches("http://"), node.pid())
+    });
     scene.to_redis.set(Network::Silent);
     (0..2).for_each(|node| scene.nodes.kill(node));
     let newcomer = scene.adds_newcomer();
@@ -143,6 +147,7 @@ async fn a_newcomer_takes_over_from_dead_nodes_once_an_operator_has_forgotten_th
     };
     let listed = repair(&[]);
     assert_eq!(listed.matches("last seen").count(), 2, "{listed}");
+    assert!(names.iter().all(|name| listed.contains(name)), "{names:?} {listed}");
     assert_eq!(scene.takes(&newcomer, "bob").await, 503, "listing changes nothing");
     let forgotten = repair(&["--apply"]);
     assert!(forgotten.contains("2 nodes were forgotten"), "{forgotten}");

@@ -1,7 +1,9 @@
 //! Derives the engine's settings from the server's settings.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
+use rustix::system::uname;
 use seatkeeper_core::Region;
 use seatkeeper_engine::{RedisSettings, Settings as EngineSettings, SharedSettings, SharedStore, Topology};
 use seatkeeper_ledger::Location;
@@ -11,16 +13,17 @@ use seatkeeper_redis::Servers;
 use crate::settings::{DevicesWhenDown, Settings, WhenDown, WhenHomeDown};
 
 /// Returns the engine's settings. `ledger` is the location of the ledger; the registry shares the changes of its
-/// password. `servers` is the Redis that nodes share, or `None`.
+/// password. `servers` is the Redis that nodes share, or `None`. `addr` is the address of the node's listener.
 pub(super) fn engine_settings(
     settings: &Settings,
     ledger: &Location,
     servers: Option<Servers>,
+    addr: SocketAddr,
 ) -> EngineSettings {
     let sweep_milliseconds = settings.registry.sweep_interval_milliseconds;
     EngineSettings {
         region: Region::new(settings.region.number),
-        topology: topology(settings, ledger, servers),
+        topology: topology(settings, ledger, servers, addr),
         journal_events_max: settings.registry.journal_events_max,
         commit_timeout: Duration::from_millis(settings.ledger.commit_timeout_milliseconds),
         heartbeat_flush_interval: Duration::from_secs(settings.ledger.heartbeat_flush_seconds),
@@ -29,7 +32,7 @@ pub(super) fn engine_settings(
     }
 }
 
-fn topology(settings: &Settings, ledger: &Location, servers: Option<Servers>) -> Topology {
+fn topology(settings: &Settings, ledger: &Location, servers: Option<Servers>, addr: SocketAddr) -> Topology {
     let postgres = match ledger {
         Location::Postgres(url) => Some(url.clone()),
         Location::Directory(_) => None,
@@ -45,8 +48,14 @@ fn topology(settings: &Settings, ledger: &Location, servers: Option<Servers>) ->
         (None, Some(url)) if settings.registry.is_ledgers() => SharedStore::Postgres(url),
         (None, _) => return Topology::Embedded,
     };
-    let node_name = settings.server.listen.to_string();
-    Topology::Shared(SharedSettings { node_name, store, when_down: when_down(settings) })
+    Topology::Shared(SharedSettings { node_name: node_name(addr), store, when_down: when_down(settings) })
+}
+
+/// Returns the name by which a person finds the process of a node: host, address of the listener, and process id. Nodes on
+/// several hosts often listen on equal addresses.
+fn node_name(addr: SocketAddr) -> String {
+    let system = uname();
+    format!("{}/{addr}/{}", system.nodename().to_string_lossy(), std::process::id())
 }
 
 /// Returns the mode of buckets during an outage of the registry.
