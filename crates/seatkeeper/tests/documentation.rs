@@ -129,6 +129,14 @@ fn the_reference_explains_every_key_that_there_is() {
     }
 }
 
+/// Nodes without a common key refuse each other's tokens.
+#[test]
+fn the_nodes_of_the_readme_have_a_common_token_key() {
+    let page = page("README.md");
+    let nodes = page.split("```").find(|block| block.contains("SEATKEEPER_REGISTRY_URL=")).expect("a block");
+    assert!(nodes.contains("SEATKEEPER_AUTH_KEY_FILE="), "{nodes}");
+}
+
 #[test]
 fn the_settings_that_are_shipped_are_right() {
     let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy");

@@ -107,6 +107,14 @@ impl Settings {
         self.misfits().into_iter().next().map_or(Ok(()), Err)
     }
 
+    /// Returns whether the node is one of several, and checks tokens by a key that it makes in its data directory. No other
+    /// node has the key.
+    pub fn is_token_key_unshared(&self) -> bool {
+        let auth = &self.auth;
+        let is_own = auth.algorithm == Algorithm::EdDsa && auth.key_file.is_none() && auth.jwks_url.is_none();
+        is_own && !self.registry.is_memory()
+    }
+
     /// Returns all invalid settings.
     pub fn misfits(&self) -> Vec<InvalidSetting> {
         let sections = [

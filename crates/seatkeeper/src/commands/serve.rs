@@ -47,6 +47,7 @@ pub(crate) async fn run(args: &ServeArgs) -> Result<ExitCode, Error> {
     warn_if_exposed(running.addr, &settings);
     warn_if_metrics_are_open(&running, &settings);
     warn_if_audience_is_open(&settings);
+    warn_if_token_key_is_unshared(&settings);
     if let Err(error) = welcome(&running, &settings, sources.file.as_deref()) {
         tracing::warn!(%error, "the standard output is closed: the hints are not printed, and the server runs on");
     }
@@ -147,6 +148,15 @@ fn warn_if_audience_is_open(settings: &Settings) {
     if settings.auth.jwks_url.is_some() && settings.auth.audience.is_none() {
         tracing::warn!(
             "tokens that the issuer at auth.jwks_url makes for other applications are accepted: set auth.audience to the aud of the tokens for this server"
+        );
+    }
+}
+
+/// Warns of a node among others whose key of tokens was made by the node itself.
+fn warn_if_token_key_is_unshared(settings: &Settings) {
+    if settings.is_token_key_unshared() {
+        tracing::warn!(
+            "this node checks tokens by a key of its own data directory: it refuses the tokens of other nodes, and they refuse its tokens; on every node set auth.key_file to the same key, or auth.jwks_url"
         );
     }
 }

@@ -75,6 +75,19 @@ fn two_servers_do_not_share_a_data_directory() {
     assert!(second.stderr.contains("another process uses the data directory"), "{}", second.stderr);
 }
 
+#[tokio::test]
+async fn a_node_that_has_its_token_key_to_itself_warns() {
+    let database = postgres::database();
+    let url = database.url();
+    let shared = [("REGISTRY_URL", &*url), ("LEDGER_URL", &*url)];
+    let secret = [("AUTH_ALGORITHM", "HS256"), ("AUTH_SECRET", "a secret that all nodes of a test know")];
+    for (settings, warns) in [(shared.to_vec(), true), ([shared, secret].concat(), false), (vec![], false)] {
+        let mut node = Harness::open_with(&settings);
+        let (_, log) = node.stop();
+        assert_eq!(log.contains("set auth.key_file to the same key"), warns, "{settings:?}: {log}");
+    }
+}
+
 #[test]
 fn migrate_makes_the_tables_and_may_be_repeated() {
     let dir = tempfile::tempdir().unwrap();

@@ -35,8 +35,8 @@ pub struct AuthSettings {
     pub algorithm: Algorithm,
     /// The file with up to 4 public keys, in PEM: RSA keys of 2,048 to 8,192 bits for RS256, keys on P-256 for ES256.
     /// A token signed by any of the keys is accepted. With EdDSA the file is optional (the data directory has a key of
-    /// its own), or it may hold private keys (`seatkeeper token` signs with the first). A changed file is read again
-    /// within seconds; an invalid file is logged, and the old keys stay in use.
+    /// its own, which no other node has), or it may hold private keys (`seatkeeper token` signs with the first). A
+    /// changed file is read again within seconds; an invalid file is logged, and the old keys stay in use.
     #[schema(value_type = Option<String>)]
     pub key_file: Option<PathBuf>,
     /// The URL of the token issuer's keys, a JSON Web Key Set: `http` or `https`, without user and password.
