@@ -145,10 +145,10 @@ async fn converse(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()>
             return Ok(());
         }
     }
-    let what = match what {
-        Do::TakeSingle(_) if is_single(&came[head_end..]) => Do::Take(200),
-        Do::TakeSingle(status) => Do::Refuse(status),
-        other => other,
+    let what = if let Do::TakeSingle(status) = what {
+        if is_single(&came[head_end..]) { Do::Take(200) } else { Do::Refuse(status) }
+    } else {
+        what
     };
     if !matches!(what, Do::Refuse(_) | Do::RefuseAndRepeat(_)) {
         let body = String::from_utf8(came[head_end..].to_vec()).expect("text");
