@@ -106,16 +106,21 @@ async fn an_adoption_is_resumed_after_a_kill_of_the_successor_or_of_the_command(
         .collect::<Vec<_>>());
     assert!(listed.stdout.contains("lost, adopted by 2"), "{}{}", listed.stdout, listed.stderr);
     let (settings, data) = (regions.settings(EU), regions.data(EU));
-    starts_no_server(&data, &["--config", settings.to_str().unwrap()], "has adopted this region");
+    // A server that started after all could not listen there, and would end.
+    let listen = regions.servers[&AP].url.trim_start_matches("http://");
+    starts_no_server(
+        &data,
+        &["--listen", listen, "--config", settings.to_str().unwrap()],
+        "has adopted this region",
+    );
     // A node without the section [region] would forward nothing, and would know no successor.
-    starts_no_server(&data, &[], "have no region.number");
+    starts_no_server(&data, &["--listen", listen], "have no region.number");
     drop(regions.close());
 }
 
 /// Checks that no server starts in the data directory `data`, with the reason `why`.
 fn starts_no_server(data: &Path, settings: &[&str], why: &str) {
-    let serve = ["serve", "--listen", "127.0.0.1:0", "--data-dir", data.to_str().unwrap()];
-    let started = run(&[&serve, settings].concat());
+    let started = run(&[&["serve", "--data-dir", data.to_str().unwrap()], settings].concat());
     assert_eq!(started.status.code(), Some(1), "{}", started.stderr);
     assert!(started.stderr.contains(why), "{}", started.stderr);
 }
