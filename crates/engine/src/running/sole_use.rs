@@ -15,16 +15,19 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Takes the ledger for this process alone. Waits up to [`PREDECESSOR_WAIT_MAX`] for the end of a process that has it.
 pub(super) async fn take_alone(ledger: &Ledger) -> Result<SoleUse, Error> {
     let registry_identity = uuid::Uuid::new_v4().to_string();
-    once_unused(async || ledger.take_alone(&registry_identity).await).await
+    once_unused(|| ledger.take_alone(&registry_identity)).await
 }
 
 /// Waits up to [`PREDECESSOR_WAIT_MAX`] for the end of an embedded engine on the ledger.
 pub(super) async fn wait_for_sole_user(ledger: &Ledger) -> Result<(), Error> {
-    once_unused(async || ledger.check_shareable().await).await
+    once_unused(|| ledger.check_shareable()).await
 }
 
 /// Repeats `attempt` while another process uses the ledger alone.
-async fn once_unused<T>(mut attempt: impl AsyncFnMut() -> Result<T, Error>) -> Result<T, Error> {
+async fn once_unused<T, F>(attempt: impl Fn() -> F) -> Result<T, Error>
+where
+    F: Future<Output = Result<T, Error>>,
+{
     let began = Instant::now();
     let mut is_told = false;
     loop {

@@ -44,7 +44,7 @@ async fn becomes_a_copy(place: &TestLedger) {
 
 async fn resized(ledger: &Ledger, license: &License, seats: u32) -> License {
     let change = LicenseChange { max_seats: Some(Seats(seats)), ..LicenseChange::default() };
-    ledger.update_license(&tenant(), license.id, &change, None, by(&admin())).await.unwrap().value
+    ledger.update_license(&tenant(), license.id, &change, by(&admin())).await.unwrap().value
 }
 
 #[tokio::test]

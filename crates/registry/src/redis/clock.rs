@@ -27,7 +27,10 @@ const HEDGED_AFTER: Duration = Duration::from_millis(250);
 
 /// The estimates of the servers' clocks. The clocks of a cluster's masters need not agree.
 #[derive(Debug, Default)]
-pub(super) struct ClockEstimates(Mutex<HashMap<usize, (Weak<Link>, Arc<ClockEstimate>)>>);
+pub(super) struct ClockEstimates(Mutex<HashMap<usize, ServerEstimate>>);
+
+/// A server's link and the estimate of the server's clock.
+type ServerEstimate = (Weak<Link>, Arc<ClockEstimate>);
 
 impl ClockEstimates {
     /// Returns the estimate of the server behind `link`. The key is the link's address, which no other link gets as long as
