@@ -1,2 +1,2 @@
--- Counts the copies of the ledger that took its place, each found by its identity.
+-- Counts the promoted standbys and restored backups on record.
 SELECT COUNT(*) FROM ledger_copies

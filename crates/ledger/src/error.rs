@@ -38,7 +38,7 @@ pub enum Error {
          process, or give all processes one registry.url that they share"
     )]
     InUse,
-    /// Nodes that share a registry use the ledger, or may serve with it.
+    /// Nodes with a shared registry use the ledger, or may serve by the ledger.
     #[error(
         "nodes {} serve with this ledger, or may: give this process their registry.url, or stop them; see `seatkeeper \
          repair nodes` for nodes that have died",

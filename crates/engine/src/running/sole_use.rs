@@ -1,4 +1,4 @@
-//! Takes the ledger for an embedded engine, and keeps nodes that share a registry off the ledger of such an engine.
+//! Takes the ledger for an embedded engine, and keeps nodes with a shared registry off the ledger of an embedded engine.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ const PREDECESSOR_WAIT_MAX: Duration = Duration::from_secs(30);
 /// The pause between two tries.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Takes the ledger for this process alone. Waits up to [`PREDECESSOR_WAIT_MAX`] for the end of a process that has it.
+/// Takes the ledger for this process alone. Waits up to [`PREDECESSOR_WAIT_MAX`] for the end of the present owner.
 pub(super) async fn take_alone(ledger: &Ledger) -> Result<SoleUse, Error> {
     let registry_identity = uuid::Uuid::new_v4().to_string();
     once_unused(|| ledger.take_alone(&registry_identity)).await

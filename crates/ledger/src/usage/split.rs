@@ -11,7 +11,7 @@ use crate::row::Fields;
 use crate::{Error, times};
 
 /// Splits of a tenant's refused batches in a window, for each batch that the sink has accepted, and as many before the
-/// first. A sink that refuses everything costs few attempts, and a sink that refuses some records gets the others.
+/// first. A sink without any acceptance costs few attempts, and a sink that refuses some records gets the others.
 const REFUSALS_SPLIT_PER_DELIVERY: u64 = 10;
 
 /// The reason of a split.
@@ -24,8 +24,8 @@ pub(super) enum Cause {
 }
 
 /// Replaces a pending batch by two batches with half of the records each, due at `at`. Records keep their ids. The
-/// batches get new ids, because a sink may have stored the refusal under the old id. Returns `false` if the batch stays:
-/// it has one record, or its refusal is one too many.
+/// batches get new ids, because a sink may have stored the refusal under the old id. Returns `false` without a split of
+/// the batch: for a single record, or after too many refusals of the window.
 pub(super) async fn split(tx: &mut Tx, batch: Uuid, at: RegistryTime, cause: Cause) -> Result<bool, Error> {
     let row = tx.query(include_str!("../../sql/batch_to_split.sql")).bind(batch).fetch_optional().await?;
     let Some(row) = row else { return Ok(false) };

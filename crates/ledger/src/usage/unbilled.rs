@@ -19,7 +19,7 @@ impl UnbilledUsage {
 }
 
 impl Ledger {
-    /// Returns the usage that no sink has. A ledger of which no node ever metered usage has none.
+    /// Returns the usage that no sink has. A ledger without metered usage has none.
     pub async fn unbilled_usage(&self) -> Result<UnbilledUsage, Error> {
         let Some(metered_until) = self.metered_bound().await? else { return Ok(UnbilledUsage::default()) };
         let sessions: i64 = self

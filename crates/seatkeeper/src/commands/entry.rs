@@ -43,7 +43,7 @@ pub(super) async fn show<E: Entry>(server: &ServerArgs, id: &str) -> Result<(), 
     print::<E>(&api, answer, server.json)
 }
 
-/// Changes an entry that is at this version, or at any version, and prints the result.
+/// Changes an entry at this version, or at any version, and prints the result.
 pub(super) async fn update<E: Entry>(
     server: &ServerArgs,
     id: &str,

@@ -45,7 +45,7 @@ async fn a_hangup_stops_no_server() {
     harness.license(1).await;
 }
 
-/// A server that is stopped while it waits for tables has not started yet, and leaves nothing behind that waits.
+/// A server stopped during the wait for tables has not started yet, and leaves nothing waiting behind.
 #[tokio::test]
 async fn a_server_that_waits_for_tables_ends_with_0_when_it_is_asked_to_stop() {
     let (database, dir) = (postgres::database(), tempfile::tempdir().unwrap());

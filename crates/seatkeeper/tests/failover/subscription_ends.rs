@@ -23,7 +23,7 @@ const BETWEEN_ENDS: TimeDelta = TimeDelta::milliseconds(97);
 /// Devices ask for this time before and after the end of the subscription.
 const AROUND_END: TimeDelta = TimeDelta::milliseconds(400);
 
-/// Requests to Redis wait for this time, so that a reading of the time is ahead of the next claim's time by as much. Readings
+/// Requests to Redis wait for this time, so that a reading of the time is ahead of the next claim by the same time. Readings
 /// that take 100 ms are not used.
 const REQUESTS_WAIT: Duration = Duration::from_millis(70);
 

@@ -1,4 +1,4 @@
-//! Tests of `ETag` and `If-Match`: of two admins that read one version, the later changes nothing.
+//! Tests of `ETag` and `If-Match`: two admins read a version, and the later change is refused.
 
 use reqwest::Method;
 use serde_json::{Value, json};
