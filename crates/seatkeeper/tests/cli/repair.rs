@@ -12,7 +12,14 @@ fn a_repair_without_a_ledger_fails_and_makes_none() {
     let dir = tempfile::tempdir().unwrap();
     let (empty, missing) = (dir.path().join("empty"), dir.path().join("missing"));
     fs::create_dir(&empty).unwrap();
-    for repair in [&["clock"][..], &["clock", "--apply"], &["nodes"], &["nodes", "--apply"], &["usage"], &["usage", "--apply"]] {
+    for repair in [
+        &["clock"][..],
+        &["clock", "--apply"],
+        &["nodes"],
+        &["nodes", "--apply"],
+        &["usage"],
+        &["usage", "--apply"],
+    ] {
         for place in [&empty, &missing] {
             let output = run(&[&["repair"], repair, &["--data-dir", place.to_str().unwrap()]].concat());
             assert_eq!(output.status.code(), Some(1), "{repair:?}: {}", output.stdout);
