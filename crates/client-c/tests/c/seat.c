@@ -119,7 +119,7 @@ static void a_seat_that_is_left_stays_with_the_second_program(void) {
     CHECK(strcmp(session, same) == 0);
     CHECK_RESULT(sk_seat_leave(left), SK_OK);
     CHECK_RESULT(sk_seat_leave(left), SK_OK);
-    sk_state state;
+    sk_state state = { .size = sizeof state };
     CHECK_RESULT(sk_seat_wait(left, 30000, &state), SK_OK);
     CHECK(state.kind == SK_STATE_RELEASED);
     CHECK_RESULT(sk_seat_check(left), SK_RELEASED);
