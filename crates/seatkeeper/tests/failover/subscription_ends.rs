@@ -12,10 +12,11 @@ use serde_json::json;
 use super::support::Nodes;
 use crate::harness::Client;
 
-const USERS: usize = 20;
+const USERS: i32 = 20;
 
-/// The time from the first request to the first end, long enough to subscribe every user on a busy machine.
-const BEFORE_ENDS: TimeDelta = TimeDelta::milliseconds(6_000);
+/// The least length of a subscription, much longer than a request. On a starved machine the first subscriptions are over
+/// before the last begins, and their devices ask too late to show anything.
+const SUBSCRIBED_FOR: TimeDelta = TimeDelta::seconds(12);
 
 /// The time between the ends of two subscriptions. The ends come at every phase of the network's wavering.
 const BETWEEN_ENDS: TimeDelta = TimeDelta::milliseconds(97);
@@ -40,8 +41,9 @@ struct Viewer {
 }
 
 impl Viewer {
-    async fn new(nodes: &Nodes, number: usize, ends_at: DateTime<Utc>) -> Self {
+    async fn new(nodes: &Nodes, number: i32) -> Self {
         let user = format!("viewer-{number}");
+        let ends_at = wall_clock::now() + SUBSCRIBED_FOR + BETWEEN_ENDS * number;
         let end = ends_at.to_rfc3339_opts(SecondsFormat::Millis, true);
         let ask = json!({ "user": user, "plan": "family", "ends_at": end });
         nodes.harnesses[0].admin().post("/api/v1/admin/subscriptions", ask).await.expect(201);
@@ -81,11 +83,9 @@ async fn no_admission_before_the_end_of_a_subscription_is_decided_as_after_the_e
     let nodes = tokio::task::block_in_place(|| Nodes::over(&[format!("redis://{}", to_redis.address())]));
     let plan = json!({ "name": "family", "device_limit": 3, "when_full": "evict" });
     nodes.harnesses[0].admin().post("/api/v1/admin/plans", plan).await.expect(201);
-    let mut ends_at = wall_clock::now() + BEFORE_ENDS;
     let mut viewers = Vec::new();
     for number in 0..USERS {
-        viewers.push(Viewer::new(&nodes, number, ends_at).await);
-        ends_at += BETWEEN_ENDS;
+        viewers.push(Viewer::new(&nodes, number).await);
     }
     let claims = join_all(viewers.iter().map(Viewer::claims_around_the_end));
     tokio::select! {
