@@ -81,8 +81,8 @@ class SeatView:
         """Stops the heartbeats without a release, if a second program of the machine keeps the seat.
 
         Without a second program the seat is free after the TTL. The seat is ``released`` soon after the call, and
-        nothing gives the seat back any more: neither ``release`` nor the end of the ``with`` block. After a release, and
-        in a forked child, the call has no effect.
+        nothing gives the seat back any more: neither ``release`` nor the end of the ``with`` block. The call has no
+        effect after a release, and in a forked child.
         """
         with contextlib.suppress(Closed):
             self._driver.leave(self._key)
