@@ -7,8 +7,11 @@ mod usage;
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use seatkeeper_ledger::{Ledger, Location, Settings};
 
 use super::Error;
+use crate::args::LedgerArgs;
+use crate::{output, settings};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RepairCommand {
@@ -26,4 +29,12 @@ pub(crate) async fn run(command: RepairCommand) -> Result<ExitCode, Error> {
         RepairCommand::Nodes(args) => nodes::run(&args).await,
         RepairCommand::Usage(args) => usage::run(&args).await,
     }
+}
+
+/// Opens an existing ledger of this version, and prints the ledger's location, without a password.
+async fn open(args: &LedgerArgs) -> Result<(Ledger, Location), Error> {
+    let location = settings::ledger(&args.sources())?;
+    let ledger = Ledger::open_existing(Settings::new(location.clone())).await?;
+    output::line(format_args!("ledger {location}"))?;
+    Ok((ledger, location))
 }

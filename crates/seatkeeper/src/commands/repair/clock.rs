@@ -7,13 +7,13 @@ use clap::Args;
 use seatkeeper_core::{RegistryTime, Span};
 use seatkeeper_ledger::clock_repair::ClockRepair;
 use seatkeeper_ledger::trusted_time::OUTAGE_MAX;
-use seatkeeper_ledger::{Ledger, Location, Settings};
+use seatkeeper_ledger::{Ledger, Location};
 use seatkeeper_registry::postgres::{RegistryRepair, repair_clock};
 use seatkeeper_server::wall_clock;
 
 use crate::args::LedgerArgs;
 use crate::commands::{EXIT_FAILED, Error};
-use crate::{output, settings};
+use crate::output;
 
 /// Registry time in PostgreSQL may be ahead of the true time by this much without being wrong.
 const AHEAD_TOLERATED: Span = Span::from_secs(60);
@@ -31,10 +31,8 @@ pub(crate) struct ClockArgs {
 }
 
 pub(super) async fn run(args: &ClockArgs) -> Result<ExitCode, Error> {
-    let location = settings::ledger(&args.ledger.sources())?;
     let to = now();
-    let ledger = Ledger::open_existing(Settings::new(location.clone())).await?;
-    output::line(format_args!("ledger {location}"))?;
+    let (ledger, location) = super::open(&args.ledger).await?;
     let repaired = repair(&ledger, &location, to, args).await;
     ledger.close().await;
     repaired

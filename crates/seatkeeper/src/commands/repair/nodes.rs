@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::nodes::KnownNode;
-use seatkeeper_ledger::{Ledger, Settings};
 
 use crate::args::LedgerArgs;
 use crate::commands::Error;
-use crate::{output, settings};
+use crate::output;
 
 #[derive(Debug, Args)]
 pub(crate) struct NodesArgs {
@@ -20,9 +20,7 @@ pub(crate) struct NodesArgs {
 }
 
 pub(super) async fn run(args: &NodesArgs) -> Result<ExitCode, Error> {
-    let location = settings::ledger(&args.ledger.sources())?;
-    let ledger = Ledger::open_existing(Settings::new(location.clone())).await?;
-    output::line(format_args!("ledger {location}"))?;
+    let (ledger, _) = super::open(&args.ledger).await?;
     let repaired = repair(&ledger, args.apply).await;
     ledger.close().await;
     repaired
