@@ -107,8 +107,8 @@ async fn check_settings(url: &PostgresUrl) -> Result<(), Error> {
     if found == ENCODING { Ok(()) } else { Err(Error::Encoding { found }) }
 }
 
-/// Applies pending migrations, without a time limit for a statement. Of several processes migrating at once, one does the work and
-/// the rest wait. Without pending migrations nothing changes.
+/// Applies pending migrations, without a time limit for a statement. Of several processes migrating at once, a single
+/// process does the work and the rest wait. Without pending migrations nothing changes.
 pub(crate) async fn migrate(url: &PostgresUrl) -> Result<(), Error> {
     check_settings(url).await?;
     migrate_tables(&MIGRATIONS, MIGRATIONS_TABLE, url, NAME).await.map_err(Error::Migrate)

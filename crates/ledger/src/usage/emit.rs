@@ -46,8 +46,9 @@ impl Ledger {
     /// starts at the same time.
     ///
     /// All events before `until` must be on record, and no earlier event may follow. The run's fence guards
-    /// every write. `Err(UsageHeld)` in a copy of the ledger, until an operator confirms. After an error or a dropped call no window was added, and the next emission makes the
-    /// same batches again, or longer batches with the same ids.
+    /// every write. `Err(UsageHeld)` in a copy of the ledger, until an operator confirms. After an error or a dropped
+    /// call no window was added, and the next emission makes the same batches again, or longer batches with the same
+    /// ids.
     pub async fn emit_usage(
         &self,
         until: RegistryTime,

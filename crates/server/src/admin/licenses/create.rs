@@ -91,7 +91,7 @@ pub(crate) async fn create(
     let now = app.engine.now().await?;
     let written = app.ledger.create_license(ask.license(&who.tenant), write.at(now)).await;
     let license = written.map_err(|error| Error::of_write(error, Error::LicenseNotFound))?.value;
-    // A repeat is answered as the first time, too.
+    // A new license has no seats in use. A repeat gets the first answer.
     Ok((StatusCode::CREATED, LicenseAnswer::new(&license, Some(0)).versioned()))
 }
 
