@@ -3,12 +3,7 @@
 mod memory_harness;
 
 use memory_harness::MemoryHarness;
-use seatkeeper_registry::{conformance_clauses, conformance_suite};
+use seatkeeper_registry::{conformance_suite, lasting_suite};
 
 conformance_suite!(memory, MemoryHarness);
-
-mod memory_lasting {
-    use super::*;
-
-    conformance_clauses! { MemoryHarness: opening { a_record_that_may_be_outdated_opens_no_pool, } }
-}
+lasting_suite!(memory_lasting, MemoryHarness);

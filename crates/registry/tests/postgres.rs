@@ -6,13 +6,8 @@ mod postgres_harness;
 mod postgres_sections;
 
 use postgres_harness::PostgresHarness;
-use seatkeeper_registry::{conformance_clauses, conformance_suite, rebuilding_suite};
+use seatkeeper_registry::{conformance_suite, lasting_suite, rebuilding_suite};
 
 conformance_suite!(postgres, PostgresHarness);
 rebuilding_suite!(postgres_rebuilt, PostgresHarness);
-
-mod postgres_lasting {
-    use super::*;
-
-    conformance_clauses! { PostgresHarness: opening { a_record_that_may_be_outdated_opens_no_pool, } }
-}
+lasting_suite!(postgres_lasting, PostgresHarness);

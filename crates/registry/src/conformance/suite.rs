@@ -207,6 +207,23 @@ macro_rules! rebuilding_suite {
     };
 }
 
+/// Expands every clause on a backend that outlives a contradiction as a test. Nothing rebuilds the bucket, so a pool
+/// must not open from an outdated reading of the ledger.
+#[macro_export]
+macro_rules! lasting_suite {
+    ($name:ident, $harness:ty) => {
+        mod $name {
+            use super::*;
+
+            $crate::conformance_clauses! { $harness:
+                opening {
+                    a_record_that_may_be_outdated_opens_no_pool,
+                }
+            }
+        }
+    };
+}
+
 /// Expands a test for each clause of a list.
 #[doc(hidden)]
 #[macro_export]
