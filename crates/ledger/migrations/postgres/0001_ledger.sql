@@ -527,10 +527,11 @@ CREATE TABLE usage_payloads (
 
 -- Copies of the ledger that took its place: promoted standbys and restored backups, each noted with the first
 -- raise of an epoch or the first change of an entitlement. A copy may lack the latest records, licenses and plans among
--- them. The versions of changes made in the n-th copy start at n * 2^32.
+-- them. The versions of changes made in a copy start at `version_floor`.
 CREATE TABLE ledger_copies (
-    identity TEXT        NOT NULL PRIMARY KEY,
-    noted_at TIMESTAMPTZ NOT NULL
+    identity      TEXT        NOT NULL PRIMARY KEY,
+    noted_at      TIMESTAMPTZ NOT NULL,
+    version_floor BIGINT      NOT NULL CHECK (version_floor > 0)
 );
 
 CREATE TRIGGER ledger_copies_stay BEFORE UPDATE OR DELETE ON ledger_copies

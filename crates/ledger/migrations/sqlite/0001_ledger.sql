@@ -471,10 +471,11 @@ CREATE TABLE usage_payloads (
 
 -- Copies of the ledger that took its place: restored backups, each noted with the first raise of an epoch or the first
 -- change of an entitlement. A copy may lack the latest records, licenses and plans among them. The versions of changes
--- made in the n-th copy start at n * 2^32.
+-- made in a copy start at `version_floor`.
 CREATE TABLE ledger_copies (
-    identity TEXT NOT NULL PRIMARY KEY,
-    noted_at TEXT NOT NULL
+    identity      TEXT    NOT NULL PRIMARY KEY,
+    noted_at      TEXT    NOT NULL,
+    version_floor INTEGER NOT NULL CHECK (version_floor > 0)
 ) STRICT;
 
 CREATE TRIGGER ledger_copies_stay BEFORE UPDATE ON ledger_copies

@@ -14,8 +14,8 @@ const LIMIT_LEAST: u32 = 1;
 /// The grants of one pool, by kind of pool.
 #[derive(Debug)]
 pub(super) enum Grants<'p> {
-    /// The versions of the license with their limits.
-    License(Vec<(u64, u32)>),
+    /// The versions of the license with their limits. Versions also go on at the floors.
+    License { limits: Vec<(u64, u32)>, floors: &'p [u64] },
     /// The states of the user's subscriptions with their versions.
     Subscriber { plans: &'p PlanHistory, states: Vec<(u64, Granted)> },
     /// A capacity: the limit is always 1.
@@ -27,17 +27,24 @@ pub(super) enum Grants<'p> {
 impl<'p> Grants<'p> {
     pub(super) fn new(kind: PoolKind, plans: &'p PlanHistory) -> Self {
         match kind {
-            PoolKind::License => Self::License(Vec::new()),
+            PoolKind::License => Self::License { limits: Vec::new(), floors: &[] },
             PoolKind::Subscriber => Self::Subscriber { plans, states: Vec::new() },
             PoolKind::Capacity => Self::Capacity,
             PoolKind::Group => Self::Group,
         }
     }
 
+    pub(super) fn with_version_floors(self, floors: &'p [u64]) -> Self {
+        match self {
+            Self::License { limits, .. } => Self::License { limits, floors },
+            Self::Subscriber { .. } | Self::Capacity | Self::Group => self,
+        }
+    }
+
     /// Replays the next record of the entitlement stream.
     pub(super) fn record(&mut self, record: &AuditRecord) -> Result<(), Breach> {
         match self {
-            Self::License(limits) => license(limits, record),
+            Self::License { limits, floors } => license(limits, floors, record),
             Self::Subscriber { plans, states } => subscription(plans, states, record),
             Self::Capacity | Self::Group => Err(Breach::Malformed),
         }
@@ -65,7 +72,7 @@ impl<'p> Grants<'p> {
     /// can have granted the terms.
     pub(super) fn change_of(&self, version: u64) -> Option<u64> {
         match self {
-            Self::License(_) => Some(version),
+            Self::License { .. } => Some(version),
             Self::Subscriber { .. } => NamedVersion::from_number(version).map(|named| named.change),
             Self::Capacity | Self::Group => None,
         }
@@ -76,7 +83,7 @@ impl<'p> Grants<'p> {
             return Ok(Some(LIMIT_LEAST));
         }
         match self {
-            Self::License(limits) => {
+            Self::License { limits, .. } => {
                 let found = limits.binary_search_by_key(&version, |(version, _)| *version);
                 Ok(found.ok().map(|found| limits[found].1))
             }
@@ -87,13 +94,13 @@ impl<'p> Grants<'p> {
     }
 }
 
-fn license(limits: &mut Vec<(u64, u32)>, record: &AuditRecord) -> Result<(), Breach> {
+fn license(limits: &mut Vec<(u64, u32)>, floors: &[u64], record: &AuditRecord) -> Result<(), Breach> {
     let expected = limits.len() as u64 + 1;
     if record.seq != expected {
         return Err(Breach::Gap { expected });
     }
     let newest = limits.last().map_or(0, |(version, _)| *version);
-    if !copies::is_next(record.version, newest) {
+    if !copies::is_next(record.version, newest, floors) {
         return Err(Breach::VersionSkips { version: record.version, newest });
     }
     let action = if expected == 1 { Action::LicenseCreated } else { Action::LicenseUpdated };

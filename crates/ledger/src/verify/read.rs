@@ -29,7 +29,7 @@ impl Ledger {
         let mut proof = Proof::default();
         let repairs = clock_repairs(&mut tx).await?;
         proof.clock_repairs = repairs.len() as u64;
-        let version_floor = copies::version_floor(&mut tx).await?;
+        let version_floors = copies::version_floors(&mut tx).await?;
         let mut after = (String::new(), String::new(), String::new());
         // The plans of the tenant of the current pool.
         let mut plans = (TenantId::from(""), PlanHistory::default());
@@ -40,7 +40,7 @@ impl Ledger {
                 plans = (pool.tenant.clone(), plan_history(&mut tx, &pool.tenant).await?);
             }
             let begun = Replay::new(pool.clone(), cut, &plans.1).with_clock_repairs(repairs.clone());
-            let begun = begun.with_version_floor(version_floor);
+            let begun = begun.with_version_floors(&version_floors);
             match replay(&mut tx, pool, begun).await {
                 Ok(proven) => proof.add(proven),
                 Err(Halt::Broken(finding)) => return Ok(Verdict::Broken(finding)),

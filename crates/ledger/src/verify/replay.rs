@@ -117,11 +117,12 @@ impl<'p> Replay<'p> {
         self
     }
 
-    /// Lets admissions go by terms that are not on record, if a copy of the ledger may have lost the terms: versions below
-    /// `floor` are from before the last copy.
+    /// Lets versions go on at `floors`, the lowest versions of the changes made in each copy of the ledger, in order. Lets
+    /// admissions go by terms that are not on record, if the last copy may have lost the terms: versions below its floor.
     #[must_use]
-    pub fn with_version_floor(mut self, floor: u64) -> Self {
-        self.losses = Losses::new(floor);
+    pub fn with_version_floors(mut self, floors: &'p [u64]) -> Self {
+        self.losses = Losses::new(floors.last().copied().unwrap_or_default());
+        self.grants = self.grants.with_version_floors(floors);
         self
     }
 

@@ -3,6 +3,7 @@
 
 use seatkeeper_core::{Bucket, Seats, Span};
 use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::Write;
 use seatkeeper_ledger::buckets::{BucketMode, EpochRaise};
 use seatkeeper_ledger::licenses::{License, LicenseChange};
 use seatkeeper_ledger::plans::PlanChange;
@@ -10,13 +11,18 @@ use seatkeeper_ledger::subscriptions::SubscriptionChange;
 use seatkeeper_ledger::verify::{Breach, LostTerms, Verdict};
 
 use crate::place::TestLedger;
-use crate::story::{EPOCH, Story, admin, by, ledger, licensed, named, planned, raiser, subscribed, tenant};
+use crate::story::{
+    EPOCH, START, Story, admin, by, ledger, licensed, named, planned, raiser, subscribed, tenant,
+};
 
 const MINUTE: Span = Span::from_secs(60);
 const FIVE_MINUTES: Span = Span::from_secs(300);
 
-/// The first version of a change in the first copy.
-const FIRST_OF_COPY: u64 = 1 << 32;
+/// The version of the first change at [`START`] in a copy.
+const FIRST_OF_COPY: u64 = START.as_millis();
+
+/// The lowest distance of the first versions of two copies on record.
+const VERSIONS_OF_COPY: u64 = 1 << 20;
 
 /// Returns the breach found in the log; `Err` with the lost terms if the log is proven.
 async fn breach(ledger: &Ledger) -> Result<Breach, Vec<LostTerms>> {
@@ -105,6 +111,37 @@ async fn a_change_in_a_copy_is_newer_than_every_change_that_the_copy_lost() {
     let mut devices = Story::of_subscriber(&ledger, "ann").await;
     assert!(devices.version > 4 * FIRST_OF_COPY);
     ledger.apply(&[seats.admit("one").1, devices.admit("tv").1]).await.unwrap();
+    assert_eq!(breach(&ledger).await, Err(Vec::new()));
+}
+
+/// A restored backup knows nothing of the standby that was promoted after the backup.
+#[tokio::test]
+async fn a_change_in_a_restored_backup_is_newer_than_every_change_of_a_standby_promoted_before() {
+    let (promoted_place, promoted) = ledger().await;
+    let (restored_place, restored) = crate::story::ledger().await;
+    let (lost, license) = (licensed(&promoted, 2).await, licensed(&restored, 2).await);
+    becomes_a_copy(&promoted_place).await;
+    resized(&promoted, &lost, 3).await;
+    let lost = resized(&promoted, &lost, 4).await;
+    becomes_a_copy(&restored_place).await;
+    let origin = admin();
+    let later = Write { at: START + MINUTE, ..by(&origin) };
+    let change = LicenseChange { max_seats: Some(Seats(5)), ..LicenseChange::default() };
+    let changed = restored.update_license(&tenant(), license.id, &change, later).await.unwrap().value;
+    assert!(changed.version > lost.version, "{} and {}", changed.version, lost.version);
+    assert_eq!(breach(&restored).await, Err(Vec::new()));
+}
+
+#[tokio::test]
+async fn a_copy_with_a_clock_behind_that_of_the_last_copy_has_higher_versions_all_the_same() {
+    let (place, ledger) = ledger().await;
+    let license = licensed(&ledger, 2).await;
+    becomes_a_copy(&place).await;
+    let before = "INSERT INTO ledger_copies (identity, noted_at, version_floor)
+                  SELECT 'before', created_at, $1 FROM licenses";
+    let last = FIRST_OF_COPY + 60_000;
+    sqlx::query(before).bind(i64::try_from(last).unwrap()).execute(&mut place.connect().await).await.unwrap();
+    assert_eq!(resized(&ledger, &license, 3).await.version, last + VERSIONS_OF_COPY);
     assert_eq!(breach(&ledger).await, Err(Vec::new()));
 }
 

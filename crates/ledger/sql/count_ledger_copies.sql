@@ -1,2 +1,0 @@
--- Counts the promoted standbys and restored backups on record.
-SELECT COUNT(*) FROM ledger_copies
