@@ -62,8 +62,13 @@
 //! # let directory = tempfile::tempdir()?;
 //! # let directory = directory.path().to_owned();
 //! let ledger = Ledger::open(seatkeeper_ledger::Settings::new(Location::Directory(directory))).await?;
-//! let inputs =
-//!     Inputs { terms: Arc::new(OneSeat), metrics: Default::default(), on_recorded: None, on_left: None };
+//! let inputs = Inputs {
+//!     terms: Arc::new(OneSeat),
+//!     metrics: Default::default(),
+//!     on_recorded: None,
+//!     on_left: None,
+//!     stopping: Default::default(),
+//! };
 //! let running = RunningEngine::start(ledger, &Settings::default(), inputs).await?;
 //! let engine = running.engine();
 //!

@@ -62,6 +62,9 @@ pub struct Inputs {
     pub on_recorded: Option<OnRecorded>,
     /// The callback for shares of sessions given up at this node; `None` without a listener.
     pub on_left: Option<OnLeft>,
+    /// Cancelled once the program stops. A start then waits no longer until all buckets are served, and the engine is there to
+    /// be stopped.
+    pub stopping: CancellationToken,
 }
 
 /// An engine with the workers behind it.
@@ -89,6 +92,13 @@ struct Built {
     clocks: Vec<(Store, Arc<ClockSteps>)>,
 }
 
+impl Built {
+    /// Returns the time of the registry of capacities.
+    async fn now(&self) -> Result<RegistryTime, seatkeeper_registry::Error> {
+        self.registries.for_capacities().registry.now().await
+    }
+}
+
 impl RunningEngine {
     /// Starts an engine over `ledger`: restores the sessions that are live in the ledger, each with a full
     /// TTL, and starts the workers. The time of an embedded engine is the clock of this process, never before
@@ -107,16 +117,21 @@ impl RunningEngine {
     ) -> Result<Self, StartError> {
         let (upkeep, drainage) = (WorkerSet::new(), WorkerSet::new());
         let endings = Arc::new(Endings::default());
-        let mut built = match &settings.topology {
-            Topology::Embedded => embedded(settings, &ledger, &inputs, &upkeep, clock).await?,
+        let (mut built, started_at) = match &settings.topology {
+            Topology::Embedded => {
+                let built = embedded(settings, &ledger, &inputs, &upkeep, clock).await?;
+                let started_at = built.now().await?;
+                (built, started_at)
+            }
             Topology::Shared(sharing) => {
                 sole_use::wait_for_sole_user(&ledger).await?;
                 let shared = Shared::new(settings, sharing, &ledger).await?;
+                let started_at = shared.built.now().await?;
+                // From here on the node is on record among the nodes, and must say farewell: no error may follow.
                 shared.start(&ledger, &upkeep, &inputs, &endings).await;
-                shared.built()
+                (shared.built, started_at)
             }
         };
-        let started_at = built.registries.for_capacities().registry.now().await?;
         if settings.admits_without_home {
             built.registries.without_home = Some(node_local(settings.region, started_at));
         }

@@ -155,55 +155,86 @@ async fn start_by<C: TimeSource>(
     let has_others = servers.is_some() || settings.registry.is_ledgers();
     let engine_settings = engine_settings(&settings, &location, servers.clone(), listeners.addr);
     let ended = has_others.then(|| Arc::new(EndedAbroad::new(servers.is_some())));
-    let inputs = engine_inputs(&settings, &ledger, &metrics, ended.as_ref());
+    let inputs = engine_inputs(&settings, &ledger, &metrics, ended.as_ref(), shutdown.clone());
     let running = RunningEngine::start_with_clock(ledger.clone(), &engine_settings, inputs, clock).await?;
-    let workers = running.workers();
-    let others = has_others.then(|| others(servers.clone(), &ledger, running.engine()));
-    if let (Some(others), Some(ended)) = (others.clone(), ended) {
-        workers.start(EndTeller::new(others, ended));
+    let base = Base { settings, ledger, verifier, metrics, servers, ended };
+    match base.app(&running, shutdown).await {
+        Ok((app, edges)) => Ok(serve(app, running, listeners, edges)),
+        Err(error) => {
+            // A node that ends without a farewell counts as live for the other nodes.
+            running.stop().await;
+            Err(error)
+        }
     }
-    verifier.keep_up(workers).await;
-    let mut jobs = all_jobs(&settings, &running, &ledger, &metrics).await?;
-    let entitlements = entitlements(&settings, others, &ledger, running.engine().endings(), workers);
-    let release_codes = Arc::new(ReleaseCodes::new(ledger.clone()).await?);
-    workers.start(ReleaseKeyReader(Arc::clone(&release_codes)));
-    let leeway = Duration::from_secs(settings.auth.leeway_seconds);
-    let regions =
-        Regions::from_settings(&settings.region, leeway, &ledger, workers).map_err(StartError::Region)?;
-    let regions = regions.map(Arc::new);
-    if let Some(regions) = &regions {
-        // The first requests need the record, and the worker comes later.
-        regions.refresh_adoptions().await?;
-        workers.start(AdoptionReader(Arc::clone(regions)));
+}
+
+/// The parts of a server that its engine does not need.
+struct Base {
+    settings: Settings,
+    ledger: Ledger,
+    verifier: Verifier,
+    metrics: Metrics,
+    servers: Option<Servers>,
+    /// The ends to tell other nodes; `None` for a server without other nodes.
+    ended: Option<Arc<EndedAbroad>>,
+}
+
+impl Base {
+    /// Builds the app on a running engine, and starts the workers.
+    async fn app(
+        self,
+        running: &RunningEngine,
+        shutdown: CancellationToken,
+    ) -> Result<(App, Edges), StartError> {
+        let Self { settings, ledger, verifier, metrics, servers, ended } = self;
+        let workers = running.workers();
+        let others = ended.is_some().then(|| others(servers.clone(), &ledger, running.engine()));
+        if let (Some(others), Some(ended)) = (others.clone(), ended) {
+            workers.start(EndTeller::new(others, ended));
+        }
+        verifier.keep_up(workers).await;
+        let mut jobs = all_jobs(&settings, running, &ledger, &metrics).await?;
+        let entitlements = entitlements(&settings, others, &ledger, running.engine().endings(), workers);
+        let release_codes = Arc::new(ReleaseCodes::new(ledger.clone()).await?);
+        workers.start(ReleaseKeyReader(Arc::clone(&release_codes)));
+        let leeway = Duration::from_secs(settings.auth.leeway_seconds);
+        let regions =
+            Regions::from_settings(&settings.region, leeway, &ledger, workers).map_err(StartError::Region)?;
+        let regions = regions.map(Arc::new);
+        if let Some(regions) = &regions {
+            // The first requests need the record, and the worker comes later.
+            regions.refresh_adoptions().await?;
+            workers.start(AdoptionReader(Arc::clone(regions)));
+        }
+        let mover = mover(&settings, regions.as_ref(), running, &ledger, &entitlements);
+        if let Some(mover) = &mover {
+            jobs.start(MoveJob(Arc::clone(mover)), workers, running.started_at()).await?;
+        }
+        let looks = Arc::new(looks(&settings, running, &ledger, servers.clone()));
+        let app = App::new(Parts {
+            verifier,
+            engine: Arc::clone(running.engine()),
+            entitlements,
+            jobs,
+            limits: Limits::new(&settings.limits, servers),
+            holders: Holders::default(),
+            release_codes,
+            regions,
+            mover,
+            metrics_page: MetricsPage::new(&metrics, Arc::clone(&looks)),
+            metrics_access: metrics_access(&settings.metrics, workers)?,
+            looks,
+            metrics,
+            reconciliation: Semaphore::new(1),
+            ledger,
+            stopping: shutdown.clone(),
+            writes: TaskTracker::new(),
+            settings,
+        });
+        stop_once_taken_over(running, shutdown.clone());
+        let edges = edges(&app, shutdown, workers)?;
+        Ok((app, edges))
     }
-    let mover = mover(&settings, regions.as_ref(), &running, &ledger, &entitlements);
-    if let Some(mover) = &mover {
-        jobs.start(MoveJob(Arc::clone(mover)), workers, running.started_at()).await?;
-    }
-    let looks = Arc::new(looks(&settings, &running, &ledger, servers.clone()));
-    let app = App::new(Parts {
-        verifier,
-        engine: Arc::clone(running.engine()),
-        entitlements,
-        jobs,
-        limits: Limits::new(&settings.limits, servers),
-        holders: Holders::default(),
-        release_codes,
-        regions,
-        mover,
-        metrics_page: MetricsPage::new(&metrics, Arc::clone(&looks)),
-        metrics_access: metrics_access(&settings.metrics, workers)?,
-        looks,
-        metrics,
-        reconciliation: Semaphore::new(1),
-        ledger,
-        stopping: shutdown.clone(),
-        writes: TaskTracker::new(),
-        settings,
-    });
-    stop_once_taken_over(&running, shutdown.clone());
-    let edges = edges(&app, shutdown, workers)?;
-    Ok(serve(app, running, listeners, edges))
 }
 
 /// Checks that the ledger belongs to the region of the settings, and that the region has no successor.
@@ -246,6 +277,7 @@ fn engine_inputs(
     ledger: &Ledger,
     metrics: &Metrics,
     ended: Option<&Arc<EndedAbroad>>,
+    stopping: CancellationToken,
 ) -> Inputs {
     Inputs {
         terms: Arc::new(PoolTerms { ledger: ledger.clone(), settings: settings.clone() }),
@@ -258,6 +290,7 @@ fn engine_inputs(
             let ended = Arc::clone(ended);
             Arc::new(move |bucket| ended.note_bucket(bucket)) as _
         }),
+        stopping,
     }
 }
 

@@ -44,7 +44,7 @@ const CONNECTIONS_MAX: u32 = 8;
 
 /// The parts of a node in a cluster.
 pub(super) struct Shared {
-    built: Built,
+    pub(super) built: Built,
     membership: Arc<Membership>,
     /// The clock of PostgreSQL's server; `None` if no registry is in PostgreSQL.
     postgres_clock: Option<Arc<PostgresClock>>,
@@ -122,7 +122,7 @@ impl Shared {
     }
 
     /// Starts the workers of the failover protocol, and waits up to [`SERVED_WAIT_MAX`] until all buckets are
-    /// served.
+    /// served, or the program stops.
     pub(super) async fn start(
         &self,
         ledger: &Ledger,
@@ -154,12 +154,7 @@ impl Shared {
         if let Some(clock) = &self.postgres_clock {
             upkeep.start(KeepClock { clock: Arc::clone(clock), lease: Arc::clone(lease) });
         }
-        wait_until_served(&queue).await;
-    }
-
-    /// Returns the parts for the engine.
-    pub(super) fn built(self) -> Built {
-        self.built
+        inputs.stopping.run_until_cancelled(wait_until_served(&queue)).await;
     }
 }
 

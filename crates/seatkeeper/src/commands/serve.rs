@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::pin::pin;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Args;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -21,6 +22,10 @@ use crate::{logging, output, settings};
 
 /// The number of open files besides connections: the ledger, Redis, the log.
 const FILES_BESIDE: u64 = 256;
+
+/// The longest wait for a start to end after the process was asked to stop. A start may wait for tables in use, or for the
+/// predecessor of an embedded server, for longer.
+const START_END_MAX: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
@@ -37,10 +42,16 @@ pub(crate) async fn run(args: &ServeArgs) -> Result<ExitCode, Error> {
     ignore_hangups().map_err(Error::Signals)?;
     let mut stop_asked = pin!(stop_asked().map_err(Error::Signals)?);
     let stop = CancellationToken::new();
+    let mut starting = pin!(seatkeeper_server::start(settings.clone(), stop.clone()));
     let running = tokio::select! {
-        running = seatkeeper_server::start(settings.clone(), stop.clone()) => running?,
+        running = &mut starting => running?,
         () = &mut stop_asked => {
             tracing::info!("stopping: the server has not started yet");
+            stop.cancel();
+            // A node that is on record among the nodes already has to say farewell.
+            if let Ok(running) = tokio::time::timeout(START_END_MAX, starting).await {
+                running?.finished().await;
+            }
             return Ok(ExitCode::SUCCESS);
         }
     };

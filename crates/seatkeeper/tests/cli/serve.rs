@@ -66,6 +66,33 @@ async fn a_server_that_waits_for_tables_ends_with_0_when_it_is_asked_to_stop() {
     assert_eq!(ended.await.expect("the server waits, and stops").code(), Some(0));
 }
 
+/// The other nodes would count a node without a farewell as live, and take nothing over from it.
+#[tokio::test]
+async fn a_node_that_is_stopped_before_its_buckets_are_served_leaves_the_nodes_on_record() {
+    let (database, nobody) = (postgres::database(), std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+    let redis = format!("redis://{}", nobody.local_addr().unwrap());
+    drop(nobody);
+    let variables = [("SEATKEEPER_LEDGER_URL", database.url()), ("SEATKEEPER_REGISTRY_URL", redis)]
+        .map(|(name, value)| (name.to_owned(), value));
+    assert!(run_with(&variables, &["migrate"]).status.success());
+    let mut observer = PgConnection::connect(&database.url()).await.unwrap();
+    let mut server = tokio::process::Command::from(command(&variables));
+    let mut server = server.args(["serve", "--listen", "127.0.0.1:0"]).kill_on_drop(true).spawn().unwrap();
+    let ended = tokio::time::timeout(DEADLINE, async {
+        while nodes_on_record(&mut observer).await == 0 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        kill_process(Pid::from_raw(server.id().unwrap().cast_signed()).unwrap(), Signal::TERM).unwrap();
+        server.wait().await.unwrap()
+    });
+    assert_eq!(ended.await.expect("the node starts, and stops").code(), Some(0));
+    assert_eq!(nodes_on_record(&mut observer).await, 0);
+}
+
+async fn nodes_on_record(ledger: &mut PgConnection) -> i64 {
+    sqlx::query_scalar("SELECT COUNT(*) FROM nodes").fetch_one(ledger).await.unwrap()
+}
+
 #[test]
 fn two_servers_do_not_share_a_data_directory() {
     let harness = Harness::open();
