@@ -4,7 +4,7 @@
 use super::support::Nodes;
 
 /// The log lines of a node that got no processor for seconds.
-pub(crate) const STALLED: [&str; 2] = ["this process stood still", "this node has lost the ledger"];
+const STALLED: [&str; 2] = ["this process stood still", "this node has lost the ledger"];
 
 /// The most attempts on a machine on which nodes stand still.
 const SCENES_MAX: usize = 3;
