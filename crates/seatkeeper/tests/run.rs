@@ -23,6 +23,8 @@ mod loss;
 mod options;
 #[path = "run/promptness.rs"]
 mod promptness;
+#[path = "run/replaced.rs"]
+mod replaced;
 #[path = "run/shared.rs"]
 mod shared;
 #[path = "run/signals.rs"]

@@ -7,6 +7,7 @@ mod error;
 mod exec;
 mod group;
 mod holder;
+mod itself;
 mod job;
 mod keeper;
 mod program;

@@ -2,15 +2,18 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read as _, Write as _};
+use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use serde_json::json;
 
 use crate::harness::{BIN, Harness, eventually};
+use crate::replaced::copy_of_the_binary;
 use crate::started::{HEARS_SIGNALS, code, end_reasons, license, live, pid_in, until_live, until_stopped};
 
 const CTRL_C: &str = "\x03";
@@ -69,8 +72,15 @@ impl Terminal {
 
 /// Returns a `seatkeeper run` for the script of a terminal.
 fn run(harness: &Harness, key: &str, options: &str, script: &str) -> String {
-    let (url, data_dir) = (harness.url(), harness.data_dir().display());
-    format!("{BIN} run --license {key} --server {url} --data-dir {data_dir} {options} -- sh -c '{script}'")
+    run_of(BIN.as_ref(), harness, key, options, script)
+}
+
+/// Returns a `run` of the binary `program` for the script of a terminal.
+fn run_of(program: &Path, harness: &Harness, key: &str, options: &str, script: &str) -> String {
+    let (url, data_dir, program) = (harness.url(), harness.data_dir().display(), program.display());
+    format!(
+        "{program} run --license {key} --server {url} --data-dir {data_dir} {options} -- sh -c '{script}'"
+    )
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -151,6 +161,75 @@ async fn ctrl_z_gives_the_terminal_back_and_keeps_the_seat() {
     terminal.until("code 6");
     until_live(&harness, 0).await;
     assert_eq!(code(terminal.shell), Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn ctrl_z_keeps_the_seat_of_a_run_whose_binary_was_deleted() {
+    let harness = Harness::open();
+    let ttl = Duration::from_secs(2);
+    let license = harness.license_with(json!({ "max_seats": 1, "ttl_seconds": ttl.as_secs() })).await;
+    let (key, file) = (license["license_key"].as_str().unwrap(), harness.path("run"));
+    let binary = copy_of_the_binary(&harness);
+    let command = format!("echo $PPID > {0}; echo ready; read line; echo read $line; exit 6", file.display());
+    let run = run_of(&binary, &harness, key, "", &command);
+    let mut terminal = Terminal::start(&format!("{run}; echo stopped; read go; fg; echo code $?"));
+    terminal.until("ready");
+    let (pid, session) = (pid_in(&file), live(&harness).await[0]["session_id"].clone());
+    std::fs::remove_file(binary).unwrap();
+    terminal.press(CTRL_Z);
+    terminal.until("stopped");
+    // As `ps` shows the process that keeps the seat.
+    eventually("a process with a name", || {
+        let names = names_of_children(pid);
+        if names.contains(&"seatkeeper".to_owned()) { Ok(()) } else { Err(format!("{names:?}")) }
+    });
+    tokio::time::sleep(ttl * 3).await;
+    assert_eq!(live(&harness).await[0]["session_id"], session, "the seat outlives the TTL");
+    terminal.press("go\n");
+    terminal.press("hello\n");
+    terminal.until("read hello");
+    terminal.until("code 6");
+    until_live(&harness, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn ctrl_z_leaves_a_command_running_whose_seat_nobody_could_keep() {
+    let harness = Harness::open();
+    let (key, file) = (license(&harness, 1).await, harness.path("run"));
+    let command = format!("echo $PPID > {0}; echo ready; read line; echo read $line; exit 6", file.display());
+    let run = run(&harness, &key, "", &command);
+    let mut terminal = Terminal::start(&format!("{run}; echo code $?"));
+    terminal.until("ready");
+    let pid = pid_in(&file);
+    limit_to_three_more_files(pid);
+    terminal.press(CTRL_Z);
+    terminal.until("no process can keep the seat");
+    prlimit(Pid::from_raw(pid.cast_signed()), Resource::Nofile, getrlimit(Resource::Nofile)).unwrap();
+    terminal.press("hello\n");
+    terminal.until("read hello");
+    terminal.until("code 6");
+    until_live(&harness, 0).await;
+}
+
+/// Limits the open files of a process so that three files more can be opened: too few to start a process with a pipe, and
+/// enough for a terminal beside two connections.
+fn limit_to_three_more_files(pid: u32) {
+    let is_free = |number: &u64| !Path::new(&format!("/proc/{pid}/fd/{number}")).is_symlink();
+    let last = (0..).filter(is_free).nth(2).unwrap();
+    let limit = Rlimit { current: Some(last + 1), ..getrlimit(Resource::Nofile) };
+    prlimit(Pid::from_raw(pid.cast_signed()), Resource::Nofile, limit).unwrap();
+}
+
+/// Returns the names of the children of a process.
+fn names_of_children(pid: u32) -> Vec<String> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let children =
+        threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("children")).ok());
+    let names = children.flat_map(|children| {
+        let name = |child| std::fs::read_to_string(format!("/proc/{child}/comm"));
+        children.split_whitespace().filter_map(|child| name(child).ok()).collect::<Vec<_>>()
+    });
+    names.map(|name| name.trim().to_owned()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

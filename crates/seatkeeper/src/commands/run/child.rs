@@ -6,17 +6,18 @@ use std::path::Path;
 
 use rustix::process::{Pid, getpgrp};
 use rustix::termios::tcgetpgrp;
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 
 use super::args::RunArgs;
 use super::exec::EXEC;
 use super::group::Group;
+use super::itself;
 use super::seats::HeldSeat;
 use crate::settings::{VARIABLE_LICENSE_ID, VARIABLE_SESSION_ID, VARIABLE_TOKEN};
 
 /// Starts the command with the seats' ids in its environment, and without the token unless `--pass-token` is given.
 pub(super) fn start(program: &Path, args: &RunArgs, seats: &[HeldSeat]) -> io::Result<(Child, Group)> {
-    let mut command = Command::new(std::env::current_exe()?);
+    let mut command = itself::command()?;
     command.arg(EXEC).arg(std::process::id().to_string()).arg(program).arg("--").arg(args.program());
     command.args(args.arguments()).kill_on_drop(true);
     if !args.pass_token {

@@ -3,7 +3,8 @@
 use std::fs;
 
 use rustix::process::{
-    Pid, Signal, WaitOptions, kill_process, kill_process_group, test_kill_process_group, waitpgid, waitpid,
+    Pid, Signal, WaitOptions, kill_current_process_group, kill_process, kill_process_group,
+    test_kill_process_group, waitpgid, waitpid,
 };
 
 /// Makes `run` the subreaper of orphaned descendants, so that no zombie stays.
@@ -53,6 +54,17 @@ impl Group {
             Self::Own(leader) => kill_process_group(leader, signal),
             Self::Terminal(pid) => kill_process(pid, signal),
         };
+    }
+
+    /// Continues the command, and each process that the terminal has stopped together with the command.
+    pub(super) fn continue_stopped(self) {
+        match self {
+            Self::Own(_) => self.send(Signal::CONT),
+            Self::Terminal(_) => {
+                // The group has at least this process.
+                let _ = kill_current_process_group(Signal::CONT);
+            }
+        }
     }
 
     /// Returns `true` if the terminal sends `signal` to the command as well as to `run`.

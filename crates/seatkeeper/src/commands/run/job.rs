@@ -61,7 +61,8 @@ impl Job {
         Self { group, asked: false, keeper: None }
     }
 
-    /// Handles a signal of [`JobSignals`]. Returns an error if no process could take over the heartbeats.
+    /// Handles a signal of [`JobSignals`]. Returns an error if no process could take over the heartbeats: the command is then
+    /// continued, because the shell is not back on the terminal before `run` stops.
     pub(super) async fn handle(&mut self, signal: Signal, seats: &[HeldSeat]) -> io::Result<()> {
         if signal == Signal::CONT {
             self.asked = false;
@@ -81,7 +82,8 @@ impl Job {
         if self.asked && self.keeper.is_none() && has_stopped(self.group.leader()) {
             self.asked = false;
             if is_job_of_a_shell() {
-                self.keeper = Some(Keeper::start(seats)?);
+                let keeper = Keeper::start(seats).inspect_err(|_| self.group.continue_stopped())?;
+                self.keeper = Some(keeper);
                 for held in seats {
                     // A client that is closed sends no heartbeats.
                     let _ = held.client.pause().await;

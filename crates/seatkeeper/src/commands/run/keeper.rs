@@ -8,10 +8,11 @@ use std::process::{ExitCode, Stdio};
 use clap::Args;
 use rustix::process::Pid;
 use seatkeeper_client::Seat;
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 
 use super::args::RunArgs;
 use super::holder::RunHolder;
+use super::itself;
 use super::seats::{Clients, HeldSeat, request};
 use crate::commands::Error;
 
@@ -42,7 +43,7 @@ pub(super) struct Keeper {
 impl Keeper {
     /// Starts the process, with the arguments of this process and a pipe that closes at the end of `run`.
     pub(super) fn start(seats: &[HeldSeat]) -> io::Result<Self> {
-        let mut command = Command::new(env::current_exe()?);
+        let mut command = itself::command()?;
         command.arg(KEEP);
         if let Some(HeldSeat { holder, .. }) = seats.first() {
             command.args(["--holder-machine", &holder.machine, "--holder-instance", &holder.instance]);
@@ -71,6 +72,7 @@ impl Keeper {
 
 /// Keeps the seats of a stopped `run` until the pipe closes. An ended session is not replaced: `run` decides on continuing.
 pub(crate) async fn keep(args: KeepArgs) -> Result<ExitCode, Error> {
+    itself::set_process_name();
     let KeepArgs { holder_machine, holder_instance, sessions, run } = args;
     let holder = RunHolder { machine: holder_machine, instance: holder_instance, is_shared: false };
     let clients = Clients::new(&run)?;

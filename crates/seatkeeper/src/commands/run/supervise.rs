@@ -142,7 +142,9 @@ impl<'a> Watched<'a> {
 
     async fn stop_or_go_on(&mut self, job: &mut Job, signal: Signal) {
         if let Err(error) = job.handle(signal, self.seats).await {
-            self.story.tell(format_args!("the command is stopped, and `run` goes on: {error}"));
+            self.story.tell(format_args!(
+                "no process can keep the seat of a stopped command, so the command goes on: {error}"
+            ));
         }
     }
 
