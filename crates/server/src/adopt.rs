@@ -113,17 +113,25 @@ impl AdoptError {
     }
 }
 
+/// The outcome of an adoption.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Adopted {
+    /// The counts of the adoption; `None` if the adoption was done before.
+    pub counts: Option<AdoptedCounts>,
+    /// Usage of capacities that no sink has. No server starts on the ledger to deliver it. A repeated adoption tells the usage
+    /// as well, because the answer of the first may be lost.
+    pub unbilled: UnbilledUsage,
+}
+
 /// The counts of an adoption.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Adopted {
+pub struct AdoptedCounts {
     /// Subscribers at home in the lost region, by the restored ledger.
     pub subscribers: u64,
     /// Licenses of tenants whose anchor the lost region was.
     pub licenses: u64,
     /// Live sessions on record.
     pub sessions: u64,
-    /// Usage of capacities that no sink has. No server starts on the ledger to deliver it.
-    pub unbilled: UnbilledUsage,
 }
 
 /// The problem in a refusal.
@@ -146,8 +154,8 @@ struct Courier<'a> {
 }
 
 /// Adopts the region of `settings`, named `lost`, into its peer `into`, from the restored ledger of the settings. May be
-/// repeated. Returns `None` if the adoption was done before.
-pub async fn adopt(settings: &Settings, lost: &str, into: &str) -> Result<Option<Adopted>, AdoptError> {
+/// repeated.
+pub async fn adopt(settings: &Settings, lost: &str, into: &str) -> Result<Adopted, AdoptError> {
     let section = &settings.region;
     if section.number == 0 {
         return Err(AdoptError::NoRegion);
@@ -168,22 +176,26 @@ pub async fn adopt(settings: &Settings, lost: &str, into: &str) -> Result<Option
 }
 
 impl Courier<'_> {
-    async fn run(&mut self) -> Result<Option<Adopted>, AdoptError> {
+    async fn run(&mut self) -> Result<Adopted, AdoptError> {
         self.check().await?;
-        if self.begin().await?.is_done {
-            return Ok(None);
-        }
+        let is_done = self.begin().await?.is_done;
+        let unbilled = self.ledger.unbilled_usage().await?;
+        let counts = if is_done { None } else { Some(self.hand_over_all().await?) };
+        Ok(Adopted { counts, unbilled })
+    }
+
+    /// Hands over all pools of the lost region, and ends the adoption.
+    async fn hand_over_all(&self) -> Result<AdoptedCounts, AdoptError> {
         // Every node of every region knows the adoption by the next read of the record, and requests that a node has
         // accepted before are over after the time limit of a forwarded request.
         tokio::time::sleep(self.settle).await;
         self.gather_homes().await?;
-        let unbilled = self.ledger.unbilled_usage().await?;
-        let mut adopted = Adopted { unbilled, ..Adopted::default() };
+        let mut adopted = AdoptedCounts::default();
         self.hand_over_subscribers(&mut adopted).await?;
         self.hand_over_remaining().await?;
         self.hand_over_licenses(&mut adopted).await?;
         self.end().await?;
-        Ok(Some(adopted))
+        Ok(adopted)
     }
 
     /// Checks the restored ledger, and asks every region whether the adoption may begin. Nothing has changed after an `Err`.
@@ -267,7 +279,7 @@ impl Courier<'_> {
         Ok(())
     }
 
-    async fn hand_over_subscribers(&self, adopted: &mut Adopted) -> Result<(), AdoptError> {
+    async fn hand_over_subscribers(&self, adopted: &mut AdoptedCounts) -> Result<(), AdoptError> {
         let named_anchor = |tenant: &TenantId| self.regions.named_anchor_of(tenant);
         self.ledger.claim_unassigned_homes(self.lost, named_anchor).await?;
         let mut after = (TenantId::new(""), UserId::new(""));
@@ -343,7 +355,7 @@ impl Courier<'_> {
         Ok(count)
     }
 
-    async fn hand_over_licenses(&self, adopted: &mut Adopted) -> Result<(), AdoptError> {
+    async fn hand_over_licenses(&self, adopted: &mut AdoptedCounts) -> Result<(), AdoptError> {
         for tenant in self.anchored_tenants().await? {
             let mut after: Option<LicenseId> = None;
             loop {

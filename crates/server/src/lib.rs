@@ -44,7 +44,7 @@ mod start;
 mod times;
 mod usage;
 
-pub use adopt::{AdoptError, Adopted, adopt};
+pub use adopt::{AdoptError, Adopted, AdoptedCounts, adopt};
 pub use bearer::TokenFileError;
 pub use edge::CertificateError;
 pub use files::FileFault;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use seatkeeper_server::Adopted;
+use seatkeeper_server::{Adopted, AdoptedCounts};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -123,15 +123,15 @@ async fn relocate(args: &MoveArgs) -> Result<(), Error> {
 
 async fn adopt(args: &AdoptArgs) -> Result<(), Error> {
     let settings = settings::load(&args.ledger.sources())?;
-    let adopted = seatkeeper_server::adopt(&settings, &args.lost, &args.into).await?;
-    let Some(Adopted { subscribers, licenses, sessions, unbilled }) = adopted else {
-        return Ok(output::line(format_args!("Region {} is adopted by {} already.", args.lost, args.into))?);
-    };
-    output::line(format_args!(
-        "Region {} is adopted by {}: {subscribers} subscribers and {licenses} licenses with {sessions} live sessions.\n\
-         New sessions begin there after the longest TTL on record.",
-        args.lost, args.into
-    ))?;
+    let Adopted { counts, unbilled } = seatkeeper_server::adopt(&settings, &args.lost, &args.into).await?;
+    match counts {
+        None => output::line(format_args!("Region {} is adopted by {} already.", args.lost, args.into))?,
+        Some(AdoptedCounts { subscribers, licenses, sessions }) => output::line(format_args!(
+            "Region {} is adopted by {}: {subscribers} subscribers and {licenses} licenses with {sessions} live \
+             sessions.\nNew sessions begin there after the longest TTL on record.",
+            args.lost, args.into
+        ))?,
+    }
     if !unbilled.is_none() {
         output::line(format_args!(
             "NOT BILLED: {} sessions of capacities since the last window of usage, and {} batches that the sink does \

@@ -104,7 +104,7 @@ async fn sessions_go_on_while_an_adoption_stands_still() {
         }
     };
     let (resumed, ()) = tokio::join!(resume, clients);
-    resumed.unwrap().expect("an adoption that was not done");
+    resumed.unwrap().counts.expect("an adoption that was not done");
     assert_eq!(keep_all(&world, &further).await, [200]);
     assert_eq!(keep_all(&world, &many).await, [200]);
     assert_eq!(keep(&world, AP, &over).await, 410);

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use seatkeeper_server::{Adopted, adopt};
+use seatkeeper_server::{AdoptedCounts, adopt};
 use serde_json::{Value, json};
 
 use crate::adoption::{
@@ -38,7 +38,7 @@ async fn adopt_while_kept(
     (lost, name, into): (usize, &str, &str),
     (region, user, screen): (usize, &str, &Value),
     seat: &Value,
-) -> Adopted {
+) -> AdoptedCounts {
     let kept = async {
         loop {
             beat(world, region, user, screen).await;
@@ -47,7 +47,7 @@ async fn adopt_while_kept(
         }
     };
     tokio::select! {
-        adopted = adopt(&world.settings[lost], name, into) => adopted.unwrap().expect("a first adoption"),
+        adopted = adopt(&world.settings[lost], name, into) => adopted.unwrap().counts.expect("a first adoption"),
         never = kept => never,
     }
 }
@@ -98,7 +98,7 @@ async fn two_regions_are_lost_one_after_the_other(shares: [bool; 3]) {
         assert_eq!(region.unwrap()["adopted_by"], json!(successor), "{name}");
     }
     // Neither a lost region nor its successor is adopted once more.
-    assert_eq!(adopt(&world.settings[US], "us", "ap").await.unwrap(), None);
+    assert_eq!(adopt(&world.settings[US], "us", "ap").await.unwrap().counts, None);
     let refused = adopt(&world.settings[EU], "eu", "us").await.unwrap_err().to_string();
     assert!(refused.contains("us"), "{refused}");
     world.close().await;

@@ -69,7 +69,7 @@ async fn a_refused_move_leaves_no_home_to_a_lost_target() {
 
     world.back_up(AP).await;
     world.lose(AP).await;
-    adopt(&world.settings[AP], "ap", "eu").await.unwrap().expect("a first adoption");
+    adopt(&world.settings[AP], "ap", "eu").await.unwrap().counts.expect("a first adoption");
     for region in [US, EU] {
         assert_eq!(beat(&world, region, "ann", &held).await, 204);
     }
@@ -90,7 +90,7 @@ async fn records_in_a_lost_region_are_no_home_if_the_anchor_is_another() {
     world.back_up(AP).await;
     world.lose(AP).await;
     leave_behind(&world, AP, "cid").await;
-    let adopted = adopt(&world.settings[AP], "ap", "us").await.unwrap().expect("a first adoption");
+    let adopted = adopt(&world.settings[AP], "ap", "us").await.unwrap().counts.expect("a first adoption");
     assert_eq!(adopted.subscribers, 0, "{adopted:?}");
     for (user, session) in &live {
         for region in [US, EU] {

@@ -157,7 +157,7 @@ async fn the_successor_of_a_lost_home_confirms_its_moves() {
     world.lose(US).await;
     // Nobody takes over the home of a lost region without the adoption.
     tell_anchor(&world, AP, "ann", (AP, 2)).await.expect(503);
-    adopt(&world.settings[US], NAMES[US], NAMES[AP]).await.unwrap().expect("a first adoption");
+    adopt(&world.settings[US], NAMES[US], NAMES[AP]).await.unwrap().counts.expect("a first adoption");
     assert_eq!(recorded(&world, EU, "ann").await.version, Home::FIRST_VERSION);
     let admits_from = admits_from_millis(&world, AP, US).await;
     let began = Instant::now();

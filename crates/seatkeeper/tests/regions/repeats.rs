@@ -76,7 +76,7 @@ async fn a_repeated_license_gets_the_first_answer_from_the_successor() {
     let first = write_once(&world, AP, licenses, &json!({ "max_seats": 3 })).await.expect(201);
     world.back_up(EU).await;
     world.lose(EU).await;
-    adopt(&world.settings[EU], NAMES[EU], NAMES[US]).await.unwrap().expect("a first adoption");
+    adopt(&world.settings[EU], NAMES[EU], NAMES[US]).await.unwrap().counts.expect("a first adoption");
     for region in [US, AP] {
         let repeated = write_once(&world, region, licenses, &json!({ "max_seats": 3 })).await.expect(201);
         assert_eq!(repeated["license_id"], first["license_id"]);
