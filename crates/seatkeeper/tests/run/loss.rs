@@ -41,6 +41,24 @@ async fn a_revoked_seat_stops_the_command() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_seat_that_is_lost_after_the_end_of_the_command_changes_no_exit_code() {
+    let harness = Harness::open();
+    let key = short_license(&harness, 3).await;
+    let (file, path) = (harness.path("command"), harness.path("report.json"));
+    let script = format!("sleep 20 & echo $$ > {0}.new; mv {0}.new {0}; exit 7", file.display());
+    let mut run = run(&harness, &key, &["--report", path.to_str().unwrap()]);
+    let run = run.args(["sh", "-c", &script]).spawn().unwrap();
+    until_gone(pid_in(&file));
+    let began = Instant::now();
+    revoke(&harness).await;
+    assert_eq!(code(run), Some(7));
+    assert!(began.elapsed() < Duration::from_secs(15), "the loss ends the left-over process");
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!((&report["outcome"], &report["exit_code"]), (&json!("exited"), &json!(7)), "{report}");
+    assert_eq!(report["lost"]["reason"], json!("revoked"), "{report}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_command_may_go_on_without_its_seat_if_told_so() {
     let harness = Harness::open();
     let key = short_license(&harness, 3).await;

@@ -51,11 +51,11 @@ pub(super) async fn run(
             () = reached(watched.kill_at) => watched.kill(),
         }
     };
+    // A seat that is lost after the end of the command has not stopped the command.
+    let stopped_by_loss = watched.stopped;
     job.end_keeper(seats).await;
     let left_overs = watched.until_the_group_is_empty(signals, &mut changes).await;
-    let Watched { lost, stopped, .. } = watched;
-    let stopped_by_loss = stopped && lost.is_some();
-    Ok(Ended { status, ran: began.elapsed(), lost, stopped_by_loss, left_overs })
+    Ok(Ended { status, ran: began.elapsed(), lost: watched.lost, stopped_by_loss, left_overs })
 }
 
 /// A command under supervision.
@@ -69,7 +69,7 @@ struct Watched<'a> {
     lost: Option<Loss>,
     /// The time at which a command asked to stop is killed.
     kill_at: Option<tokio::time::Instant>,
-    /// A lost seat stopped the command.
+    /// A lost seat made `run` stop the command, or the processes left by the command. Implies a loss in `lost`.
     stopped: bool,
 }
 
