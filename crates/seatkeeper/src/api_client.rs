@@ -44,6 +44,12 @@ pub(crate) enum Error {
     /// The server's answer does not have the expected form.
     #[error("{url} answered something else than expected")]
     Strange { url: Url, source: serde_json::Error },
+    /// A creation may have been carried out, and its repeats tell no more. `source` has the first error.
+    #[error(
+        "the server may have created the entry all the same; \
+         to find out, repeat the command with --idempotency-key {key}"
+    )]
+    UnknownOutcome { key: String, source: Box<Error> },
     /// The CA certificates for the server cannot be read.
     #[error("{} cannot be read", path.display())]
     CaFile { path: PathBuf, source: io::Error },

@@ -108,6 +108,15 @@ impl LedgerArgs {
     }
 }
 
+/// The repeat of a creation by hand.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CreationArgs {
+    /// The key of an earlier creation whose outcome is unknown: with equal arguments, a repeat makes nothing a second
+    /// time [default: a random key]
+    #[arg(long, value_name = "KEY")]
+    pub idempotency_key: Option<String>,
+}
+
 /// The server, the caller's token, and the output format.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ServerArgs {

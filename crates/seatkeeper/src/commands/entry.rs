@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::Error;
 use crate::admin;
 use crate::api_client::ApiClient;
-use crate::args::ServerArgs;
+use crate::args::{CreationArgs, ServerArgs};
 use crate::output;
 
 /// An entry of the admin API, with the fields for the terminal.
@@ -30,9 +30,13 @@ pub(super) fn given(args: &impl Serialize) -> Value {
 }
 
 /// Creates an entry from arguments, and prints the entry.
-pub(super) async fn create<E: Entry>(server: &ServerArgs, args: &impl Serialize) -> Result<(), Error> {
+pub(super) async fn create<E: Entry>(
+    server: &ServerArgs,
+    creation: &CreationArgs,
+    args: &impl Serialize,
+) -> Result<(), Error> {
     let api = admin::connect(server)?;
-    let answer = api.create(E::PATH, given(args)).await?;
+    let answer = api.create_with_key(E::PATH, given(args), creation.idempotency_key.as_deref()).await?;
     print::<E>(&api, answer, server.json)
 }
 

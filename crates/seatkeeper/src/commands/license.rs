@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::Error;
 use super::entry::{self, Entry};
 use crate::admin::{self, LICENSES, License};
-use crate::args::ServerArgs;
+use crate::args::{CreationArgs, ServerArgs};
 use crate::output;
 
 #[derive(Debug, Subcommand)]
@@ -44,6 +44,9 @@ pub(crate) struct CreateArgs {
     #[command(flatten)]
     #[serde(flatten)]
     terms: TermsArgs,
+    #[command(flatten)]
+    #[serde(skip)]
+    creation: CreationArgs,
     #[command(flatten)]
     #[serde(skip)]
     server: ServerArgs,
@@ -163,7 +166,7 @@ pub(crate) struct OneArgs {
 
 pub(crate) async fn run(command: LicenseCommand) -> Result<ExitCode, Error> {
     match command {
-        LicenseCommand::Create(args) => entry::create::<License>(&args.server, &args).await?,
+        LicenseCommand::Create(args) => entry::create::<License>(&args.server, &args.creation, &args).await?,
         LicenseCommand::List(args) => list(&args).await?,
         LicenseCommand::Show(args) => entry::show::<License>(&args.server, &args.id.to_string()).await?,
         LicenseCommand::Update(args) => update(&args).await?,

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::Error;
 use super::entry::{self, Entry};
 use crate::admin::{self, PLANS};
-use crate::args::ServerArgs;
+use crate::args::{CreationArgs, ServerArgs};
 use crate::output;
 
 #[derive(Debug, Subcommand)]
@@ -51,6 +51,9 @@ pub(crate) struct CreateArgs {
     #[command(flatten)]
     #[serde(flatten)]
     terms: TermsArgs,
+    #[command(flatten)]
+    #[serde(skip)]
+    creation: CreationArgs,
     #[command(flatten)]
     #[serde(skip)]
     server: ServerArgs,
@@ -157,7 +160,7 @@ struct Plan {
 pub(crate) async fn run(command: PlanCommand) -> Result<ExitCode, Error> {
     match command {
         PlanCommand::List(args) => list(&args).await?,
-        PlanCommand::Create(args) => entry::create::<Plan>(&args.server, &args).await?,
+        PlanCommand::Create(args) => entry::create::<Plan>(&args.server, &args.creation, &args).await?,
         PlanCommand::Show(args) => entry::show::<Plan>(&args.server, &args.name.to_string()).await?,
         PlanCommand::Update(args) => update(&args).await?,
         PlanCommand::Retire(args) => entry::end::<Plan>(&args.server, &args.name.to_string()).await?,

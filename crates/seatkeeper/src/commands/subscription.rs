@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::Error;
 use super::entry::{self, Entry};
 use crate::admin::{self, SUBSCRIPTIONS};
-use crate::args::ServerArgs;
+use crate::args::{CreationArgs, ServerArgs};
 use crate::output;
 
 #[derive(Debug, Subcommand)]
@@ -56,6 +56,9 @@ pub(crate) struct CreateArgs {
     #[command(flatten)]
     #[serde(flatten)]
     dates: DatesArgs,
+    #[command(flatten)]
+    #[serde(skip)]
+    creation: CreationArgs,
     #[command(flatten)]
     #[serde(skip)]
     server: ServerArgs,
@@ -122,7 +125,9 @@ struct Subscription {
 pub(crate) async fn run(command: SubscriptionCommand) -> Result<ExitCode, Error> {
     match command {
         SubscriptionCommand::List(args) => list(&args).await?,
-        SubscriptionCommand::Create(args) => entry::create::<Subscription>(&args.server, &args).await?,
+        SubscriptionCommand::Create(args) => {
+            entry::create::<Subscription>(&args.server, &args.creation, &args).await?
+        }
         SubscriptionCommand::Show(args) => {
             entry::show::<Subscription>(&args.server, &args.id.to_string()).await?
         }
