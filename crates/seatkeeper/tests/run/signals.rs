@@ -181,3 +181,34 @@ async fn a_run_in_the_background_of_a_script_outlives_ctrl_c() {
     assert_eq!(code(shell), Some(138), "USR1 ended the command");
     until_live(&harness, 0).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_signal_that_run_was_started_to_ignore_reaches_neither() {
+    let harness = Harness::open();
+    let key = license(&harness, 1).await;
+    let file = harness.path("pid");
+    let script = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 600", file.display());
+    let run = run(&harness, &key, &[]);
+    let mut env = Command::new("env");
+    env.args(["--ignore-signal=TERM,USR1,USR2,TSTP,TTIN,TTOU", "--default-signal=HUP"]);
+    env.arg(run.get_program()).args(run.get_args()).stdin(Stdio::null()).process_group(0);
+    let run = env.args(["sh", "-c", &script]).spawn().unwrap();
+    let command = pid_in(&file);
+    let signals = [Signal::TERM, Signal::USR1, Signal::USR2, Signal::TSTP, Signal::TTIN, Signal::TTOU];
+    for signal in signals {
+        for pid in [run.id(), command] {
+            assert!(ignores(pid, signal), "{signal:?} counts in {pid}");
+        }
+        send(run.id(), signal);
+    }
+    send(run.id(), Signal::HUP);
+    assert_eq!(code(run), Some(129), "HUP ended the command");
+    until_live(&harness, 0).await;
+}
+
+/// Returns whether a process ignores a signal.
+fn ignores(pid: u32, signal: Signal) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap();
+    u64::from_str_radix(mask.trim(), 16).unwrap() >> (signal.as_raw() - 1) & 1 == 1
+}

@@ -10,13 +10,14 @@ use tokio::signal::unix::{self, SignalKind};
 use super::group::{Group, reap_orphans};
 use super::keeper::Keeper;
 use super::seats::HeldSeat;
+use super::signals::Listener;
 
 /// A listener for the signals of job control.
 #[derive(Debug)]
 pub(super) struct JobSignals {
-    stop: unix::Signal,
-    read: unix::Signal,
-    write: unix::Signal,
+    stop: Listener,
+    read: Listener,
+    write: Listener,
     go_on: unix::Signal,
     child: unix::Signal,
 }
@@ -36,9 +37,9 @@ impl JobSignals {
     pub(super) fn listen() -> io::Result<Self> {
         let on = |signal: Signal| unix::signal(SignalKind::from_raw(signal.as_raw()));
         Ok(Self {
-            stop: on(Signal::TSTP)?,
-            read: on(Signal::TTIN)?,
-            write: on(Signal::TTOU)?,
+            stop: Listener::new(Signal::TSTP)?,
+            read: Listener::new(Signal::TTIN)?,
+            write: Listener::new(Signal::TTOU)?,
             go_on: on(Signal::CONT)?,
             child: on(Signal::CHILD)?,
         })
@@ -47,9 +48,9 @@ impl JobSignals {
     /// Returns the next signal.
     pub(super) async fn next(&mut self) -> Signal {
         tokio::select! {
-            _ = self.stop.recv() => Signal::TSTP,
-            _ = self.read.recv() => Signal::TTIN,
-            _ = self.write.recv() => Signal::TTOU,
+            () = self.stop.recv() => Signal::TSTP,
+            () = self.read.recv() => Signal::TTIN,
+            () = self.write.recv() => Signal::TTOU,
             _ = self.go_on.recv() => Signal::CONT,
             _ = self.child.recv() => Signal::CHILD,
         }

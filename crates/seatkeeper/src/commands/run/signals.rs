@@ -1,44 +1,70 @@
 //! The signals that `run` forwards to its command.
 
+use std::future::pending;
 use std::io;
 
 use rustix::process::Signal;
 use tokio::signal::unix::{self, SignalKind};
 
-/// A listener for the forwarded signals. A signal that this process was started to ignore is `None`: `nohup` ignores HUP,
-/// and a shell without job control ignores INT and QUIT in its background processes.
+/// A listener for the forwarded signals.
 #[derive(Debug)]
 pub(super) struct Signals {
-    terminate: unix::Signal,
-    interrupt: Option<unix::Signal>,
-    hangup: Option<unix::Signal>,
-    quit: Option<unix::Signal>,
-    user1: unix::Signal,
-    user2: unix::Signal,
+    terminate: Listener,
+    interrupt: Listener,
+    hangup: Listener,
+    quit: Listener,
+    user1: Listener,
+    user2: Listener,
+}
+
+/// A listener for a signal. The listener of a signal that this process was started to ignore is `None`, and never hears the
+/// signal: `nohup` ignores HUP, and a shell without job control ignores INT and QUIT in its background processes.
+#[derive(Debug)]
+pub(super) struct Listener(Option<unix::Signal>);
+
+impl Listener {
+    /// Installs the handler of `signal`, unless the signal is ignored. The command inherits an ignored signal.
+    pub(super) fn new(signal: Signal) -> io::Result<Self> {
+        if ignores(signal) {
+            return Ok(Self(None));
+        }
+        unix::signal(SignalKind::from_raw(signal.as_raw())).map(Some).map(Self)
+    }
+
+    /// Waits for the signal; for ever if the signal is ignored.
+    pub(super) async fn recv(&mut self) {
+        let heard = match &mut self.0 {
+            Some(signal) => signal.recv().await,
+            None => None,
+        };
+        if heard.is_none() {
+            pending().await
+        }
+    }
 }
 
 impl Signals {
-    /// Installs the handlers. From this call on, the signals do not end the process. The command inherits an ignored signal.
+    /// Installs the handlers. From this call on, the signals do not end the process.
     pub(super) fn listen() -> io::Result<Self> {
         Ok(Self {
-            terminate: unix::signal(SignalKind::terminate())?,
-            interrupt: unless_ignored(Signal::INT)?,
-            hangup: unless_ignored(Signal::HUP)?,
-            quit: unless_ignored(Signal::QUIT)?,
-            user1: unix::signal(SignalKind::user_defined1())?,
-            user2: unix::signal(SignalKind::user_defined2())?,
+            terminate: Listener::new(Signal::TERM)?,
+            interrupt: Listener::new(Signal::INT)?,
+            hangup: Listener::new(Signal::HUP)?,
+            quit: Listener::new(Signal::QUIT)?,
+            user1: Listener::new(Signal::USR1)?,
+            user2: Listener::new(Signal::USR2)?,
         })
     }
 
     /// Returns the next signal.
     pub(super) async fn next(&mut self) -> Signal {
         tokio::select! {
-            _ = self.terminate.recv() => Signal::TERM,
-            Some(()) = received(&mut self.interrupt) => Signal::INT,
-            Some(()) = received(&mut self.hangup) => Signal::HUP,
-            Some(()) = received(&mut self.quit) => Signal::QUIT,
-            _ = self.user1.recv() => Signal::USR1,
-            _ = self.user2.recv() => Signal::USR2,
+            () = self.terminate.recv() => Signal::TERM,
+            () = self.interrupt.recv() => Signal::INT,
+            () = self.hangup.recv() => Signal::HUP,
+            () = self.quit.recv() => Signal::QUIT,
+            () = self.user1.recv() => Signal::USR1,
+            () = self.user2.recv() => Signal::USR2,
         }
     }
 
@@ -51,18 +77,6 @@ impl Signals {
             }
         }
     }
-}
-
-/// Installs the handler of `signal`. Returns `None` for an ignored signal.
-fn unless_ignored(signal: Signal) -> io::Result<Option<unix::Signal>> {
-    if ignores(signal) {
-        return Ok(None);
-    }
-    unix::signal(SignalKind::from_raw(signal.as_raw())).map(Some)
-}
-
-async fn received(signal: &mut Option<unix::Signal>) -> Option<()> {
-    signal.as_mut()?.recv().await
 }
 
 /// Returns `true` if this process was started with the signal ignored. The mask of ignored signals has the lowest bit for
