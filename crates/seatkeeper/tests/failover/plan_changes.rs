@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use seatkeeper_core::{Actor, Origin, RegistryTime};
+use seatkeeper_core::{Actor, Origin, RegistryTime, Seats};
 use seatkeeper_ledger::licenses::{LicenseChange, LicenseId, Status};
+use seatkeeper_ledger::plans::PlanChange;
 use seatkeeper_ledger::{Ledger, Settings, Write};
 use seatkeeper_server::wall_clock;
 use seatkeeper_testbed::redis::Redis;
@@ -28,6 +29,10 @@ const CHANGES_MAX: usize = 5;
 /// Time limit for any change to bind every node that can be notified. Without a notice a node remembers a plan
 /// for longer.
 const TOLD_LATE_MAX: Duration = Duration::from_secs(10);
+
+/// Time limit for a repeated change to bind every node: on a busy machine, but before the nodes forget the old plan by
+/// themselves.
+const REPEATED_WITHIN: Duration = Duration::from_secs(5);
 
 /// Time limit for a change to bind a node that cannot be notified.
 const UNTOLD_WITHIN: Duration = Duration::from_secs(90);
@@ -181,6 +186,36 @@ async fn a_change_that_its_node_did_not_live_to_carry_out_reaches_live_sessions_
     println!("the session ended {:?} after the change", changed.elapsed());
     ledger.close().await;
     drop((ann, nodes.close()));
+}
+
+/// A node that dies between the commit of a plan's change and the invalidation leaves the old plan in the caches. The admin
+/// repeats the change at another node.
+#[tokio::test]
+async fn a_repeated_change_of_a_plan_binds_every_node_though_the_ledger_has_it() {
+    let redis = Redis::start();
+    let nodes = Nodes::over(&[redis.url(), redis.url(), redis.url()]);
+    let (ann, viewers) = viewers(&nodes).await;
+    let limits = async || futures_util::future::join_all(viewers.iter().map(Viewer::limit)).await;
+    assert_eq!(limits().await, [1; NODES]);
+
+    let ledger = Ledger::open(Settings::new(nodes.ledger())).await.expect("a ledger");
+    let origin = Origin { actor: Actor::System, request: None };
+    let write =
+        Write { origin: &origin, at: registry_time(), idempotency: None, home: None, expected_version: None };
+    let (plan, change) = (
+        ann.plan.parse().expect("a name"),
+        PlanChange { device_limit: Some(Seats(2)), ..PlanChange::default() },
+    );
+    ledger.update_plan(&TENANT.into(), &plan, change, write).await.expect("a plan");
+    ledger.close().await;
+    assert_eq!(limits().await, [1; NODES], "nobody is told");
+
+    let repeated = Some(json!({ "device_limit": 2 }));
+    nodes.harnesses[0].admin().patch(&ann.plan_path(), repeated).await.expect(200);
+    let changed = Instant::now();
+    let told = viewers.iter().map(|viewer| viewer.limit_becomes(2, changed, REPEATED_WITHIN));
+    println!("{:?}", futures_util::future::join_all(told).await);
+    drop(nodes.close());
 }
 
 /// Returns the registry time of the test, which is the machine's time.
