@@ -48,8 +48,10 @@ pub enum Error {
         /// The names of the nodes.
         nodes: Vec<String>,
     },
-    /// Another process has taken the ledger from this process, or the ledger is a copy.
-    #[error("another process has taken this ledger, or a backup was restored")]
+    /// Another process has taken the ledger from this process, or a copy has replaced the ledger.
+    #[error(
+        "another process has taken this ledger, or a promoted standby or a restored backup has replaced it"
+    )]
     TakenOver,
     /// A connection pooler before PostgreSQL drops the settings of connections, such as time limits of locks, or
     /// refuses them.

@@ -1,9 +1,12 @@
 //! The use of a ledger by one process alone, with the live sessions in the memory of the process.
 //!
 //! Over SQLite the process locks the data directory. Over PostgreSQL the process holds an advisory lock, and nodes that
-//! share a registry refuse to serve beside it. The lock may be lost with its connection. The epoch is the fence: a
-//! process that takes the ledger raises every epoch, and the previous process finds the new epoch.
+//! share a registry refuse to serve beside it. The lock may be lost with its connection. The buckets are the fence: a
+//! process that takes the ledger gives every bucket a new epoch and its own registry identity, and the previous process
+//! finds them. A promoted standby or a restored backup has another ledger identity than its buckets: the copy may lack
+//! records that the sessions in memory rest on.
 
+use crate::buckets::BucketRow;
 use crate::database::{SoleUseLock, refuse_in_sole_use};
 use crate::nodes::leave_to_sole_user;
 use crate::{Error, Ledger};
@@ -12,12 +15,14 @@ use crate::{Error, Ledger};
 pub struct SoleUse {
     /// The epoch of all buckets.
     epoch: u64,
+    /// The registry identity of all buckets.
+    registry_identity: String,
     lock: Option<SoleUseLock>,
 }
 
 impl Ledger {
     /// Takes the ledger for this process alone, and raises all buckets to a new common epoch, with registry
-    /// `registry_identity`.
+    /// `registry_identity`. No other process, and no other start of this process, has the same identity.
     ///
     /// Returns `Err(InUse)` beside another process that uses the ledger alone, and `Err(NodesServe)` beside nodes that
     /// share a registry. Silent nodes without a lease are forgotten.
@@ -29,7 +34,7 @@ impl Ledger {
             tx.commit().await?;
         }
         let epoch = self.raise_epoch(registry_identity).await?;
-        Ok(SoleUse { epoch, lock })
+        Ok(SoleUse { epoch, registry_identity: registry_identity.to_owned(), lock })
     }
 
     /// Returns `Err(InUse)` while a process uses the ledger alone.
@@ -50,12 +55,17 @@ impl SoleUse {
         self.lock.is_some()
     }
 
-    /// Checks that no other process has taken the ledger, and takes a lost lock again. Returns `Err(TakenOver)` once
-    /// the epoch on record is another.
+    /// Checks that no other process has taken the ledger and that no copy has replaced the ledger. Takes a lost lock
+    /// again.
+    ///
+    /// Returns `Err(TakenOver)` unless the first bucket has the epoch and the registry identity of this process, raised
+    /// in this ledger. The epoch alone proves neither: a copy made after the start has the same epoch, and another
+    /// process may raise an older copy to the same epoch.
     pub async fn check(&self) -> Result<(), Error> {
         let Some(lock) = &self.lock else { return Ok(()) };
-        let found = lock.read_epoch().await?;
-        if found.unsigned_abs() == self.epoch { Ok(()) } else { Err(Error::TakenOver) }
+        let found = BucketRow::read(&lock.read_first_bucket().await?)?;
+        let is_own = found.epoch == self.epoch && found.identity.as_ref() == Some(&self.registry_identity);
+        if is_own && found.was_raised_here { Ok(()) } else { Err(Error::TakenOver) }
     }
 
     /// Ends the sole use: the next process may take the ledger.

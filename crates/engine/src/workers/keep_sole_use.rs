@@ -1,4 +1,5 @@
-//! Checks once a second that no other process has taken the ledger of an embedded engine.
+//! Checks once a second that no other process has taken the ledger of an embedded engine, and that no promoted standby
+//! or restored backup has replaced the ledger.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,12 +41,14 @@ impl Worker for KeepSoleUse {
             Ok(()) => {}
             Err(LedgerError::TakenOver) => {
                 tracing::error!(
-                    "another process has taken this ledger, or a backup was restored: this process stops, because it \
-                     decides no more; let one process use the ledger, or give all processes one registry.url that they share"
+                    "another process has taken this ledger, or a promoted standby or a restored backup has replaced it: \
+                     this process stops, because its sessions may differ from the record; after a promotion or a restore \
+                     start this process again, otherwise let one process use the ledger, or give all processes one \
+                     registry.url that they share"
                 );
                 self.taken_over.cancel();
             }
-            // Without the ledger nothing is admitted on record, and the next check finds another process.
+            // Without the ledger nothing is admitted on record, and the next check finds another process or a copy.
             Err(error) => {
                 tracing::debug!(causes = %with_causes(&error), "the sole use of the ledger is not checked")
             }

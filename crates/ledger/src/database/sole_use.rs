@@ -4,7 +4,7 @@ use seatkeeper_postgres::Connections;
 use sqlx::PgConnection;
 use tokio::sync::Mutex;
 
-use super::{Pool, Query, Tx};
+use super::{Pool, Query, Row, Tx};
 use crate::Error;
 
 /// The lock of this process.
@@ -24,19 +24,19 @@ impl SoleUseLock {
         Ok(Some(Self { connections, held: Mutex::new(Some(held)) }))
     }
 
-    /// Reads the epoch of the first bucket over the connection with the lock. A lost lock is taken again first. Until
-    /// PostgreSQL has freed the lost one, a connection without the lock serves.
-    pub(crate) async fn read_epoch(&self) -> Result<i64, Error> {
+    /// Reads the first bucket over the connection with the lock. A lost lock is taken again first. Until PostgreSQL has
+    /// freed the lost one, a connection without the lock serves.
+    pub(crate) async fn read_first_bucket(&self) -> Result<Row, Error> {
         let mut held = self.held.lock().await;
         if held.is_none() {
             *held = try_take(&self.connections).await?;
         }
-        let text = sqlx::query(include_str!("../../sql/epoch.sql")).bind(0_i64);
+        let text = sqlx::query(include_str!("../../sql/first_bucket.sql"));
         let read = match &mut *held {
-            Some(connection) => Query::on_postgres(text, connection).scalar().await,
+            Some(connection) => Query::on_postgres(text, connection).fetch_one().await,
             None => {
                 let mut connection = self.connections.acquire().await?;
-                Query::on_postgres(text, &mut connection).scalar().await
+                Query::on_postgres(text, &mut connection).fetch_one().await
             }
         };
         if read.is_err() {

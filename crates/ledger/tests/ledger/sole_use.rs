@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use seatkeeper_core::{BucketSet, RegistryTime};
 use seatkeeper_ledger::nodes::NodeRow;
 use seatkeeper_ledger::{Error, Ledger, SoleUse};
+use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 
 use crate::place::TestLedger;
@@ -74,6 +75,20 @@ async fn a_lost_lock_is_taken_again_unless_another_process_has_taken_the_ledger(
     assert!(sole_use.check().await.is_err(), "the connection is lost");
     assert!(matches!(sole_use.check().await, Err(Error::TakenOver)));
     next.check().await.unwrap();
+}
+
+/// A copy made after the start has the same epoch. A standby promoted without the start of the first process gets the same
+/// epoch by the start of a second process.
+#[tokio::test]
+async fn a_copy_and_a_start_of_another_process_are_noticed_at_the_same_epoch() {
+    for change in ["ledger_identity = 'elsewhere'", "registry_identity = 'another process'"] {
+        let (place, ledger) = ledger().await;
+        let sole_use = ledger.take_alone("memory").await.unwrap();
+        sole_use.check().await.unwrap();
+        let change = AssertSqlSafe(format!("UPDATE buckets SET {change}"));
+        sqlx::query(change).execute(&mut place.connect().await).await.unwrap();
+        assert!(matches!(sole_use.check().await, Err(Error::TakenOver)));
+    }
 }
 
 #[tokio::test]
