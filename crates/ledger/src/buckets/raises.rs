@@ -91,7 +91,7 @@ impl Ledger {
     }
 
     /// Raises all buckets at once to a new common epoch, greater than every epoch before, with registry
-    /// `registry_identity`. Returns the new epoch.
+    /// `registry_identity`. Returns the new epoch. Like [`raise`](Self::raise), the call notes a ledger that is a copy.
     pub async fn raise_epoch(&self, registry_identity: &str) -> Result<u64, Error> {
         let all: Vec<_> = Bucket::all().collect();
         let mut tx = self.write().await?;
@@ -99,6 +99,8 @@ impl Ledger {
             let query = tx.query(statement);
             chunk.iter().fold(query, |query, bucket| query.bind(stored(*bucket))).execute().await?;
         }
+        let now = tx.now().await?;
+        copies::note(&mut tx, times::from_stored(now)).await?;
         let raised: i64 =
             tx.query(include_str!("../../sql/raise_epoch.sql")).bind(registry_identity).scalar().await?;
         tx.commit().await?;

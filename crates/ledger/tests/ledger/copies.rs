@@ -1,7 +1,7 @@
 //! A copy of the ledger lacks the latest changes of entitlements, and gets events by the lost terms: `audit verify` names the
 //! loss, and a change made in the copy has newer terms.
 
-use seatkeeper_core::{Bucket, Seats, Span};
+use seatkeeper_core::{Bucket, Event, Seats, Span};
 use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::Write;
 use seatkeeper_ledger::buckets::{BucketMode, EpochRaise};
@@ -85,6 +85,25 @@ async fn admissions_by_a_license_that_a_copy_lost_are_named_however_late_and_the
     lost.pass(FIVE_MINUTES);
     ledger.apply(&[lost.admit("three").1]).await.unwrap();
     assert_eq!(breach(&ledger).await, Err(named(3)));
+}
+
+#[tokio::test]
+async fn the_start_of_a_process_that_uses_a_copy_alone_notes_the_copy() {
+    let (place, ledger) = ledger().await;
+    let license = licensed(&ledger, 2).await;
+    let lost = 7;
+    let mut story = Story::new(&License { version: lost, ..license.clone() });
+    becomes_a_copy(&place).await;
+    let sole_use = ledger.take_alone("memory:2").await.unwrap();
+    assert_eq!(copies(&place).await, 1);
+
+    let by_lost_terms = Event { epoch: sole_use.epoch(), ..story.admit("one").1 };
+    ledger.apply(&[by_lost_terms]).await.unwrap();
+    let named = LostTerms { pool: license.pool(), version: lost, admissions: 1 };
+    assert_eq!(breach(&ledger).await, Err(vec![named]));
+    let floor = sqlx::query_scalar("SELECT version_floor FROM ledger_copies");
+    let floor: i64 = floor.fetch_one(&mut place.connect().await).await.unwrap();
+    assert_eq!(resized(&ledger, &license, 3).await.version, floor.unsigned_abs());
 }
 
 /// The change comes before the first raise of an epoch, and notes the copy.
