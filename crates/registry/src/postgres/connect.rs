@@ -61,21 +61,27 @@ const SETTINGS: [(&str, &str); 8] = [
 ];
 
 /// Connects lazily: while the database is unreachable, each call fails. Each new connection tells `copies` the
-/// database's identity.
+/// database's identity, which only a database with a registry has.
 pub(super) fn connections(
     url: &PostgresUrl,
     connections_max: u32,
     copies: &Arc<Copies>,
 ) -> Result<Connections, Fault> {
     let copies = Arc::clone(copies);
-    let pool = PgPoolOptions::new()
-        .max_connections(connections_max)
-        .acquire_timeout(ACQUIRE_TIMEOUT)
-        .after_connect(move |connection, _| {
-            let copies = Arc::clone(&copies);
-            Box::pin(async move { copies.note(connection).await })
-        });
+    let pool = options(connections_max).after_connect(move |connection, _| {
+        let copies = Arc::clone(&copies);
+        Box::pin(async move { copies.note(connection).await })
+    });
     Ok(Connections::lazy(url, pool, NAME, &SETTINGS)?)
+}
+
+/// Connects lazily, with a single connection, to a database that may have no registry.
+pub(super) fn single_connection(url: &PostgresUrl) -> Result<Connections, Fault> {
+    Ok(Connections::lazy(url, options(1), NAME, &SETTINGS)?)
+}
+
+fn options(connections_max: u32) -> PgPoolOptions {
+    PgPoolOptions::new().max_connections(connections_max).acquire_timeout(ACQUIRE_TIMEOUT)
 }
 
 /// Returns whether the database has the tables of a registry.

@@ -1,12 +1,9 @@
 //! Repair of registry time in the database, after a wrong time was stored.
 
-use std::sync::Arc;
-
 use seatkeeper_core::RegistryTime;
 use seatkeeper_postgres::PostgresUrl;
 
 use super::connect::{self, begin_long};
-use super::copies::Copies;
 use super::fault::Fault;
 use super::from_row::from_row;
 use super::row::{signed, time, unsigned};
@@ -39,7 +36,7 @@ pub async fn repair_clock(
     to: RegistryTime,
     apply: bool,
 ) -> Result<Option<RegistryRepair>, Error> {
-    let connections = connect::connections(url, 1, &Arc::new(Copies::new()))?;
+    let connections = connect::single_connection(url)?;
     if !connect::has_registry(&connections).await.map_err(Fault::from)? {
         return Ok(None);
     }

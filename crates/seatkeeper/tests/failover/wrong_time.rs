@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use seatkeeper_testbed::clock::Clock;
-use seatkeeper_testbed::postgres::Postgres;
+use seatkeeper_testbed::postgres::{self, Postgres};
 use seatkeeper_testbed::redis::RedisSetup;
 use serde_json::Value;
 
@@ -25,6 +25,12 @@ const TTL: Duration = Duration::from_secs(4);
 /// Time limit for a silent session to expire on a busy machine.
 const EXPIRES_WITHIN: Duration = Duration::from_secs(30);
 
+/// Time limit for the end of a stopped server's lock.
+const UNLOCKED_WITHIN: Duration = Duration::from_secs(30);
+
+/// The error of a command while a server uses the ledger.
+const LOCKED: &str = "another process uses";
+
 /// The arguments that locate the ledger of a stopped server.
 struct Record(Vec<String>);
 
@@ -39,9 +45,14 @@ impl Record {
     }
 
     /// Repairs the ledger of a stopped server. The dry run before the repair must change nothing.
-    fn is_repaired(&self) {
+    async fn is_repaired(&self) {
         for _ in 0..2 {
-            let dry = self.repair(&[]);
+            // PostgreSQL frees the lock of a stopped server a moment later.
+            let dry = within(UNLOCKED_WITHIN, "the ledger is unlocked", async || {
+                let dry = self.repair(&[]);
+                if dry.stderr.contains(LOCKED) { Err(dry.stderr) } else { Ok(dry) }
+            })
+            .await;
             assert!(dry.status.success(), "{}{}", dry.stdout, dry.stderr);
             assert!(dry.stdout.contains("Nothing was changed"), "{}", dry.stdout);
         }
@@ -91,17 +102,23 @@ async fn expires_in_time(harness: &Harness, license: &License, ann: &Value) {
     released(&client, &bob["session_id"]).await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_wrong_time_on_the_record_of_an_embedded_server_is_set_right() {
+/// Puts a wrong time on record by an embedded server, and repairs the record. `ledger` is the URL of a database for the
+/// record; the record of `None` is in the data directory.
+async fn is_set_right_without_nodes(ledger: Option<&str>) {
     let clock = Clock::new();
     clock.advance(DECADE);
-    let mut harness = tokio::task::block_in_place(|| Harness::open_in(&clock.environment(), &[]));
-    let record = Record(vec!["--data-dir".into(), harness.data_dir().to_str().expect("a path").into()]);
+    let settings: Vec<_> = ledger.iter().map(|url| ("LEDGER_URL", *url)).collect();
+    let mut harness = tokio::task::block_in_place(|| Harness::open_in(&clock.environment(), &settings));
+    let data_dir = harness.data_dir().to_str().expect("a path");
+    let record = Record(match ledger {
+        Some(url) => vec!["--ledger".into(), url.into()],
+        None => vec!["--data-dir".into(), data_dir.into()],
+    });
     let license = License::make(&harness.admin(), 1, Some(TTL.as_secs())).await;
     let ann = taken(&harness, &license, "ann").await;
     assert!(ahead(&ann["expires_at"]) > DECADE / 2, "{ann:#}");
     let refused = record.repair(&["--apply"]);
-    assert!(refused.stderr.contains("another process uses"), "{}{}", refused.stdout, refused.stderr);
+    assert!(refused.stderr.contains(LOCKED), "{}{}", refused.stdout, refused.stderr);
     tokio::task::block_in_place(|| harness.stop());
     clock.set_back(DECADE);
 
@@ -111,7 +128,7 @@ async fn a_wrong_time_on_the_record_of_an_embedded_server_is_set_right() {
     let (_, log) = tokio::task::block_in_place(|| harness.stop());
     assert!(log.contains("run `seatkeeper repair clock`"), "{log}");
 
-    record.is_repaired();
+    record.is_repaired().await;
     record.states_the_repair();
     tokio::task::block_in_place(|| harness.start());
     expires_in_time(&harness, &license, &ann["session_id"]).await;
@@ -123,6 +140,18 @@ async fn a_wrong_time_on_the_record_of_an_embedded_server_is_set_right() {
     tokio::task::block_in_place(|| harness.start());
     let (_, log) = tokio::task::block_in_place(|| harness.stop());
     assert!(log.contains("more than 30 days after the ledger's latest record"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_time_on_the_record_of_an_embedded_server_is_set_right() {
+    is_set_right_without_nodes(None).await;
+}
+
+/// No node ever shared a registry in the database.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_time_on_the_record_of_an_embedded_server_in_postgresql_is_set_right() {
+    let database = postgres::database();
+    is_set_right_without_nodes(Some(&database.url())).await;
 }
 
 /// Puts a wrong time on record over PostgreSQL, and repairs the record. `stores` holds the settings of the stores.
@@ -146,7 +175,7 @@ async fn is_set_right(clock: &Clock, stores: [(&str, &str); 2], before_repair: i
     tokio::task::block_in_place(|| harness.stop());
 
     before_repair();
-    record.is_repaired();
+    record.is_repaired().await;
     record.states_the_repair();
     tokio::task::block_in_place(|| harness.start());
     expires_in_time(&harness, &license, &ann["session_id"]).await;
