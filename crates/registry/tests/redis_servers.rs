@@ -29,5 +29,7 @@ mod replicas;
 mod secured;
 #[path = "redis_servers/sentinel.rs"]
 mod sentinel;
+#[path = "redis_servers/time.rs"]
+mod time;
 #[path = "redis_servers/unreadable.rs"]
 mod unreadable;

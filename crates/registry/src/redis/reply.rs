@@ -57,6 +57,7 @@ impl RedisRegistry {
                 let receipt = Receipt { bucket, epoch, position: values.number()? };
                 let acknowledged = values.number()?;
                 warn_of_step(behind);
+                self.clock_estimates.note_lag(bucket, behind);
                 if stage == Stage::Serving {
                     self.backlog.note(receipt, acknowledged);
                 }
