@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use seatkeeper_testbed::postgres::{self, Postgres, Stop};
+use seatkeeper_testbed::proxy::{Network, Proxy};
 use serde_json::json;
 use sqlx::{Connection as _, PgConnection};
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
@@ -16,6 +17,8 @@ use tokio::time::timeout;
 
 use super::support::answered;
 use crate::harness::{Client, Doors, Harness, command, run, run_with};
+use crate::support::knobs;
+use crate::until::within;
 
 /// The key of tokens, the same for every process of a test.
 const SHARED_KEY: [(&str, &str); 2] =
@@ -168,6 +171,46 @@ async fn a_server_whose_ledger_another_process_has_taken_ends() {
     server.logs("another process has taken this ledger").await;
     server.logs("the server stopped by itself").await;
     assert_eq!(server.ends().await, Some(1));
+}
+
+/// The standby has the epoch of the running server, and lacks its last admission.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_ends_after_a_promotion_and_the_next_start_serves_by_the_records_of_the_standby() {
+    let primary = tokio::task::block_in_place(Postgres::start);
+    let address_of = |server: &Postgres| ([127, 0, 0, 1], server.port()).into();
+    let to_ledger = Proxy::start(address_of(&primary), knobs::seed()).await;
+    let replication = Proxy::start(address_of(&primary), knobs::seed()).await;
+    let port = |port: u16| format!(":{port}/");
+    let url = primary.url("postgres").replace(&port(primary.port()), &port(to_ledger.address().port()));
+    let mut harness = tokio::task::block_in_place(|| house_on(&url));
+    let license = harness.license(3).await;
+    let (ann, key) = (harness.client("ann"), &license["license_key"]);
+    let kept = ann.acquire(key, "m1").await.expect(201);
+    let standby = tokio::task::block_in_place(|| Postgres::standby_of(replication.address()));
+    replication.set(Network::Silent);
+    let lost = ann.acquire(key, "m2").await.expect(201);
+
+    tokio::task::block_in_place(|| {
+        primary.stop(Stop::Immediate);
+        standby.promote();
+    });
+    to_ledger.redirect(address_of(&standby));
+    within(PROCESS_WAIT_MAX, "the server ends", async || {
+        let log = harness.log_so_far();
+        if log.contains("the server stopped by itself") { Ok(()) } else { Err(log) }
+    })
+    .await;
+    let (status, log) = tokio::task::block_in_place(|| harness.stop());
+    assert_eq!(status.code(), Some(1), "{log}");
+    assert!(log.contains("a promoted standby or a restored backup has replaced it"), "{log}");
+
+    tokio::task::block_in_place(|| harness.start());
+    let ann = harness.client("ann");
+    ann.heartbeat(&kept["session_id"]).await.expect(200);
+    ann.heartbeat(&lost["session_id"]).await.expect(404);
+    ann.acquire(key, "m2").await.expect(201);
+    tokio::task::block_in_place(|| harness.stop());
+    tokio::task::block_in_place(|| harness.prove());
 }
 
 #[tokio::test(flavor = "multi_thread")]
