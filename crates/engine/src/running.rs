@@ -180,8 +180,8 @@ impl RunningEngine {
         &self.upkeep
     }
 
-    /// Returns the token that is cancelled once another process has taken the ledger of an embedded engine. The program
-    /// stops the engine then: its decisions no longer count.
+    /// Returns the token that is cancelled once the ledger of an embedded engine is no longer its own: another process has
+    /// taken the ledger, or a copy has taken its place. The program stops the engine then: its decisions no longer count.
     pub fn taken_over(&self) -> &CancellationToken {
         &self.taken_over
     }

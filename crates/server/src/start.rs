@@ -335,7 +335,7 @@ fn edges(app: &App, shutdown: CancellationToken, workers: &WorkerSet) -> Result<
     Ok(Edges { clients, metrics })
 }
 
-/// Cancels `shutdown` once another process has taken the ledger.
+/// Cancels `shutdown` once another process has taken the ledger, or a copy has taken its place.
 fn stop_once_taken_over(running: &RunningEngine, shutdown: CancellationToken) {
     let taken_over = running.taken_over().clone();
     tokio::spawn(async move {
