@@ -49,8 +49,13 @@ pub(crate) async fn run(args: &ServeArgs) -> Result<ExitCode, Error> {
             tracing::info!("stopping: the server has not started yet");
             stop.cancel();
             // A node that is on record among the nodes already has to say farewell.
-            if let Ok(running) = tokio::time::timeout(START_END_MAX, starting).await {
-                running?.finished().await;
+            match tokio::time::timeout(START_END_MAX, starting).await {
+                Ok(Ok(running)) => running.finished().await,
+                Ok(Err(error)) => {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::warn!(error, "the server would not have started");
+                }
+                Err(_still_waiting) => {}
             }
             return Ok(ExitCode::SUCCESS);
         }
