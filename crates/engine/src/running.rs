@@ -92,13 +92,6 @@ struct Built {
     clocks: Vec<(Store, Arc<ClockSteps>)>,
 }
 
-impl Built {
-    /// Returns the time of the registry of capacities.
-    async fn now(&self) -> Result<RegistryTime, seatkeeper_registry::Error> {
-        self.registries.for_capacities().registry.now().await
-    }
-}
-
 impl RunningEngine {
     /// Starts an engine over `ledger`: restores the sessions that are live in the ledger, each with a full
     /// TTL, and starts the workers. The time of an embedded engine is the clock of this process, never before
@@ -117,19 +110,24 @@ impl RunningEngine {
     ) -> Result<Self, StartError> {
         let (upkeep, drainage) = (WorkerSet::new(), WorkerSet::new());
         let endings = Arc::new(Endings::default());
-        let (mut built, started_at) = match &settings.topology {
-            Topology::Embedded => {
-                let built = embedded(settings, &ledger, &inputs, &upkeep, clock).await?;
-                let started_at = built.now().await?;
-                (built, started_at)
-            }
+        let mut built = match &settings.topology {
+            Topology::Embedded => embedded(settings, &ledger, &inputs, &upkeep, clock).await?,
             Topology::Shared(sharing) => {
                 sole_use::wait_for_sole_user(&ledger).await?;
                 let shared = Shared::new(settings, sharing, &ledger).await?;
-                let started_at = shared.built.now().await?;
-                // From here on the node is on record among the nodes, and must say farewell: no error may follow.
                 shared.start(&ledger, &upkeep, &inputs, &endings).await;
-                (shared.built, started_at)
+                shared.built()
+            }
+        };
+        let started_at = match built.registries.for_capacities().registry.now().await {
+            Ok(now) => now,
+            Err(error) => {
+                upkeep.stop().await;
+                // By now a node is on record among the nodes.
+                if let Some(membership) = &built.membership {
+                    membership.left().await;
+                }
+                return Err(error.into());
             }
         };
         if settings.admits_without_home {

@@ -192,7 +192,8 @@ impl Base {
         if let (Some(others), Some(ended)) = (others.clone(), ended) {
             workers.start(EndTeller::new(others, ended));
         }
-        verifier.keep_up(workers).await;
+        // A silent issuer must not keep a stopped start from its farewell.
+        shutdown.run_until_cancelled(verifier.keep_up(workers)).await;
         let mut jobs = all_jobs(&settings, running, &ledger, &metrics).await?;
         let entitlements = entitlements(&settings, others, &ledger, running.engine().endings(), workers);
         let release_codes = Arc::new(ReleaseCodes::new(ledger.clone()).await?);

@@ -44,7 +44,7 @@ const CONNECTIONS_MAX: u32 = 8;
 
 /// The parts of a node in a cluster.
 pub(super) struct Shared {
-    pub(super) built: Built,
+    built: Built,
     membership: Arc<Membership>,
     /// The clock of PostgreSQL's server; `None` if no registry is in PostgreSQL.
     postgres_clock: Option<Arc<PostgresClock>>,
@@ -155,6 +155,11 @@ impl Shared {
             upkeep.start(KeepClock { clock: Arc::clone(clock), lease: Arc::clone(lease) });
         }
         inputs.stopping.run_until_cancelled(wait_until_served(&queue)).await;
+    }
+
+    /// Returns the parts for the engine.
+    pub(super) fn built(self) -> Built {
+        self.built
     }
 }
 

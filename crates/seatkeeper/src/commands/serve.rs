@@ -25,7 +25,7 @@ const FILES_BESIDE: u64 = 256;
 
 /// The longest wait for a start to end after the process was asked to stop. A start may wait for tables in use, or for the
 /// predecessor of an embedded server, for longer.
-const START_END_MAX: Duration = Duration::from_secs(5);
+const START_END_MAX: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
@@ -55,7 +55,10 @@ pub(crate) async fn run(args: &ServeArgs) -> Result<ExitCode, Error> {
                     let error = &error as &dyn std::error::Error;
                     tracing::warn!(error, "the server would not have started");
                 }
-                Err(_still_waiting) => {}
+                Err(_still_waiting) => tracing::warn!(
+                    "the start did not end in time: other nodes may count this node as live; if seats of its buckets stay \
+                     503, run `seatkeeper repair nodes`"
+                ),
             }
             return Ok(ExitCode::SUCCESS);
         }
