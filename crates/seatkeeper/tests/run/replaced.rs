@@ -13,7 +13,9 @@ use crate::started::{Waiting, code, run, until_acquires, until_live};
 /// Returns a copy of the binary, which a test may replace.
 pub(crate) fn copy_of_the_binary(harness: &Harness) -> PathBuf {
     let copy = harness.path("seatkeeper");
-    fs::copy(BIN, &copy).unwrap();
+    // In another process: a child of this process that starts meanwhile would have the copy open for writing, and nobody
+    // could execute the copy.
+    assert!(Command::new("cp").arg(BIN).arg(&copy).status().unwrap().success());
     copy
 }
 

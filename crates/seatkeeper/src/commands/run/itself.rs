@@ -9,8 +9,8 @@ use tokio::process::Command;
 /// knows its role.
 #[cfg(target_os = "linux")]
 pub(super) fn command() -> io::Result<Command> {
-    // The path of the file would no longer do after the upgrade of a package: another file, or none, has the path then. The
-    // kernel's link leads to the file of this process as long as the process runs.
+    // After the upgrade of a package, the path of the file leads to another file or to none. The kernel's link leads to the
+    // file of this process as long as the process runs.
     let mut command = Command::new("/proc/self/exe");
     command.arg0(env::args_os().next().unwrap_or_else(|| env!("CARGO_PKG_NAME").into()));
     Ok(command)

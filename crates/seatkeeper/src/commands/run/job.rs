@@ -27,7 +27,7 @@ pub(super) struct JobSignals {
 pub(super) struct Job {
     group: Group,
     /// A signal has asked `run` to stop, and the command has not stopped yet.
-    asked: bool,
+    asked: Option<Signal>,
     /// The process with the heartbeats while `run` is stopped.
     keeper: Option<Keeper>,
 }
@@ -59,14 +59,15 @@ impl JobSignals {
 
 impl Job {
     pub(super) fn new(group: Group) -> Self {
-        Self { group, asked: false, keeper: None }
+        Self { group, asked: None, keeper: None }
     }
 
-    /// Handles a signal of [`JobSignals`]. Returns an error if no process could take over the heartbeats: the command is then
-    /// continued, because the shell is not back on the terminal before `run` stops.
+    /// Handles a signal of [`JobSignals`]. Returns an error if no process could take over the heartbeats. After a Ctrl-Z the
+    /// command is then continued, because the shell is not back on the terminal before `run` stops. A command in the
+    /// background that uses the terminal stays stopped: it would use the terminal again at once.
     pub(super) async fn handle(&mut self, signal: Signal, seats: &[HeldSeat]) -> io::Result<()> {
         if signal == Signal::CONT {
-            self.asked = false;
+            self.asked = None;
             self.end_keeper(seats).await;
             self.group.send(Signal::CONT);
             return Ok(());
@@ -74,16 +75,23 @@ impl Job {
         if signal == Signal::CHILD {
             self.reap_orphans();
         } else {
-            self.asked = true;
+            self.asked = Some(signal);
             if signal == Signal::TSTP && matches!(self.group, Group::Own(_)) {
                 self.group.send(Signal::TSTP);
             }
         }
         // A program may save the screen first, or ignore the signal: `run` stops only after the command.
-        if self.asked && self.keeper.is_none() && has_stopped(self.group.leader()) {
-            self.asked = false;
+        if let Some(asked) = self.asked
+            && self.keeper.is_none()
+            && has_stopped(self.group.leader())
+        {
+            self.asked = None;
             if is_job_of_a_shell() {
-                let keeper = Keeper::start(seats).inspect_err(|_| self.group.continue_stopped())?;
+                let keeper = Keeper::start(seats).inspect_err(|_| {
+                    if asked == Signal::TSTP {
+                        self.group.continue_stopped();
+                    }
+                })?;
                 self.keeper = Some(keeper);
                 for held in seats {
                     // A client that is closed sends no heartbeats.

@@ -143,7 +143,7 @@ impl<'a> Watched<'a> {
     async fn stop_or_go_on(&mut self, job: &mut Job, signal: Signal) {
         if let Err(error) = job.handle(signal, self.seats).await {
             self.story.tell(format_args!(
-                "no process can keep the seat of a stopped command, so the command goes on: {error}"
+                "no process can keep the seat of a stopped command, so `run` goes on: {error}"
             ));
         }
     }
