@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout_at};
 use uuid::Uuid;
 
 use super::{ApiClient, Error, Header, Problem};
@@ -46,9 +46,10 @@ impl ApiClient {
         let give_up = Instant::now() + REPEAT_FOR;
         while Instant::now() < give_up {
             sleep(REPEAT_PAUSE).await;
-            match call().await {
-                Err(error) if is_outcome_still_unknown(&error) => {}
-                told => return told,
+            match timeout_at(give_up, call()).await {
+                Err(_no_answer) => {}
+                Ok(Err(error)) if is_outcome_still_unknown(&error) => {}
+                Ok(told) => return told,
             }
         }
         Err(Error::UnknownOutcome { key, source: Box::new(first) })

@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use seatkeeper_testbed::port;
 use serde_json::Value;
 
 use crate::field;
@@ -99,7 +100,7 @@ fn address(harness: &Harness) -> SocketAddr {
 
 /// Starts a proxy for two requests, which loses the first answer. Returns its address and the count of requests.
 fn front(harness: &Harness, loss: Loss) -> (String, JoinHandle<usize>) {
-    let mut listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut listener = TcpListener::bind(("127.0.0.1", port::free())).unwrap();
     let (own, server) = (listener.local_addr().unwrap(), address(harness));
     let requests = thread::spawn(move || {
         let mut first = listener.accept().unwrap().0;
