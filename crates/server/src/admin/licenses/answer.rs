@@ -34,7 +34,7 @@ pub(crate) struct LicenseAnswer {
     /// Contact for more seats or time.
     contact: Option<String>,
     /// Version: 1 at first, raised by 1 with each change. The first change after a promotion of a standby or a restored
-    /// backup of the database raises the version to the milliseconds since 1970 at that time.
+    /// backup of the database raises the version by far, to milliseconds since 1970.
     version: u64,
     created_at: String,
     updated_at: String,
