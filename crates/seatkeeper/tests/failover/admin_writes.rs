@@ -59,12 +59,12 @@ async fn a_refused_write_or_one_without_effect_invalidates_nothing() {
     let redis = Redis::start();
     let nodes = Nodes::over(&[redis.url()]);
     let admin = nodes.harnesses[0].admin();
+    admin.post(SUBSCRIPTIONS, json!({ "user": "ann", "plan": "basic" })).await.expect(201);
     let mut ledger = PgConnection::connect(nodes.ledger_url()).await.expect("a connection");
     // A young plan is invalidated by every write: the node of its change may have died before the invalidation.
     let aged = sqlx::query("UPDATE plans SET updated_at = updated_at - INTERVAL '1 hour'");
     aged.execute(&mut ledger).await.expect("older plans");
     drop(ledger);
-    admin.post(SUBSCRIPTIONS, json!({ "user": "ann", "plan": "basic" })).await.expect(201);
     let client = redis::Client::open(redis.url()).expect("the URL is valid");
     let mut connection = client.get_connection().expect("a connection");
     connection.set_read_timeout(Some(SERVED_WAIT_MAX)).expect("a time limit");
