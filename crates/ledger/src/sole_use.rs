@@ -22,7 +22,7 @@ pub struct SoleUse {
 
 impl Ledger {
     /// Takes the ledger for this process alone, and raises all buckets to a new common epoch, with registry
-    /// `registry_identity`. No other process, and no other start of this process, has the same identity.
+    /// `registry_identity`, which must be unique to this start of the process.
     ///
     /// Returns `Err(InUse)` beside another process that uses the ledger alone, and `Err(NodesServe)` beside nodes that
     /// share a registry. Silent nodes without a lease are forgotten.

@@ -14,7 +14,7 @@ const LIMIT_LEAST: u32 = 1;
 /// The grants of one pool, by kind of pool.
 #[derive(Debug)]
 pub(super) enum Grants<'p> {
-    /// The versions of the license with their limits. Versions also go on at the floors.
+    /// The versions of the license with their limits, and the first versions in each copy of the ledger.
     License { limits: Vec<(u64, u32)>, floors: &'p [u64] },
     /// The states of the user's subscriptions with their versions.
     Subscriber { plans: &'p PlanHistory, states: Vec<(u64, Granted)> },
@@ -34,6 +34,7 @@ impl<'p> Grants<'p> {
         }
     }
 
+    /// Lets the versions of a license go on at `floors`, the first versions in each copy of the ledger.
     pub(super) fn with_version_floors(self, floors: &'p [u64]) -> Self {
         match self {
             Self::License { limits, .. } => Self::License { limits, floors },

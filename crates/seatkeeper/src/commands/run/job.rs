@@ -26,7 +26,7 @@ pub(super) struct JobSignals {
 #[derive(Debug)]
 pub(super) struct Job {
     group: Group,
-    /// A signal has asked `run` to stop, and the command has not stopped yet.
+    /// The signal that asked `run` to stop; `None` once the command has stopped.
     asked: Option<Signal>,
     /// The process with the heartbeats while `run` is stopped.
     keeper: Option<Keeper>,
