@@ -258,6 +258,19 @@ impl Product {
         Ok(answer.error_for_status()?.json::<Seat>().await?.session_id)
     }
 
+    /// Returns the sum of a metric of the server over all labels.
+    pub(crate) async fn metric(&self, name: &str) -> Result<f64, Error> {
+        let url = format!("{}/metrics", self.address);
+        let metrics =
+            self.client.get(url).bearer_auth(&self.token).send().await?.error_for_status()?.text().await?;
+        let samples = metrics.lines().filter_map(|line| line.strip_prefix(name));
+        let values: Vec<f64> = samples
+            .filter(|sample| sample.starts_with([' ', '{']))
+            .filter_map(|sample| sample.rsplit_once(' ')?.1.parse().ok())
+            .collect();
+        if values.is_empty() { Err(Error::Unclear { said: metrics }) } else { Ok(values.iter().sum()) }
+    }
+
     /// Renews a session.
     pub(crate) async fn heartbeat(&self, session: Uuid) -> Result<(), Error> {
         let url = format!("{}/api/v1/licenses/sessions/{session}/heartbeat", self.address);
