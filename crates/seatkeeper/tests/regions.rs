@@ -30,6 +30,8 @@ mod arrivals;
 mod cuts;
 #[path = "regions/forwarding.rs"]
 mod forwarding;
+#[path = "regions/groups.rs"]
+mod groups;
 #[path = "regions/heartbeats.rs"]
 mod heartbeats;
 #[path = "regions/keys.rs"]

@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use seatkeeper_core::{
-    Authority, Denial, EndReason, Origin, PoolId, PoolKind, Region, Seats, SessionId, Standing, Terms, UserId,
+    Authority, Denial, EndReason, Origin, PoolId, PoolKind, Reach, Region, Seats, Session, SessionId,
+    Standing, Terms, UserId,
 };
 use seatkeeper_ledger::homes::Home;
 use seatkeeper_registry::{Answer, Claimed, Error as RegistryError, PoolView};
@@ -16,6 +17,9 @@ use crate::error::Error;
 /// reopens the pool.
 const CLOSED_VERSION: u64 = 1 << 52;
 
+/// Sessions of a closed pool that are looked at: more than a home has that moves.
+const SESSIONS_LOOKED_AT: usize = 100;
+
 /// The most attempts to close a pool in one call. An attempt fails only if the registry is rebuilt meanwhile.
 const CLOSINGS_MAX: usize = 5;
 
@@ -23,12 +27,20 @@ impl Engine {
     /// Closes a subscriber's pool for a move of its home, and ends every session as `moved`. When the call returns, the
     /// pool is empty, admits nobody until it is reopened, and every event is in the ledger.
     ///
+    /// A session for which `cannot_move` returns `true` ends as `revoked` instead.
+    ///
     /// The limit 0 comes first, so that no session begins after the end of the others. The registry may lose the limit
     /// in a rebuild; the view at the end, one atomic step, proves limit and emptiness together. A pool that is rebuilt
     /// or reopened later opens by the ledger, where the home is on its way.
     ///
     /// No step begins after `until`: a carrier that was paused for longer may find a home that has come back meanwhile.
-    pub async fn close_for_move(&self, pool: &PoolId, terms: Terms, until: Instant) -> Result<(), Error> {
+    pub async fn close_for_move(
+        &self,
+        pool: &PoolId,
+        terms: Terms,
+        until: Instant,
+        cannot_move: impl Fn(&Session) -> bool,
+    ) -> Result<(), Error> {
         let terms = Terms { version: CLOSED_VERSION, limit: Seats(0), standing: Standing::Open, ..terms };
         let check = || if Instant::now() < until { Ok(()) } else { Err(Error::NotClosed) };
         for _ in 0..CLOSINGS_MAX {
@@ -36,6 +48,7 @@ impl Engine {
             self.limit_closed_pool(pool, terms).await?;
             self.check_sees_all(pool)?;
             let backend = self.backend(pool.kind, pool.bucket())?;
+            self.revoke_where(pool, &cannot_move).await?;
             check()?;
             match backend.registry.end_all(pool, EndReason::Moved, &Origin::SYSTEM).await {
                 Ok(_) | Err(RegistryError::PoolNotOpen) => {}
@@ -50,6 +63,21 @@ impl Engine {
             }
         }
         Err(Error::NotClosed)
+    }
+
+    /// Revokes the sessions of a closed pool for which `chosen` returns `true`.
+    async fn revoke_where(&self, pool: &PoolId, chosen: impl Fn(&Session) -> bool) -> Result<(), Error> {
+        let backend = self.backend(pool.kind, pool.bucket())?;
+        let view = match backend.registry.view(pool, SESSIONS_LOOKED_AT).await {
+            Ok(view) => view,
+            Err(RegistryError::PoolNotOpen) => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        let who = Authority::new(pool.tenant.clone(), Reach::Tenant).through(pool.kind);
+        for live in view.sessions.iter().filter(|live| chosen(&live.session)) {
+            backend.registry.end(live.session.id, &who, EndReason::Revoked, &Origin::SYSTEM).await?;
+        }
+        Ok(())
     }
 
     /// Sets the terms of a pool, even if the pool may not be opened for claims.

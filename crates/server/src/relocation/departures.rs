@@ -178,7 +178,9 @@ impl Mover {
             return Ok(false);
         }
         let terms = self.entitled(tenant, user).await?.terms;
-        self.engine.close_for_move(&departure.pool(), terms, until).await?;
+        // A group that began after the last look ends: its members live in a pool of their own, which does not move.
+        let cannot_move = |session: &Session| is_screen(&session.holder);
+        self.engine.close_for_move(&departure.pool(), terms, until, cannot_move).await?;
         Ok(true)
     }
 
