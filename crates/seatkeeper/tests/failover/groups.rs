@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use seatkeeper_testbed::clock::Clock;
+use seatkeeper_testbed::postgres;
 use seatkeeper_testbed::redis::{Memory, Redis};
 use serde_json::{Value, json};
 
@@ -15,6 +17,8 @@ const GROUPS: &str = "/api/v1/devices/groups";
 /// Time limit for an event at one node to reach a stream at another node, on a busy machine. Half the pause between two
 /// looks of a stream without a notice.
 const TOLD_WITHIN: Duration = Duration::from_secs(5);
+
+const HOUR: Duration = Duration::from_secs(3_600);
 
 /// Screens that do not expire during a test, on a busy machine.
 const LASTING: &[(&str, &str)] = &[("DEVICES_TTL_SECONDS", "600")];
@@ -175,4 +179,30 @@ async fn groups_over_postgresql_alone_survive_a_killed_server_and_their_streams_
     let ended = stream.next().await.expect("an event");
     assert_eq!((ended.name.as_str(), &ended.data["reason"]), ("group_ended", &json!("evicted")));
     nodes.close();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_removed_guest_needs_a_newer_code_whatever_the_clocks_of_the_nodes() {
+    let (redis, database) = (Redis::start(), postgres::database());
+    let (clocks, mut nodes) = ([Clock::new(), Clock::new()], Nodes::on_with(database.url(), LASTING));
+    clocks[0].advance(HOUR);
+    clocks[1].set_back(HOUR);
+    clocks.iter().for_each(|clock| nodes.add_in(&clock.environment(), &redis.url()));
+    subscribed(&nodes).await;
+    let (ann, bob) = (clients(&nodes, "ann"), clients(&nodes, "bob"));
+    let mut ask = device("tv");
+    ask["session_id"] = ann[0].post(DEVICES, device("tv")).await.expect(201)["session_id"].clone();
+    for ann in &ann {
+        let host = ann.post(GROUPS, ask.clone()).await.expect(201);
+        let mut guest = Value::Null;
+        for bob in &bob {
+            guest = join(bob, &host["join_code"], "phone", 201).await;
+        }
+        let removal = json!({ "group_id": host["group_id"], "session_id": guest["session_id"] });
+        ann.post(&format!("{GROUPS}/leave"), removal).await.expect(204);
+        for bob in &bob {
+            join(bob, &host["join_code"], "phone", 403).await;
+        }
+    }
+    drop(nodes.close());
 }

@@ -14,8 +14,9 @@ use uuid::Uuid;
 use super::device::JoiningDevice;
 use super::entrance::{Entrance, Newcomer, enter};
 use super::group_plan::{GroupPlan, groups_off};
-use super::join_code::{self, JOIN_CODE_SECONDS};
+use super::join_code::{self, JOIN_CODE_LIFETIME};
 use super::members::{Join, Joined, Member, add_member, live_members};
+use super::members_of;
 use super::screen::own;
 use crate::app::App;
 use crate::auth::Caller;
@@ -110,8 +111,9 @@ async fn create_group(request: &DeviceRequest, body: Unread) -> Result<Response,
     Ok(match add_member(app, join).await? {
         Joined::Refused(problem) => problem.into_response(),
         Joined::Member(member) => {
-            let join_code = join_code::sign(&app.release_codes, group, who, plan.rules.scope);
-            let join_code_expires_in_seconds = JOIN_CODE_SECONDS;
+            let now = app.engine.time_for(&members_of(&who.tenant, group)).await?;
+            let join_code = join_code::sign(&app.release_codes, group, who, plan.rules.scope, now);
+            let join_code_expires_in_seconds = JOIN_CODE_LIFETIME.as_secs_floor();
             let created = CreatedGroup { member: *member, join_code, join_code_expires_in_seconds };
             (StatusCode::CREATED, axum::Json(created)).into_response()
         }

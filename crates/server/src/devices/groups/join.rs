@@ -11,6 +11,7 @@ use super::device::JoiningDevice;
 use super::entrance::{Entrance, Newcomer, enter};
 use super::join_code;
 use super::members::{Join, Joined, Member, add_member, code_refused};
+use super::members_of;
 use crate::devices::admit::DeviceType;
 use crate::devices::device_request::DeviceRequest;
 use crate::error::Error;
@@ -64,10 +65,13 @@ async fn join_group(request: &DeviceRequest, body: Unread) -> Result<Response, E
         return Ok(code_refused().into_response());
     };
     let group = code.group;
+    if code.has_expired(app.engine.time_for(&members_of(&who.tenant, group)).await?) {
+        return Ok(code_refused().into_response());
+    }
     let content = ask.content_id.as_deref();
     let device = (ask.device_id.as_str(), ask.device_type, ask.device_name.as_deref());
     let (device, origin) = (JoiningDevice::new(request, device), request.origin());
-    let invited = Some(code.made);
+    let invited = Some(code.made());
     let newcomer = Newcomer { who, group, device: &device.holder, content, invited, note: &meta.standing };
     let plan = match enter(app, newcomer).await? {
         Entrance::Open(plan) => plan,
