@@ -84,7 +84,7 @@ impl Cutter {
             Some(batch) if batch.tenant == session.tenant => batch.number + 1,
             Some(_) | None => 1,
         };
-        let id = batch_id(self.window.starts(), &session.tenant, number);
+        let id = batch_id(self.window.starts(), &session.tenant, number, session.id);
         self.under_way.replace(Batch { id, tenant: session.tenant, number, records: vec![record] })
     }
 

@@ -13,9 +13,15 @@ pub(super) fn record_id(window_starts: RegistryTime, session: SessionId) -> Uuid
     named(&format!("usage-record/{}/{session}", window_starts.as_millis()))
 }
 
-/// Returns the id of a tenant's batch in the window starting at `window_starts`.
-pub(super) fn batch_id(window_starts: RegistryTime, tenant: &TenantId, number: u64) -> Uuid {
-    named(&format!("usage-batch/{}/{number}/{tenant}", window_starts.as_millis()))
+/// Returns the id of a tenant's batch in the window starting at `window_starts`. Windows of all ledgers start at midnights,
+/// so the session of the first record keeps the batches of two ledgers apart that have the same sink.
+pub(super) fn batch_id(
+    window_starts: RegistryTime,
+    tenant: &TenantId,
+    number: u64,
+    first_session: SessionId,
+) -> Uuid {
+    named(&format!("usage-batch/{}/{number}/{tenant}/{first_session}", window_starts.as_millis()))
 }
 
 /// Returns the id of the first or the second half of a batch that was split.
@@ -39,13 +45,16 @@ mod tests {
         let session: SessionId = "1a2b3c4d-5e6f-8abc-9def-0123456789ab".parse().expect("a session id");
         // printf usage-record/1800000000000/1a2b3c4d-5e6f-8abc-9def-0123456789ab | sha256sum
         assert_eq!(record_id(starts, session).to_string(), "49a55c51-f1d5-8c8c-8ab5-382f2c8899ad");
-        // printf usage-batch/1800000000000/7/acme | sha256sum
-        assert_eq!(
-            batch_id(starts, &TenantId::from("acme"), 7).to_string(),
-            "e1f7a188-6528-83d4-9249-3ac361005102"
+        // printf usage-batch/1800000000000/7/acme/1a2b3c4d-5e6f-8abc-9def-0123456789ab | sha256sum
+        let batch = batch_id(starts, &TenantId::from("acme"), 7, session);
+        assert_eq!(batch.to_string(), "66966ad9-9831-81a7-8a11-cc0222c4b26b");
+        let another: SessionId = "1a2b3c4d-5e6f-8abc-9def-0123456789ac".parse().expect("a session id");
+        assert_ne!(
+            batch_id(starts, &TenantId::from("acme"), 7, another),
+            batch,
+            "the batch of another ledger"
         );
-        // printf usage-half/2/e1f7a188-6528-83d4-9249-3ac361005102 | sha256sum
-        let batch = Uuid::from_u128(0xe1f7a188_6528_83d4_9249_3ac361005102);
-        assert_eq!(half_id(batch, 2).to_string(), "1b125fad-00a3-82c2-8d39-daf3176408f9");
+        // printf usage-half/2/66966ad9-9831-81a7-8a11-cc0222c4b26b | sha256sum
+        assert_eq!(half_id(batch, 2).to_string(), "89ceffcf-816d-8033-9d44-bd0962137686");
     }
 }
