@@ -10,10 +10,9 @@ use crate::row::Fields;
 use crate::{Error, Ledger};
 
 impl Ledger {
-    /// Returns `true` if the ledger is a copy of the ledger whose windows the sink knows. Then no window is added.
+    /// Returns `true` if the ledger is a copy, and the sink may know windows that the copy lacks. Then no window is added.
     pub async fn is_usage_held(&self) -> Result<bool, Error> {
-        let (present, metered) = self.usage_ledger().await?;
-        Ok(metered.is_some_and(|metered| metered != present))
+        Ok(self.usage_ledger().await?.is_held())
     }
 
     /// Records an operator's word that the sink knows no window beyond the last window of this ledger.
@@ -25,22 +24,43 @@ impl Ledger {
 
     /// Returns `Err(UsageHeld)` in a copy of the ledger. The first emission ever notes the ledger.
     pub(super) async fn refuse_in_copy(&self, run: &Fence) -> Result<(), Error> {
-        match self.usage_ledger().await? {
-            (present, Some(metered)) if metered != present => Err(Error::UsageHeld),
-            (_, Some(_)) => Ok(()),
-            (_, None) => {
-                let mut tx = self.write().await?;
-                fence::hold(&mut tx, run).await?;
-                tx.query(include_str!("../../sql/note_usage_ledger.sql")).execute().await?;
-                tx.commit().await
-            }
+        let ledger = self.usage_ledger().await?;
+        if ledger.is_held() {
+            return Err(Error::UsageHeld);
         }
+        if ledger.metered.is_none() {
+            let mut tx = self.write().await?;
+            fence::hold(&mut tx, run).await?;
+            tx.query(include_str!("../../sql/note_usage_ledger.sql")).execute().await?;
+            tx.commit().await?;
+        }
+        Ok(())
     }
 
-    /// Returns the identity of this ledger, and of the ledger whose windows the sink knows, if any.
-    async fn usage_ledger(&self) -> Result<(String, Option<String>), Error> {
+    async fn usage_ledger(&self) -> Result<UsageLedger, Error> {
         let row = self.readers().query(include_str!("../../sql/usage_ledger.sql")).fetch_one().await?;
         let fields = Fields(&row);
-        Ok((fields.value("present")?, fields.value("metered")?))
+        Ok(UsageLedger {
+            present: fields.value("present")?,
+            metered: fields.value("metered")?,
+            is_copy: fields.value("is_copy")?,
+        })
+    }
+}
+
+/// The ledger, and the ledger whose windows the sink knows.
+struct UsageLedger {
+    /// Identity of this ledger.
+    present: String,
+    /// Identity of the ledger whose windows the sink knows. `None`: no window is on record, but a ledger that is a copy may
+    /// have lost the first windows.
+    metered: Option<String>,
+    /// This ledger is a copy.
+    is_copy: bool,
+}
+
+impl UsageLedger {
+    fn is_held(&self) -> bool {
+        self.metered.as_ref().map_or(self.is_copy, |metered| *metered != self.present)
     }
 }

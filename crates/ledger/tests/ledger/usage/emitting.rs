@@ -258,3 +258,25 @@ async fn a_copy_without_the_last_window_records_no_usage_until_an_operator_confi
     assert_eq!(anew.window.starts(), lost.window.starts());
     assert_eq!(anew.window.ends(), meter.now);
 }
+
+#[tokio::test]
+async fn a_copy_without_any_window_records_no_usage_until_an_operator_confirms() {
+    let mut meter = Meter::open().await;
+    meter.hold(1, 1).await;
+    let mut copy = meter.place.connect_unguarded().await;
+    sqlx::query("UPDATE buckets SET ledger_identity = 'elsewhere' WHERE id = 7")
+        .execute(&mut copy)
+        .await
+        .unwrap();
+
+    meter.pass(MINUTE);
+    let (until, fence) = (meter.now, meter.take(JobName::UsageEmission).await);
+    assert!(meter.ledger.is_usage_held().await.unwrap());
+    let held = meter.emit_by(until, &fence).await;
+    assert!(matches!(held, Err(Error::UsageHeld)), "the sink may know the first window: {held:?}");
+    meter.ledger.complete_job(&fence, meter.now).await.unwrap();
+
+    meter.ledger.confirm_usage().await.unwrap();
+    assert!(!meter.ledger.is_usage_held().await.unwrap());
+    assert_eq!(meter.emit().await.expect("a window").window.ends(), meter.now);
+}
