@@ -9,7 +9,7 @@ use crate::{Error, Ledger, times};
 impl Ledger {
     /// Deletes at most `batch` delivered batches of windows that ended before `before`, and at most `batch`
     /// windows left without batches, in one transaction. Returns `true` if more may be old enough.
-    /// Undelivered batches and the last window stay.
+    /// Undelivered batches, the delivered batches beside them, and the last window stay.
     pub async fn purge_usage(&self, run: &Fence, before: RegistryTime, batch: u32) -> Result<bool, Error> {
         let mut tx = self.write().await?;
         fence::hold(&mut tx, run).await?;

@@ -281,6 +281,43 @@ async fn a_sink_that_refuses_everything_costs_few_attempts() {
 }
 
 #[tokio::test]
+async fn retention_costs_a_refused_batch_no_split() {
+    let mut meter = Meter::open().await;
+    meter.batch_records = 2;
+    meter.crowd(&tenant(1), 24).await;
+    meter.pass(MINUTE);
+    meter.emit().await;
+    let fence = meter.take(JobName::UsageDelivery).await;
+    let due = meter.ledger.due_usage(meter.now, None, 100).await.unwrap();
+    for (number, batch) in due.iter().enumerate() {
+        let (at, error) = (meter.now, "no such user".to_owned());
+        let settlement = match number {
+            0 => Settlement::Dead { status: 410, error, at },
+            _ => Settlement::Delivered { status: 200, at },
+        };
+        meter.ledger.settle_usage(batch.id, settlement, &fence).await.unwrap();
+    }
+    meter.ledger.complete_job(&fence, meter.now).await.unwrap();
+
+    meter.pass(MINUTE);
+    let run = meter.take(JobName::Retention).await;
+    assert!(!meter.ledger.purge_usage(&run, meter.now, 100).await.unwrap());
+    assert_eq!(
+        batches(&meter, BatchState::Delivered).await.len(),
+        11,
+        "the tenant has a dead batch beside them"
+    );
+    assert_eq!(meter.ledger.send_dead_usage_again(&tenant(1), meter.now).await.unwrap(), 1);
+    settle_all(&mut meter, |record| record.user == due[0].records[0].user).await;
+    let dead = batches(&meter, BatchState::Dead).await;
+    assert_eq!(
+        dead.iter().map(|batch| batch.records).collect::<Vec<_>>(),
+        [1],
+        "the other record is delivered"
+    );
+}
+
+#[tokio::test]
 async fn a_batch_dated_by_a_wrong_clock_is_due_once_the_clock_is_right() {
     let mut meter = Meter::open().await;
     meter.batch_records = 1;
