@@ -85,6 +85,10 @@ pub(crate) enum Error {
     IdempotencyKeyReused,
     #[error("registry time stands still, or the clock of the registry's server was set a short time ago")]
     ClockUnsettled,
+    #[error(
+        "registry time is more than a day ahead of the time accounted for, and no operator has confirmed it"
+    )]
+    TimeUnconfirmed,
     #[error("no limit of the subscriber's is known that holds at present")]
     LimitUnknown,
     #[error("the node or the session has the maximum of event streams open")]

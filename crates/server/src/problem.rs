@@ -291,6 +291,7 @@ impl From<Error> for Problem {
             | Error::TimedOut
             | Error::LimitUnknown
             | Error::ClockUnsettled
+            | Error::TimeUnconfirmed
             | Error::TooManyStreams
             | Error::ReconciliationUnderWay => {
                 Self::new(&UNAVAILABLE, "Nothing is lost: ask for the same again.")

@@ -51,10 +51,6 @@ impl Job for Emission {
 impl Emission {
     async fn emit(&self, fence: &Fence) -> Result<(), Error> {
         let (complete, trusted) = (self.caught_up().await?, self.trusted.read().await?);
-        if trusted < complete {
-            // Usage after trusted time waits for an operator, so the alert on failed emissions has to fire.
-            self.metrics.came(Emitted::Failed);
-        }
         let until = complete.min(trusted);
         let emit = || self.ledger.emit_usage(until, self.batch_records, fence);
         while let Some(emitted) = emit().await.map_err(Error::Ledger)? {
@@ -69,7 +65,8 @@ impl Emission {
             let now = self.clock.read_to_schedule().await?;
             self.ledger.run_job_now(JobName::UsageDelivery, now).await.map_err(Error::Ledger)?;
         }
-        Ok(())
+        // Usage after trusted time waits for an operator, so the alerts on failed and overdue runs have to fire.
+        if trusted < complete { Err(Error::TimeUnconfirmed) } else { Ok(()) }
     }
 
     /// Returns a time up to which the ledger is complete: no event before that time can still be recorded.
