@@ -3,9 +3,10 @@
 //! Deliveries are at least once: a batch keeps its id as the idempotency key over all attempts.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use async_trait::async_trait;
-use futures_util::{Stream, TryStreamExt, stream};
+use futures_util::{Stream, TryStreamExt, future, stream};
 use seatkeeper_core::{RegistryTime, Span};
 use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::jobs::{Fence, JobName};
@@ -20,6 +21,10 @@ use crate::metrics::{Emitted, UsageMetrics};
 
 /// Maximum of concurrent deliveries.
 const BATCHES_AT_ONCE_MAX: usize = 4;
+
+/// Attempts in a row to be retried after which a run ends. The next run begins with batches that were not tried: a sink that
+/// is down costs the ledger few writes, however many batches wait.
+const RETRIED_IN_A_ROW_MAX: u64 = 8;
 
 pub(crate) struct Delivery {
     pub(crate) registry: Arc<dyn Registry>,
@@ -39,15 +44,22 @@ impl Job for Delivery {
         USAGE_DELIVERY_INTERVAL
     }
 
-    /// Tries each due batch once.
+    /// Tries each due batch once, until the sink fails too often in a row.
     async fn run(&self, fence: &Fence) -> Result<(), Error> {
         let now = self.registry.now().await?;
         self.ledger.recall_usage(now, fence).await.map_err(Error::Ledger)?;
+        let retried_in_a_row = AtomicU64::new(0);
         let tally = self
             .due(now)
+            .try_take_while(|_| future::ok(retried_in_a_row.load(Relaxed) < RETRIED_IN_A_ROW_MAX))
             .map_ok(|batch| self.deliver(batch, fence))
             .try_buffer_unordered(BATCHES_AT_ONCE_MAX)
-            .try_fold(Tally::default(), async |tally, settled| Ok(tally.with(settled)))
+            .try_fold(Tally::default(), |tally, settled| {
+                let is_retried = matches!(settled, Settlement::Retry { .. });
+                retried_in_a_row
+                    .store(if is_retried { retried_in_a_row.load(Relaxed) + 1 } else { 0 }, Relaxed);
+                future::ok(tally.with(settled))
+            })
             .await?;
         tally.log();
         Ok(())

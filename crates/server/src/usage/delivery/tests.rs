@@ -1,6 +1,7 @@
 //! Tests of delivery: no wrong clock keeps a batch from the sink.
 
 use std::collections::VecDeque;
+use std::sync::atomic::AtomicBool;
 
 use parking_lot::Mutex;
 use seatkeeper_core::Region;
@@ -52,4 +53,52 @@ async fn a_batch_that_failed_under_a_wrong_clock_is_sent_again_once_the_clock_is
     assert_eq!(script.lock().len(), 1, "the sink is busy");
     server_at(now).run(&run.fence).await.unwrap();
     assert_eq!(script.lock().len(), 0, "the sink has the batch");
+}
+
+/// A sink that is out of service, or in service.
+struct Switched(Arc<AtomicBool>, Arc<AtomicU64>);
+
+#[async_trait]
+impl Sink for Switched {
+    async fn send(&self, _: &DueBatch) -> Reply {
+        self.1.fetch_add(1, Relaxed);
+        let status = if self.0.load(Relaxed) { 200 } else { 503 };
+        Reply::Answered { status, retry_after: None, said: String::new() }
+    }
+}
+
+#[tokio::test]
+async fn a_sink_that_is_down_is_asked_few_times_in_a_run_and_gets_everything_once_it_is_back() {
+    const BATCHES: u64 = 100;
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = Ledger::open(Settings::new(dir.path())).await.unwrap();
+    ledger.apply(&[admission(START)]).await.unwrap();
+    let end = START + Span::from_secs(60 * BATCHES);
+    for name in [JobName::UsageEmission, JobName::UsageDelivery] {
+        ledger.ensure_job(name, MINUTE, end).await.unwrap();
+    }
+    let emission = ledger.take_job(JobName::UsageEmission, "a", end).await.unwrap().unwrap();
+    for minute in 1..=BATCHES {
+        let until = START + Span::from_secs(60 * minute);
+        ledger.emit_usage(until, 10, &emission.fence).await.unwrap().unwrap();
+    }
+
+    let (is_up, sent) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+    let server_at = |time| Delivery {
+        registry: Arc::new(MemoryRegistry::new(1, Region::default(), 1_000, ManualClock::at(time))),
+        ledger: ledger.clone(),
+        sink: Box::new(Switched(Arc::clone(&is_up), Arc::clone(&sent))),
+        duplicate_statuses: Vec::new(),
+        metrics: UsageMetrics::default(),
+    };
+    let run = ledger.take_job(JobName::UsageDelivery, "a", end).await.unwrap().unwrap();
+    server_at(end).run(&run.fence).await.unwrap();
+    let tried = sent.swap(0, Relaxed);
+    let most = RETRIED_IN_A_ROW_MAX + BATCHES_AT_ONCE_MAX as u64;
+    assert!((RETRIED_IN_A_ROW_MAX..=most).contains(&tried), "{tried} attempts");
+    is_up.store(true, Relaxed);
+    server_at(end).run(&run.fence).await.unwrap();
+    assert_eq!(sent.swap(0, Relaxed), BATCHES - tried, "the batches that were not tried are due first");
+    server_at(end + MINUTE).run(&run.fence).await.unwrap();
+    assert_eq!(sent.load(Relaxed), tried);
 }
