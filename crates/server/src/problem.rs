@@ -151,6 +151,11 @@ impl Problem {
         }
     }
 
+    /// Returns whether the server could not decide, rather than refused the request.
+    pub(crate) fn is_server_error(&self) -> bool {
+        self.status >= 500
+    }
+
     /// Adds a member for programs.
     pub(crate) fn with(mut self, name: &'static str, value: impl Serialize) -> Self {
         // Serialisation of texts, numbers and lists of them cannot fail.

@@ -1,6 +1,7 @@
 //! The API of a home for batches of heartbeats from other regions.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, State};
@@ -17,24 +18,31 @@ use crate::error::Error;
 use crate::http::{Meta, renew};
 use crate::licenses::renewed;
 use crate::limits::StandingNote;
+use crate::problem::Problem;
 use crate::regions::{
-    BATCH_BYTES_MAX, BEATS_MAX, Forwarder, HEARTBEATS_PATH, Heartbeat, Regions, Renewal, Renewals,
+    BATCH_BYTES_MAX, BEATS_MAX, BatchAnswer, Forwarder, HEARTBEATS_PATH, Heartbeat, HeartbeatAnswer, Regions,
+    Renewal,
 };
 
-/// Heartbeats of a batch that the registry gets at once.
-const AT_ONCE_MAX: usize = 128;
+/// Heartbeats of a batch that the registry gets at once: a quarter of the longest batch.
+const AT_ONCE_MAX: usize = BEATS_MAX.div_ceil(4);
+
+/// Time limit of a heartbeat. A batch therefore takes four times the limit at most, and a few slow heartbeats, such as
+/// of ended sessions while the ledger is silent, delay the answer to the batch by the limit alone.
+const DECISION_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Returns the routes for the other regions.
 pub(crate) fn routes() -> Router<App> {
     Router::new().route(HEARTBEATS_PATH, post(renew_all)).layer(DefaultBodyLimit::disable())
 }
 
-/// `POST /api/v1/regions/heartbeats`: renews the sessions of a batch, each for its caller, as the API of the session does.
+/// `POST /api/v1/regions/heartbeats`: renews the sessions of a batch, each for its caller, as the API of the session
+/// does.
 async fn renew_all(
     State(app): State<App>,
     forwarder: Option<Extension<Forwarder>>,
     body: Body,
-) -> Result<Json<Renewals>, Error> {
+) -> Result<Json<BatchAnswer>, Error> {
     let (Some(regions), Some(Extension(_))) = (&app.regions, forwarder) else {
         return Err(Error::RegionTokenRefused(None));
     };
@@ -45,43 +53,64 @@ async fn renew_all(
     if batch.len() > BEATS_MAX {
         return Err(Error::BodyTooLarge);
     }
-    let renewals = stream::iter(batch).map(|heartbeat| renew_one(&app, regions, heartbeat));
-    Ok(Json(Renewals { renewals: renewals.buffered(AT_ONCE_MAX).collect().await }))
+    let deciding = stream::iter(batch.into_iter().enumerate()).map(|(index, heartbeat)| {
+        let deciding = decide(&app, regions, heartbeat);
+        async move { (index, deciding.await) }
+    });
+    // A slow heartbeat takes one of the places, and lets the heartbeats behind it pass.
+    let mut answers: Vec<_> = deciding.buffer_unordered(AT_ONCE_MAX).collect().await;
+    answers.sort_unstable_by_key(|(index, _)| *index);
+    Ok(Json(BatchAnswer { answers: answers.into_iter().map(|(_, answer)| answer).collect() }))
 }
 
-/// Renews a session. `None` for every other answer than success: the sender forwards the heartbeat by itself, and gets that
-/// answer from the session's API.
-async fn renew_one(app: &App, regions: &Regions, heartbeat: Heartbeat) -> Option<Renewal> {
+/// Renews a session within [`DECISION_TIMEOUT`]. A heartbeat that fails by a fault of this region is undecided:
+/// forwarded by itself, the heartbeat would get no better answer.
+async fn decide(app: &App, regions: &Regions, heartbeat: Heartbeat) -> HeartbeatAnswer {
+    match tokio::time::timeout(DECISION_TIMEOUT, renew_one(app, regions, heartbeat)).await {
+        Ok(Ok(Some(renewal))) => HeartbeatAnswer::Renewed(renewal),
+        // The session's API leads the sender of a home on its way to the new home.
+        Ok(Ok(None) | Err(Error::HomeMoving { .. })) => HeartbeatAnswer::NotRenewed,
+        Ok(Err(error)) => match Problem::from(error).is_server_error() {
+            true => HeartbeatAnswer::Undecided,
+            false => HeartbeatAnswer::NotRenewed,
+        },
+        Err(_) => HeartbeatAnswer::Undecided,
+    }
+}
+
+/// Renews a session. `Ok(None)` for a session that is not live here: the sender forwards the heartbeat by itself, and
+/// gets the reason from the session's API.
+async fn renew_one(app: &App, regions: &Regions, heartbeat: Heartbeat) -> Result<Option<Renewal>, Error> {
     let Heartbeat { id, kind, tenant, user, admin, service, client } = heartbeat;
     let (tenant, user) = (TenantId::new(tenant), UserId::new(user));
     let home = match kind {
         PoolKind::License => regions.home_of_session(id),
         // A home that has moved here keeps the ids of its sessions.
-        PoolKind::Subscriber => regions.home_of_held(&tenant, &user, id).await.ok()?.map(|home| home.region),
+        PoolKind::Subscriber => regions.home_of_held(&tenant, &user, id).await?.map(|home| home.region),
         PoolKind::Capacity | PoolKind::Group => None,
     };
     if home != Some(regions.own()) {
-        return None;
+        return Ok(None);
     }
     let who =
         Caller { tenant, user, scopes: Scopes { admin, service, license: None }, expires_at_seconds: 0 };
     // A session in place of the home lives on only after a question to the home, which a heartbeat by itself asks.
-    if app.engine.pool_without_home(id, who.authority()).await.ok()?.is_some() {
-        return None;
+    if app.engine.pool_without_home(id, who.authority()).await?.is_some() {
+        return Ok(None);
     }
     let meta = meta_of(client.address, client.request_id);
-    match renew(app, (kind, id), &who, &meta).await.ok()? {
-        HeartbeatOutcome::Renewed(liveness) => {
-            let body = match kind {
-                PoolKind::License => {
-                    Some(serde_json::value::to_raw_value(&renewed(app, id, &liveness)).ok()?)
-                }
-                PoolKind::Subscriber | PoolKind::Capacity | PoolKind::Group => None,
-            };
-            Some(Renewal { body, standing: meta.standing.noted() })
+    let liveness = match renew(app, (kind, id), &who, &meta).await? {
+        HeartbeatOutcome::Renewed(liveness) => liveness,
+        HeartbeatOutcome::Ended(_) | HeartbeatOutcome::Missing => return Ok(None),
+    };
+    let body = match kind {
+        PoolKind::License => {
+            let body = serde_json::value::to_raw_value(&renewed(app, id, &liveness));
+            Some(body.map_err(|error| Error::Unwritable(Box::new(error)))?)
         }
-        HeartbeatOutcome::Ended(_) | HeartbeatOutcome::Missing => None,
-    }
+        PoolKind::Subscriber | PoolKind::Capacity | PoolKind::Group => None,
+    };
+    Ok(Some(Renewal { body, standing: meta.standing.noted() }))
 }
 
 fn meta_of(ip: Option<IpAddr>, request_id: Option<String>) -> Meta {

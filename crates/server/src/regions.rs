@@ -32,8 +32,8 @@ pub(crate) use adoptions::AdoptionReader;
 use adoptions::Adoptions;
 pub(crate) use confirmation::{DepartureStep, HomeRecord, RECORD_PATH, RecordQuestion};
 pub(crate) use heartbeat_batches::{
-    BATCH_BYTES_MAX, BEATS_MAX, HEARTBEATS_PATH, Heartbeat, HeartbeatBatches, Outcome, Renewal, Renewals,
-    Step, TokenDigest, Waiting, body_of, settle, without_abandoned,
+    BATCH_BYTES_MAX, BEATS_MAX, BatchAnswer, HEARTBEATS_PATH, Heartbeat, HeartbeatAnswer, HeartbeatBatches,
+    Outcome, Renewal, Step, TokenDigest, Waiting, body_of, settle, without_abandoned,
 };
 use homes::Homes;
 use keys::{KeyFiles, RegionKeys};

@@ -1,17 +1,21 @@
 //! Heartbeats in batches: the home answers each, and no region says on its own that a session is live.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use axum::Router;
+use axum::http::{StatusCode, Uri};
+use futures_util::future::join_all;
 use rand::rngs::StdRng;
 use rand::{RngExt as _, SeedableRng as _};
 use reqwest::Method;
 use seatkeeper_server::HeartbeatForwarding;
-use seatkeeper_testbed::proxy::Network;
+use seatkeeper_testbed::proxy::{Network, Proxy};
 use serde_json::{Value, json};
 
 use crate::harness::{Answer, Client, Scrape};
-use crate::world::{AP, EU, US, World, screen};
+use crate::world::{AP, EU, NOWHERE, US, World, lead_ledger_through, screen};
 
 const DEVICE_BEAT: &str = "/api/v1/devices/sessions/heartbeat";
 
@@ -191,11 +195,11 @@ async fn a_batch_without_the_token_of_a_peer_is_refused() {
     // With the token, each caller reaches its own session alone.
     let token = world.region_token(AP, US, "203.0.113.7");
     let answer = world.send_with(US, "ann", &token, Method::POST, path, heartbeat.clone()).await.expect(200);
-    assert_eq!(answer["renewals"], json!([{}, null, null, null]));
+    assert_eq!(answer["answers"], json!([{ "renewed": {} }, "not_renewed", "not_renewed", "not_renewed"]));
     // A region that is not the home renews nothing.
     let token = world.region_token(AP, EU, "203.0.113.7");
     let answer = world.send_with(EU, "ann", &token, Method::POST, path, heartbeat).await.expect(200);
-    assert_eq!(answer["renewals"], json!([null, null, null, null]));
+    assert_eq!(answer["answers"], json!(["not_renewed", "not_renewed", "not_renewed", "not_renewed"]));
     world.close().await;
 }
 
@@ -335,5 +339,87 @@ async fn the_heartbeats_of_a_moved_session_go_in_batches() {
         beat(&away, &held).await.expect(204);
     }
     assert_eq!(renewed(&world, EU).await, 2.0, "all heartbeats but the first");
+    world.close().await;
+}
+
+/// A home that answers every request with 503, as a node whose lease has lapsed, and the paths of the requests.
+async fn busy_home() -> (SocketAddr, Arc<Mutex<Vec<String>>>) {
+    let paths = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&paths);
+    let answers = Router::new().fallback(move |uri: Uri| {
+        noted.lock().unwrap().push(uri.path().to_owned());
+        std::future::ready((StatusCode::SERVICE_UNAVAILABLE, [("x-request-id", "r1")]))
+    });
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move { axum::serve(listener, answers).await });
+    (address, paths)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_home_that_cannot_decide_now_gets_batches_alone() {
+    let world = batched().await;
+    let (away, screen) = screen_of_ann(&world).await;
+    beat(&away, &screen).await.expect(204);
+    let (busy, paths) = busy_home().await;
+    world.redirect(AP, US, busy);
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while paths.lock().unwrap().is_empty() {
+        beat(&away, &screen).await.expect(503);
+        assert!(Instant::now() < deadline, "no request arrives");
+    }
+    for answer in join_all((0..20).map(|_| beat(&away, &screen))).await {
+        assert_eq!(answer.expect(503)["type"], "/problems/region-unavailable");
+    }
+    let single = |path: &String| path != "/api/v1/regions/heartbeats";
+    let singles: Vec<_> = paths.lock().unwrap().iter().filter(|path| single(path)).cloned().collect();
+    assert!(singles.is_empty(), "{singles:?}");
+    // The caller is confirmed as before.
+    let before = renewed(&world, AP).await;
+    world.redirect(AP, US, world.address(US));
+    while beat(&away, &screen).await.status != 204 {
+        assert!(Instant::now() < deadline, "the home is back, and heartbeats fail");
+    }
+    assert_eq!(renewed(&world, AP).await, before + 1.0);
+    world.close().await;
+}
+
+/// The home asks its ledger for the reason of an end, and the ledger is silent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_heartbeat_delays_the_others_of_its_batch_for_less_than_a_second() {
+    let ledger = Proxy::start(NOWHERE, 1).await;
+    let world = World::start_with([true, false, false], |settings| {
+        settings.region.heartbeats = HeartbeatForwarding::Batched;
+        lead_ledger_through(&ledger, settings);
+    })
+    .await;
+    let (key, away) = (world.license(EU, 250).await, world.client(AP, "ann"));
+    let mut seats = Vec::new();
+    for machine in 0..250 {
+        let seat = away.acquire(&key, &machine.to_string()).await.expect(201)["session_id"].clone();
+        away.heartbeat(&seat).await.expect(200);
+        seats.push(seat);
+    }
+    let ended = 100;
+    world.client(EU, "ann").release(&seats[ended]).await.expect(204);
+    ledger.set(Network::Silent);
+    let answers = join_all(seats.iter().map(async |seat| {
+        let asked = Instant::now();
+        (away.heartbeat(seat).await.status, asked.elapsed())
+    }));
+    for (index, (status, elapsed)) in answers.await.into_iter().enumerate() {
+        if index == ended {
+            assert_eq!(status, 503, "the end of a session, without its reason");
+        } else {
+            assert_eq!(status, 200, "seat {index}");
+            assert!(elapsed < Duration::from_secs(1), "seat {index}: {elapsed:?}");
+        }
+    }
+    ledger.set(Network::Well);
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while away.heartbeat(&seats[ended]).await.status != 410 {
+        assert!(Instant::now() < deadline, "the end is never told");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
     world.close().await;
 }

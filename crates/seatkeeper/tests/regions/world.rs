@@ -31,7 +31,8 @@ pub(crate) const AP: usize = 2;
 pub(crate) const TENANT: &str = "acme";
 
 /// An address at which no server listens.
-const NOWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 1);
+pub(crate) const NOWHERE: SocketAddr =
+    SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 1);
 
 /// The shared stores of a region. A region without shared stores is embedded.
 struct Stores {
@@ -194,10 +195,15 @@ impl World {
         }
     }
 
+    /// Returns the address of a region.
+    pub(crate) fn address(&self, region: usize) -> SocketAddr {
+        let server = self.servers[region].lock().unwrap();
+        server.as_ref().expect("a running region").running.addr
+    }
+
     /// Returns the base URL of a region.
     pub(crate) fn url(&self, region: usize) -> String {
-        let server = self.servers[region].lock().unwrap();
-        format!("http://{}", server.as_ref().expect("a running region").running.addr)
+        format!("http://{}", self.address(region))
     }
 
     /// Returns a client of a region for a user.
@@ -340,6 +346,15 @@ impl World {
 pub(crate) fn region_of(session_id: &Value) -> u8 {
     let id: SessionId = session_id.as_str().expect("a session id").parse().unwrap();
     id.region().number()
+}
+
+/// Puts a proxy between a region and its PostgreSQL. A region without PostgreSQL is left alone.
+pub(crate) fn lead_ledger_through(proxy: &Proxy, settings: &mut Settings) {
+    let Some(url) = &settings.ledger.url else { return };
+    let (user, rest) = url.reveal().split_once('@').unwrap();
+    let (address, database) = rest.split_once('/').unwrap();
+    proxy.redirect(address.parse().unwrap());
+    settings.ledger.url = Some(Secret::new(format!("{user}@{}/{database}", proxy.address())));
 }
 
 /// Returns a request for a screen.

@@ -15,10 +15,13 @@ use crate::error::Error;
 use crate::metrics::BatchOutcome;
 use crate::outbound::PeerFault;
 use crate::regions::{
-    BATCH_BYTES_MAX, HEARTBEATS_PATH, HeartbeatBatches, Outcome, Regions, Renewal, Renewals, Sent, Step,
-    Waiting, body_of, settle, without_abandoned,
+    BATCH_BYTES_MAX, BatchAnswer, HEARTBEATS_PATH, HeartbeatAnswer, HeartbeatBatches, Outcome, Regions,
+    Renewal, Sent, Step, Waiting, body_of, settle, without_abandoned,
 };
 pub(super) use plain::PlainHeartbeat;
+
+/// The reason of an undecided heartbeat, for the log.
+const UNDECIDED: &str = "the region could not decide about the heartbeat in time";
 
 /// Returns the home's answer to a heartbeat. `None`: the heartbeat must be forwarded by itself.
 pub(super) async fn renew(
@@ -89,13 +92,15 @@ async fn send(app: App, home: Region, batch: Vec<Waiting>) {
     let batch = without_abandoned(batch);
     let Some(regions) = app.regions.as_ref().filter(|_| !batch.is_empty()) else { return };
     match exchange(regions, home, &batch).await {
-        Ok(renewals) => {
+        Ok(answers) => {
             app.metrics.regions.batch(BatchOutcome::Answered);
-            let mut renewals = renewals.into_iter();
-            settle(batch, || renewals.next().flatten().map_or(Outcome::Forward, Outcome::Renewed));
+            let mut answers = answers.into_iter();
+            settle(batch, || answers.next().map_or(Outcome::Forward, outcome_of));
         }
-        // A home that answers otherwise may be of an older version, and takes each heartbeat by itself.
-        Err(Error::RegionUnavailable { source: PeerFault::Refused { status, body }, .. }) => {
+        // A home that takes no batches may be of an older version, and takes each heartbeat by itself.
+        Err(Error::RegionUnavailable { source: PeerFault::Refused { status, body }, .. })
+            if !is_passing(status) =>
+        {
             app.metrics.regions.batch(BatchOutcome::Refused);
             tracing::warn!(
                 region = home.number(),
@@ -106,6 +111,7 @@ async fn send(app: App, home: Region, batch: Vec<Waiting>) {
             settle(batch, || Outcome::Forward);
         }
         Err(error) => {
+            // The callers stay confirmed, so the next heartbeats go in batches again.
             app.metrics.regions.batch(BatchOutcome::Unavailable);
             let cause = cause_of(&error);
             settle(batch, || Outcome::Unavailable(cause.clone()));
@@ -113,7 +119,21 @@ async fn send(app: App, home: Region, batch: Vec<Waiting>) {
     }
 }
 
-async fn exchange(regions: &Regions, home: Region, batch: &[Waiting]) -> Result<Vec<Option<Renewal>>, Error> {
+/// Returns whether a home that answers a batch with `status` cannot decide now, and takes batches otherwise. Single
+/// requests for the heartbeats of the batch would only add to the home's load.
+fn is_passing(status: u16) -> bool {
+    matches!(status, 408 | 429 | 500..)
+}
+
+fn outcome_of(answer: HeartbeatAnswer) -> Outcome {
+    match answer {
+        HeartbeatAnswer::Renewed(renewal) => Outcome::Renewed(renewal),
+        HeartbeatAnswer::NotRenewed => Outcome::Forward,
+        HeartbeatAnswer::Undecided => Outcome::Unavailable(UNDECIDED.to_owned()),
+    }
+}
+
+async fn exchange(regions: &Regions, home: Region, batch: &[Waiting]) -> Result<Vec<HeartbeatAnswer>, Error> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let sent =
@@ -123,10 +143,8 @@ async fn exchange(regions: &Regions, home: Region, batch: &[Waiting]) -> Result<
         peer: home,
         source: PeerFault::refused(status, body),
     };
-    match serde_json::from_slice::<Renewals>(&answer.body) {
-        Ok(answered) if answer.status == 200 && answered.renewals.len() == batch.len() => {
-            Ok(answered.renewals)
-        }
+    match serde_json::from_slice::<BatchAnswer>(&answer.body) {
+        Ok(answered) if answer.status == 200 && answered.answers.len() == batch.len() => Ok(answered.answers),
         Ok(_) | Err(_) => Err(refused(answer.status, &answer.body)),
     }
 }

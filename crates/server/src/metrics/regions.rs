@@ -47,7 +47,7 @@ named_enum! {
         Answered = "answered",
         /// The home took no batch, and each heartbeat was forwarded by itself.
         Refused = "refused",
-        /// The home was out of reach.
+        /// The home was out of reach, or could not decide now.
         Unavailable = "unavailable",
     }
 }

@@ -46,11 +46,23 @@ pub(crate) struct Heartbeat {
     pub(crate) client: Client,
 }
 
-/// The home's answer to a batch: an entry for each heartbeat, in the order of the batch.
+/// The home's answer to a batch.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Renewals {
-    /// `None`: the home did not renew the session. The heartbeat is then forwarded by itself, for the reason.
-    pub(crate) renewals: Vec<Option<Renewal>>,
+pub(crate) struct BatchAnswer {
+    /// The answers to the heartbeats, in the order of the batch.
+    pub(crate) answers: Vec<HeartbeatAnswer>,
+}
+
+/// The home's answer to a heartbeat of a batch.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum HeartbeatAnswer {
+    /// The home renewed the session.
+    Renewed(Renewal),
+    /// The home did not renew the session. The heartbeat is then forwarded by itself, for the reason.
+    NotRenewed,
+    /// The home could not decide in time, as a home without its registry: the session may be live or over.
+    Undecided,
 }
 
 /// The home's answer to the heartbeat of a live session.
@@ -70,7 +82,7 @@ pub(crate) enum Outcome {
     Renewed(Renewal),
     /// The home did not renew the session, or takes no batches: the heartbeat must be forwarded by itself.
     Forward,
-    /// The home is out of reach, for this reason.
+    /// The home is out of reach or cannot decide now, for this reason. The caller stays confirmed.
     Unavailable(String),
 }
 
