@@ -46,6 +46,8 @@ mod moves;
 mod processes;
 #[path = "regions/repeats.rs"]
 mod repeats;
+#[path = "regions/silence.rs"]
+mod silence;
 #[path = "regions/storm.rs"]
 mod storm;
 #[path = "regions/storm_rounds.rs"]

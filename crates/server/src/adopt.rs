@@ -165,7 +165,8 @@ pub async fn adopt(settings: &Settings, lost: &str, into: &str) -> Result<Adopte
     }
     let location = settings.ledger.location()?;
     let ledger = Ledger::open_existing(seatkeeper_ledger::Settings::new(location)).await?;
-    let regions = Regions::new(section, Duration::from_secs(settings.auth.leeway_seconds), &ledger)?;
+    let leeway = Duration::from_secs(settings.auth.leeway_seconds);
+    let regions = Regions::new(section, settings.server.requests_max, leeway, &ledger)?;
     let into = regions.named(into).ok_or_else(|| AdoptError::UnknownSuccessor(into.to_owned()))?;
     let settle = READS_PAUSE + Duration::from_millis(section.forward_timeout_milliseconds);
     let mut courier =

@@ -48,6 +48,9 @@ pub(crate) enum PeerFault {
     /// The peer answered with a status that the protocol does not allow.
     #[error("the answer was {status}: {body}")]
     Refused { status: u16, body: String },
+    /// As many requests wait for the peer as may wait, so this request was not sent.
+    #[error("as many requests as may wait for the region do so already")]
+    TooManyWait,
     /// No token for the peer could be signed.
     #[error("no token for the peer could be signed")]
     Unsigned(#[source] jsonwebtoken::errors::Error),

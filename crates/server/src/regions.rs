@@ -1,7 +1,7 @@
 //! Home regions: a single region, the home, admits for a pool. `docs/regions.md` has the protocol and its invariants.
 //!
 //! `homes` caches homes, `adoptions` knows the successors of lost regions, `peers` sends requests to peer regions,
-//! `peer_token` authenticates peers, and `heartbeat_batches` queues heartbeats for peers. `lookup` finds the home of a request,
+//! `peer_limit` bounds the requests that wait for peers, `peer_token` authenticates peers, and `heartbeat_batches` queues heartbeats for peers. `lookup` finds the home of a request,
 //! `successors` leads from a lost region to its successor, `requests` asks peers, and `confirmation` asks the home on record
 //! before another region's word of a move counts. `without_home` has the knowledge for admissions while a home is unreachable.
 
@@ -11,6 +11,7 @@ mod heartbeat_batches;
 mod homes;
 mod keys;
 mod lookup;
+mod peer_limit;
 mod peer_token;
 mod peers;
 mod requests;
@@ -37,6 +38,7 @@ pub(crate) use heartbeat_batches::{
 };
 use homes::Homes;
 use keys::{KeyFiles, RegionKeys};
+use peer_limit::PeerLimit;
 use peer_token::PeerTokens;
 pub(crate) use peer_token::{Client, Forwarder, REGION_TOKEN};
 use peers::Peers;
@@ -54,6 +56,7 @@ pub(crate) struct Regions {
     homes: Homes,
     adoptions: Adoptions,
     peers: Peers,
+    waiting: PeerLimit,
     tokens: PeerTokens,
     /// `None` if every heartbeat is forwarded by itself.
     heartbeats: Option<HeartbeatBatches>,
@@ -73,6 +76,7 @@ impl Regions {
     /// keys.
     pub(crate) fn from_settings(
         settings: &RegionSettings,
+        requests_max: usize,
         leeway: Duration,
         ledger: &Ledger,
         upkeep: &WorkerSet,
@@ -80,7 +84,7 @@ impl Regions {
         if settings.number == 0 {
             return Ok(None);
         }
-        let (regions, files) = Self::with_key_files(settings, leeway, ledger)?;
+        let (regions, files) = Self::with_key_files(settings, requests_max, leeway, ledger)?;
         keys::keep_up(files, upkeep);
         Ok(Some(regions))
     }
@@ -88,14 +92,16 @@ impl Regions {
     /// Returns the regions of the settings. The keys are never read again.
     pub(crate) fn new(
         settings: &RegionSettings,
+        requests_max: usize,
         leeway: Duration,
         ledger: &Ledger,
     ) -> Result<Self, KeyError> {
-        Self::with_key_files(settings, leeway, ledger).map(|(regions, _)| regions)
+        Self::with_key_files(settings, requests_max, leeway, ledger).map(|(regions, _)| regions)
     }
 
     fn with_key_files(
         settings: &RegionSettings,
+        requests_max: usize,
         leeway: Duration,
         ledger: &Ledger,
     ) -> Result<(Self, KeyFiles), KeyError> {
@@ -109,6 +115,7 @@ impl Regions {
             homes: Homes::new(settings, ledger.clone()),
             adoptions: Adoptions::new(ledger.clone()),
             peers: Peers::new(settings)?,
+            waiting: PeerLimit::new(settings, requests_max),
             tokens: PeerTokens::new(own, keys, leeway),
             heartbeats: HeartbeatBatches::from_settings(settings),
             homes_away: HomesAway::from_settings(settings),

@@ -199,8 +199,9 @@ impl Base {
         let release_codes = Arc::new(ReleaseCodes::new(ledger.clone()).await?);
         workers.start(ReleaseKeyReader(Arc::clone(&release_codes)));
         let leeway = Duration::from_secs(settings.auth.leeway_seconds);
-        let regions =
-            Regions::from_settings(&settings.region, leeway, &ledger, workers).map_err(StartError::Region)?;
+        let requests_max = settings.server.requests_max;
+        let regions = Regions::from_settings(&settings.region, requests_max, leeway, &ledger, workers);
+        let regions = regions.map_err(StartError::Region)?;
         let regions = regions.map(Arc::new);
         if let Some(regions) = &regions {
             // The first requests need the record, and the worker comes later.

@@ -196,6 +196,7 @@ impl Regions {
         tenant: &TenantId,
         user: &UserId,
     ) -> Result<(Region, u64), Error> {
+        let _waiting = self.wait_for(anchor)?;
         let question = HomeQuestion { tenant: tenant.as_str(), user: user.as_str() };
         let (status, body) = self.ask(anchor, HOMES_PATH, &question).await?;
         match serde_json::from_slice(&body) {

@@ -150,6 +150,8 @@ impl Regions {
             return Ok(Some(known));
         }
         match self.learn_from_anchor(anchor, tenant, user).await {
+            // The anchor was not asked, and may know a newer home.
+            Err(error @ Error::RegionUnavailable { source: PeerFault::TooManyWait, .. }) => Err(error),
             Err(Error::RegionUnavailable { .. }) => Ok(Some(known)),
             learnt => learnt.map(Some),
         }

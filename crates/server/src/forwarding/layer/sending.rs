@@ -61,9 +61,11 @@ impl Layer {
         let Some(plain) = self.plain_heartbeat(incoming).await? else {
             return self.forward(incoming, home).await;
         };
+        let waiting = self.regions.wait_for(home)?;
         if let Some(answer) = heartbeats::renew(&self.app, batches, home, &plain).await? {
             return Ok(Forwarded::Answered(answer));
         }
+        drop(waiting);
         let forwarded = self.forward(incoming, home).await?;
         if let Forwarded::Answered(answer) = &forwarded
             && answer.status().is_success()
@@ -98,7 +100,10 @@ impl Layer {
         let headers = forwarded(&parts.headers);
         let sent = Sent { method: parts.method.clone(), path, headers, body };
         let began = Instant::now();
-        let answer = self.regions.send(home, client, sent).await;
+        let answer = match self.regions.wait_for(home) {
+            Ok(_waiting) => self.regions.send(home, client, sent).await,
+            Err(too_many_wait) => Err(too_many_wait),
+        };
         let outcome = match &answer {
             Ok(answer) if answer.status() != StatusCode::MISDIRECTED_REQUEST => ForwardOutcome::Answered,
             Ok(_) | Err(_) => ForwardOutcome::Unavailable,
