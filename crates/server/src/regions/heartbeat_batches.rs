@@ -28,8 +28,8 @@ pub(crate) const HEARTBEATS_PATH: &str = "/api/v1/regions/heartbeats";
 /// Longest accepted batch, and longest accepted answer, in bytes.
 pub(crate) const BATCH_BYTES_MAX: usize = 2 * queue::BYTES_MAX;
 
-/// Capacity of the cache of confirmed callers, in sessions of about 60 bytes each.
-const CONFIRMED_MAX: usize = 500_000;
+/// Capacity of the cache of confirmed callers, in sessions of 60 to 90 bytes each. The cache grows with the sessions.
+const CONFIRMED_MAX: usize = 2_000_000;
 
 /// A heartbeat in a batch. The sending region has verified the caller's token.
 #[derive(Debug, Serialize, Deserialize)]
@@ -195,3 +195,6 @@ pub(crate) fn settle(batch: Vec<Waiting>, mut outcome: impl FnMut() -> Outcome) 
         let _ = waiting.answer.send(outcome());
     }
 }
+
+#[cfg(test)]
+mod tests;
