@@ -3,6 +3,7 @@
 
 mod adoptions;
 mod claims;
+mod moved;
 mod moves;
 
 use seatkeeper_core::{Region, RegistryTime, TenantId, UserId, named_enum};
@@ -11,6 +12,7 @@ use crate::database::{Row, Tx};
 use crate::row::{Fields, corrupt, stored_whole};
 use crate::{Error, Ledger, Write, tenants, times};
 pub use adoptions::{Adoption, KnownHome};
+pub use moved::MovedHomesCursor;
 pub use moves::{Arrival, ArrivalKind, Departure};
 
 /// The home of a subscriber, as far as one region knows.
@@ -56,6 +58,11 @@ impl Home {
     /// Returns a home that has never moved.
     pub const fn first(region: Region) -> Self {
         Self { region, version: Self::FIRST_VERSION, state: HomeState::Here, admits_from: None }
+    }
+
+    /// Returns whether the home has never moved.
+    pub const fn is_first(&self) -> bool {
+        self.version == Self::FIRST_VERSION
     }
 
     /// Returns whether `region` may admit, if `region` knows this home.

@@ -1,9 +1,11 @@
 //! Home regions: a single region, the home, admits for a pool. `docs/regions.md` has the protocol and its invariants.
 //!
-//! `homes` caches homes, `adoptions` knows the successors of lost regions, `peers` sends requests to peer regions,
-//! `peer_limit` bounds the requests that wait for peers, `peer_token` authenticates peers, and `heartbeat_batches` queues heartbeats for peers. `lookup` finds the home of a request,
-//! `successors` leads from a lost region to its successor, `requests` asks peers, and `confirmation` asks the home on record
-//! before another region's word of a move counts. `without_home` has the knowledge for admissions while a home is unreachable.
+//! `homes` caches homes, `moved_homes` keeps the homes that have moved, and `adoptions` knows the successors of lost
+//! regions. `peers` sends requests to peer regions, `peer_limit` bounds the requests that wait for peers, `peer_token`
+//! authenticates peers, and `heartbeat_batches` queues heartbeats for peers. `lookup` finds the home of a request,
+//! `successors` leads from a lost region to its successor, `requests` asks peers, and `confirmation` asks the home on
+//! record before another region's word of a move counts. `without_home` has the knowledge for admissions while a home
+//! is unreachable.
 
 mod adoptions;
 mod confirmation;
@@ -11,6 +13,7 @@ mod heartbeat_batches;
 mod homes;
 mod keys;
 mod lookup;
+mod moved_homes;
 mod peer_limit;
 mod peer_token;
 mod peers;
@@ -38,6 +41,7 @@ pub(crate) use heartbeat_batches::{
 };
 use homes::Homes;
 use keys::{KeyFiles, RegionKeys};
+pub(crate) use moved_homes::MovedHomesReader;
 use peer_limit::PeerLimit;
 use peer_token::PeerTokens;
 pub(crate) use peer_token::{Client, Forwarder, REGION_TOKEN};

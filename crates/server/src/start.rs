@@ -29,7 +29,7 @@ use crate::holders::Holders;
 use crate::jobs::{self, Roster};
 use crate::limits::Limits;
 use crate::metrics::{Books, Looks, Metrics, MetricsAccess, MetricsPage, Node, Redis};
-use crate::regions::{AdoptionReader, Regions};
+use crate::regions::{AdoptionReader, MovedHomesReader, Regions};
 use crate::release_codes::{ReleaseCodes, ReleaseKeyReader};
 use crate::relocation::{MoveJob, Mover, Openings};
 use crate::router::{metrics_router, router};
@@ -204,9 +204,11 @@ impl Base {
         let regions = regions.map_err(StartError::Region)?;
         let regions = regions.map(Arc::new);
         if let Some(regions) = &regions {
-            // The first requests need the record, and the worker comes later.
+            // The first requests need the records, and the workers come later.
             regions.refresh_adoptions().await?;
+            regions.refresh_moved_homes().await?;
             workers.start(AdoptionReader(Arc::clone(regions)));
+            workers.start(MovedHomesReader(Arc::clone(regions)));
         }
         let mover = mover(&settings, regions.as_ref(), running, &ledger, &entitlements);
         if let Some(mover) = &mover {

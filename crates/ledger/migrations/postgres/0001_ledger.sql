@@ -285,7 +285,8 @@ CREATE TABLE homes (
 );
 
 CREATE INDEX homes_moving ON homes (tenant_id, user_id) WHERE state = 'moving';
-CREATE INDEX homes_moved ON homes (version) WHERE version > 1;
+-- Every node keeps the homes that have moved in memory, and reads the changes in this order.
+CREATE INDEX homes_moved ON homes (since, tenant_id, user_id) WHERE version > 1;
 -- For the end of an adoption: pages of the homes in a lost region.
 CREATE INDEX homes_in_region ON homes (region, tenant_id, user_id);
 

@@ -64,7 +64,7 @@ impl Adoption {
 }
 
 impl KnownHome {
-    fn read(row: &Row) -> Result<Self, Error> {
+    pub(super) fn read(row: &Row) -> Result<Self, Error> {
         let fields = Fields(row);
         Ok(Self {
             tenant: TenantId::new(fields.value::<&str>("tenant_id")?),

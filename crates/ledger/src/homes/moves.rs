@@ -108,12 +108,6 @@ impl Ledger {
         Ok(home)
     }
 
-    /// Returns whether this ledger knows a home that has moved or is about to leave.
-    pub async fn has_home_moves(&self) -> Result<bool, Error> {
-        let moved = self.readers().query(include_str!("../../sql/has_home_moves.sql"));
-        Ok(moved.scalar::<i64>().await? > 0)
-    }
-
     /// Returns the number of homes on their way out of this region.
     pub async fn count_homes_moving(&self) -> Result<u64, Error> {
         let moving = self.readers().query(include_str!("../../sql/count_homes_moving.sql"));

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
+use std::time::Duration;
 
 use seatkeeper_core::{
     Change, EndReason, Particulars, PoolId, PoolKind, Region, RegistryTime, Session, Span, TenantId, Terms,
     UserId,
 };
-use seatkeeper_ledger::homes::{Adoption, Arrival, ArrivalKind, Home, HomeState, KnownHome};
+use seatkeeper_ledger::homes::{
+    Adoption, Arrival, ArrivalKind, Home, HomeState, KnownHome, MovedHomesCursor,
+};
 use seatkeeper_ledger::licenses::License;
 use seatkeeper_ledger::subscriptions::{Subscription, SubscriptionChange, SubscriptionId};
 use seatkeeper_ledger::verify::{HomeMove, HomeMoveKind, HomeTrails, RegionBreach, Verdict};
@@ -122,7 +125,48 @@ async fn a_move_begins_once_and_ends_once() {
     assert_eq!(moved, Home { region: TARGET, version: 2, state: HomeState::Moved, admits_from: None });
     assert!(!moved.admits(OWN) && !moved.admits(TARGET));
     assert_eq!(ledger.count_homes_moving().await.unwrap(), 0);
-    assert!(ledger.has_home_moves().await.unwrap());
+}
+
+/// Returns the users of all homes that have moved, read page by page after a position, and the last position.
+async fn moved_after(ledger: &Ledger, mut after: MovedHomesCursor) -> (Vec<String>, MovedHomesCursor) {
+    let mut users = Vec::new();
+    loop {
+        let (page, last) = ledger.moved_homes_after(&after, 2).await.unwrap();
+        users.extend(page.iter().map(|known| known.user.as_str().to_owned()));
+        after = last;
+        if page.len() < 2 {
+            return (users, after);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_homes_that_have_moved_are_read_in_the_order_of_their_changes() {
+    let (_place, ledger) = ledger().await;
+    for user in ["ann", "bob", "cid", "dan", "eve"] {
+        let user = UserId::new(user);
+        ledger.assign_home(&tenant(), &user, OWN, OWN).await.unwrap();
+    }
+    let (none, start) = moved_after(&ledger, MovedHomesCursor::default()).await;
+    assert!(none.is_empty(), "first homes: {none:?}");
+    for user in ["dan", "bob", "cid"] {
+        ledger.begin_home_move(&tenant(), &UserId::new(user), OWN, TARGET).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    let (moved, last) = moved_after(&ledger, start).await;
+    assert_eq!(moved, ["dan", "bob", "cid"]);
+    let (none, last) = moved_after(&ledger, last).await;
+    assert!(none.is_empty(), "{none:?}");
+    let again = last.earlier_by(Duration::from_secs(60));
+    assert_eq!(moved_after(&ledger, again).await.0, ["dan", "bob", "cid"]);
+    // A change leads to the end of the order. Another region's word counts as well.
+    ledger.learn_home(&tenant(), &UserId::new("fay"), (TARGET, 2), OWN).await.unwrap();
+    let dan = ledger.home_moving(&tenant(), &UserId::new("dan")).await.unwrap().unwrap();
+    tokio::time::sleep(Duration::from_millis(2)).await;
+    ledger.end_home_move(&dan).await.unwrap();
+    let (changed, last) = moved_after(&ledger, last).await;
+    assert_eq!(changed, ["fay", "dan"]);
+    assert_eq!(moved_after(&ledger, last.clone()).await, (Vec::new(), last));
 }
 
 #[tokio::test]

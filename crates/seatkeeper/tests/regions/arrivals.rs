@@ -69,7 +69,8 @@ async fn a_heartbeat_opens_the_pool_of_a_home_that_has_just_arrived() {
     loop {
         match beat(&world, US, "ann", &json!(id.as_uuid())).await {
             204 => break,
-            503 => assert!(began.elapsed() < DEADLINE, "no heartbeat"),
+            // Before the node reads the arrival, the region in the id is asked, which never had this session.
+            404 | 503 => assert!(began.elapsed() < DEADLINE, "no heartbeat"),
             status => panic!("a heartbeat was answered with {status}"),
         }
         tokio::time::sleep(Duration::from_millis(50)).await;

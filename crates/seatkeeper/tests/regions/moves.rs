@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use rand::RngExt as _;
 use reqwest::Method;
-use seatkeeper_testbed::proxy::Network;
+use seatkeeper_testbed::proxy::{Network, Proxy};
 use serde_json::{Value, json};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
 
 use crate::harness::{Answer, EventStream};
 use crate::storm::{LIMIT, greatest, storm};
-use crate::world::{AP, EU, NAMES, US, World, region_of, screen};
+use crate::world::{AP, EU, NAMES, NOWHERE, US, World, lead_ledger_through, region_of, screen};
 
 const DEVICES: &str = "/api/v1/devices/sessions";
 
@@ -335,5 +335,35 @@ async fn the_homes_of_another_tenant_are_not_counted() {
         regions["items"][0]["homes"].clone()
     };
     assert_eq!((homes("acme").await, homes("globex").await), (json!(1), json!(0)));
+    world.close().await;
+}
+
+/// The ledger of `ap` is silent, so each heartbeat that reads a home would wait for at least 250 ms.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_heartbeat_reads_the_ledger_after_the_move_of_another_home() {
+    let ledger = Proxy::start(NOWHERE, 1).await;
+    let world =
+        World::start_with([false, false, true], |settings| lead_ledger_through(&ledger, settings)).await;
+    let mut held = Vec::new();
+    for number in 0..20 {
+        for home in [US, AP] {
+            let user = format!("user-{home}-{number}");
+            let claimed = world.client(home, &user).post(DEVICES, screen("tv")).await.expect(201);
+            held.push((user, claimed["session_id"].clone()));
+        }
+    }
+    let moved = held[0].clone();
+    relocate(&world, US, &moved.0, AP).await.expect(200);
+
+    ledger.set(Network::Silent);
+    let began = Instant::now();
+    for _ in 0..2 {
+        for (user, session) in &held {
+            assert_eq!(beat(&world, AP, user, session).await, 204, "{user}");
+        }
+    }
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    ledger.set(Network::Well);
+    beats_everywhere(&world, &moved.0, &moved.1).await;
     world.close().await;
 }

@@ -86,7 +86,7 @@ impl Layer {
     async fn answer_here(&self, request: Request, next: Next) -> Response {
         let answer = next.run(request).await;
         if let Some(LeftHome(tenant, user)) = answer.extensions().get() {
-            self.regions.forget(tenant, user);
+            self.regions.invalidate(tenant, user);
         }
         answer
     }

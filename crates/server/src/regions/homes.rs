@@ -3,15 +3,14 @@
 //! open the pool in any other region than the home.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
 use quick_cache::sync::Cache;
 use seatkeeper_core::{Region, TenantId, UserId};
 use seatkeeper_ledger::Ledger;
-use seatkeeper_ledger::homes::{Home, HomeState};
+use seatkeeper_ledger::homes::{Home, HomeState, KnownHome};
 
+use super::moved_homes::{Knowledge, MovedHomes};
 use crate::auth::tenant_from_text;
 use crate::error::Error;
 use crate::ledger_breaker::LedgerBreaker;
@@ -25,9 +24,6 @@ const ANCHORS_MAX: usize = 10_000;
 
 /// Age from which a cached home is read again: a node may have missed a move. Without the ledger, the cached home goes on.
 const HOME_AGE_MAX: Duration = Duration::from_secs(60);
-
-/// Pause between two looks for a first move of a home into or out of this region.
-const MOVES_LOOK_PAUSE: Duration = Duration::from_secs(1);
 
 /// The consequence of a ledger without answers, for the log.
 const WITHOUT_HOMES: &str =
@@ -43,9 +39,7 @@ pub(super) struct Homes {
     anchors: HashMap<TenantId, Region>,
     fixed_anchors: Cache<TenantId, Region>,
     known: Cache<(TenantId, UserId), (Home, Instant)>,
-    /// This region knows a home that has moved. Before the first move, a session is at home in the region of the id.
-    has_moves: AtomicBool,
-    moves_looked: Mutex<Option<Instant>>,
+    moved: MovedHomes,
 }
 
 impl Homes {
@@ -53,13 +47,12 @@ impl Homes {
         let anchor = |(tenant, number): (&String, &u8)| (tenant_from_text(tenant), Region::new(*number));
         Self {
             lookups: LedgerBreaker::new(ledger.clone(), WITHOUT_HOMES),
+            moved: MovedHomes::new(ledger.clone()),
             ledger,
             common_anchor: Region::new(settings.anchor.unwrap_or(settings.number)),
             anchors: settings.anchors.iter().map(anchor).collect(),
             fixed_anchors: Cache::new(ANCHORS_MAX),
             known: Cache::new(HOMES_MAX),
-            has_moves: AtomicBool::new(false),
-            moves_looked: Mutex::new(None),
         }
     }
 
@@ -103,8 +96,9 @@ impl Homes {
         let read = self.lookups.ask(async move |ledger| ledger.home(&of_tenant, &of_user).await).await;
         match (read, cached) {
             (Ok(home), _) => {
-                if let Some(home) = home {
-                    self.remember(tenant, user, home);
+                match home {
+                    Some(home) => self.remember(tenant, user, home),
+                    None => self.moved.note(tenant, user, None),
                 }
                 Ok(home)
             }
@@ -115,6 +109,7 @@ impl Homes {
 
     /// Caches the home on record, unless the home is about to change.
     pub(super) fn remember(&self, tenant: &TenantId, user: &UserId, home: Home) {
+        self.moved.note(tenant, user, Some(home));
         let subscriber = (tenant.clone(), user.clone());
         match home.state {
             HomeState::Here | HomeState::Moved => self.known.insert(subscriber, (home, Instant::now())),
@@ -122,20 +117,15 @@ impl Homes {
         }
     }
 
-    /// Drops the cached home of a subscriber.
+    /// Drops the cached home of a subscriber, so that the next look reads the record: the home may have moved.
     pub(super) fn invalidate(&self, tenant: &TenantId, user: &UserId) {
         self.known.remove(&(tenant.clone(), user.clone()));
+        self.moved.invalidate(tenant, user);
     }
 
     /// Drops every cached home.
     pub(super) fn clear(&self) {
         self.known.clear();
-    }
-
-    /// Drops the cached home of a subscriber whose home has moved.
-    pub(super) fn forget(&self, tenant: &TenantId, user: &UserId) {
-        self.invalidate(tenant, user);
-        self.has_moves.store(true, Relaxed);
     }
 
     /// Puts a home on record, unless the subscriber has a home, and returns the home on record.
@@ -160,30 +150,39 @@ impl Homes {
         own: Region,
     ) -> Result<Option<Home>, Error> {
         let home = self.ledger.learn_home(tenant, user, told, own).await.map_err(Error::Ledger)?;
-        self.forget(tenant, user);
+        self.invalidate(tenant, user);
         if let Some(home) = home {
             self.remember(tenant, user, home);
         }
         Ok(home)
     }
 
-    /// Returns whether a moved home is on record in this region. The answer may be a second late.
-    pub(super) async fn has_moves(&self) -> bool {
-        if self.has_moves.load(Relaxed) {
-            return true;
+    /// Returns `true` if no home has moved, as far as this region knows. The answer may be a second late.
+    pub(super) fn has_only_first(&self) -> bool {
+        self.moved.is_empty()
+    }
+
+    /// Returns the home of a subscriber whose home has moved; `None` for a first home and for an unknown home. The
+    /// ledger is read only while the home changes. The answer may be a second late.
+    pub(super) async fn moved(&self, tenant: &TenantId, user: &UserId) -> Result<Option<Home>, Error> {
+        match self.moved.find(tenant, user) {
+            Knowledge::Moved(home) => Ok(Some(home)),
+            Knowledge::First => Ok(None),
+            Knowledge::Unread => self.known(tenant, user).await,
         }
-        {
-            let mut looked = self.moves_looked.lock();
-            if looked.is_some_and(|looked| looked.elapsed() < MOVES_LOOK_PAUSE) {
-                return false;
-            }
-            *looked = Some(Instant::now());
+    }
+
+    /// Reads the homes that have moved since the last read.
+    pub(super) async fn refresh_moved(&self) -> Result<(), seatkeeper_ledger::Error> {
+        self.moved.refresh(|known| self.drop_older(known)).await
+    }
+
+    /// Drops a cached home that is older than the home on record.
+    fn drop_older(&self, recorded: &KnownHome) {
+        let subscriber = (recorded.tenant.clone(), recorded.user.clone());
+        if self.known.peek(&subscriber).is_some_and(|(home, _)| home.version < recorded.home.version) {
+            self.known.remove(&subscriber);
         }
-        // Without the ledger, the answer is the last answer.
-        let looked = self.lookups.ask(async |ledger| ledger.has_home_moves().await).await;
-        let has_moves = looked.unwrap_or(false);
-        self.has_moves.fetch_or(has_moves, Relaxed);
-        has_moves
     }
 }
 

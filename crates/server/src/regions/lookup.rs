@@ -2,6 +2,7 @@
 
 use seatkeeper_core::{Region, SessionId, TenantId, UserId};
 use seatkeeper_engine::Engine;
+use seatkeeper_ledger::Error as LedgerError;
 use seatkeeper_ledger::homes::{Home, HomeState};
 use serde::{Deserialize, Serialize};
 
@@ -73,12 +74,18 @@ impl Regions {
 
     /// Returns `true` if every subscriber at home here is at home in the region of the ids of the subscriber's sessions: no
     /// home has moved, and this node admits nobody in place of a home. The answer may be a second late.
-    pub(crate) async fn has_only_first_homes(&self) -> bool {
-        !self.admits_without_home() && !self.homes.has_moves().await
+    pub(crate) fn has_only_first_homes(&self) -> bool {
+        !self.admits_without_home() && self.homes.has_only_first()
+    }
+
+    /// Reads the homes that have moved from the record.
+    pub(crate) async fn refresh_moved_homes(&self) -> Result<(), LedgerError> {
+        self.homes.refresh_moved().await
     }
 
     /// Returns the home of a device's session, by the session's id and by the home of the subscriber who asks. A home
-    /// that has moved keeps the ids of its sessions, so the subscriber's home counts if it has ever moved.
+    /// that has moved keeps the ids of its sessions, so the subscriber's home counts if it has ever moved. The ledger
+    /// is read only while the home changes.
     pub(crate) async fn home_of_held(
         &self,
         tenant: &TenantId,
@@ -86,14 +93,9 @@ impl Regions {
         id: SessionId,
     ) -> Result<Option<Home>, Error> {
         let Some(by_id) = self.home_of_session(id) else { return Ok(None) };
-        if !self.homes.has_moves().await && self.origin_of(id) == by_id {
-            return Ok(Some(Home::first(by_id)));
-        }
         // If the ledger is unreachable, the id decides: the pool stays closed in any other region than the home.
-        let home = self.homes.known(tenant, user).await.unwrap_or_default();
-        match home
-            .filter(|home| home.version > Home::FIRST_VERSION || self.present(home.region) != home.region)
-        {
+        let home = self.homes.moved(tenant, user).await.unwrap_or_default();
+        match home.filter(|home| !home.is_first() || self.present(home.region) != home.region) {
             Some(home) => self.settled(tenant, user, home).map(Some),
             None => self.check_session(id).map(|()| Some(Home::first(by_id))),
         }
@@ -151,7 +153,7 @@ impl Regions {
     ) -> Result<Home, Error> {
         let home = match told.0 == self.own {
             true => {
-                self.homes.forget(tenant, user);
+                self.homes.invalidate(tenant, user);
                 self.homes.known(tenant, user).await?
             }
             false => self.homes.learn(tenant, user, told, self.own).await?,
@@ -160,14 +162,9 @@ impl Regions {
         self.settled(tenant, user, home.ok_or_else(|| moving(tenant, user))?)
     }
 
-    /// Drops the cached home of a subscriber, so that the next look reads the record.
+    /// Drops the cached home of a subscriber, so that the next look reads the record: the home may have moved.
     pub(crate) fn invalidate(&self, tenant: &TenantId, user: &UserId) {
         self.homes.invalidate(tenant, user);
-    }
-
-    /// Drops the cached home of a subscriber, because the home has moved.
-    pub(crate) fn forget(&self, tenant: &TenantId, user: &UserId) {
-        self.homes.forget(tenant, user);
     }
 
     /// Returns the home of a subscriber on record in this region, the anchor. A subscriber without a home gets `asker`. A

@@ -122,7 +122,7 @@ impl Mover {
             admits_from: None,
         };
         self.ledger.take_home(&arrival, self.regions.own(), terms, now).await.map_err(Error::Ledger)?;
-        self.regions.forget(&tenant, &user);
+        self.regions.invalidate(&tenant, &user);
         if has_sessions {
             // Opens the pool, so that a heartbeat of a session that goes on finds the session.
             self.engine.revise(&pool, terms, &Origin::SYSTEM).await?;
@@ -151,7 +151,7 @@ impl Mover {
                 admits_from: None,
             };
             self.ledger.take_home(&arrival, self.regions.own(), terms, now).await.map_err(Error::Ledger)?;
-            self.regions.forget(&tenant, &user);
+            self.regions.invalidate(&tenant, &user);
         }
         Ok(())
     }

@@ -71,7 +71,7 @@ impl Mover {
             };
             self.ledger.take_home(&arrival, own, terms, now).await.map_err(Error::Ledger)?;
         }
-        self.regions.forget(&tenant, &user);
+        self.regions.invalidate(&tenant, &user);
         let home = self.regions.home_of(&tenant, &user, &self.engine).await?;
         if home.admits(own) {
             // Opens the pool, so that a heartbeat of a session that goes on finds the session.

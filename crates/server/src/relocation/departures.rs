@@ -73,7 +73,7 @@ impl Mover {
         // The questions to other regions took a while, in which a group may have begun.
         check_groups(&self.live(&pool_of(tenant, user)).await?)?;
         let begun = self.ledger.begin_home_move(tenant, user, own, to).await.map_err(Error::Ledger)?;
-        self.regions.forget(tenant, user);
+        self.regions.invalidate(tenant, user);
         let departure = self.ledger.home_moving(tenant, user).await.map_err(Error::Ledger)?;
         let present = departure.as_ref().map(|departure| departure.home).or(begun).unwrap_or(home);
         if present.region != to {
@@ -148,7 +148,7 @@ impl Mover {
         handover.limit = 0;
         self.tell(home.region, ARRIVALS_PATH, &handover).await?;
         self.ledger.end_home_move(departure).await.map_err(Error::Ledger)?;
-        self.regions.forget(tenant, user);
+        self.regions.invalidate(tenant, user);
         if let Err(error) = self.tell_anchor(tenant, user, *home).await {
             // This region names the new home to whoever follows the anchor's older answer.
             tracing::warn!(

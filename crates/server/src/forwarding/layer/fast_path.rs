@@ -20,7 +20,7 @@ pub(super) async fn is_here(layer: &Layer, request: &mut Request) -> Result<bool
     if !names_session || request.headers().contains_key(&REGION_TOKEN) {
         return Ok(false);
     }
-    if !stays_at_origin(route) && !layer.regions.has_only_first_homes().await {
+    if !stays_at_origin(route) && !layer.regions.has_only_first_homes() {
         return Ok(false);
     }
     let named = match locator {

@@ -114,7 +114,7 @@ impl Layer {
         if is_fixed && made_in.is_none_or(|region| region == self.regions.own()) {
             return Ok(made_in.map(Home::first));
         }
-        if !is_fixed && self.regions.is_origin_of(id) && self.regions.has_only_first_homes().await {
+        if !is_fixed && self.regions.is_origin_of(id) && self.regions.has_only_first_homes() {
             return Ok(made_in.map(Home::first));
         }
         let caller = self.app.verifier.caller(bearer_of(&parts.headers)?).await?;
