@@ -166,9 +166,20 @@ impl Homes {
     /// ledger is read only while the home changes. The answer may be a second late.
     pub(super) async fn moved(&self, tenant: &TenantId, user: &UserId) -> Result<Option<Home>, Error> {
         match self.moved.find(tenant, user) {
-            Knowledge::Moved(home) => Ok(Some(home)),
             Knowledge::First => Ok(None),
-            Knowledge::Unread => self.known(tenant, user).await,
+            Knowledge::Moved(_) | Knowledge::Unread => self.moved_or_known(tenant, user).await,
+        }
+    }
+
+    /// Returns the home of a subscriber. The ledger is read unless this node knows that the home has moved.
+    pub(super) async fn moved_or_known(
+        &self,
+        tenant: &TenantId,
+        user: &UserId,
+    ) -> Result<Option<Home>, Error> {
+        match self.moved.find(tenant, user) {
+            Knowledge::Moved(home) => Ok(Some(home)),
+            Knowledge::First | Knowledge::Unread => self.known(tenant, user).await,
         }
     }
 

@@ -85,7 +85,8 @@ impl Regions {
 
     /// Returns the home of a device's session, by the session's id and by the home of the subscriber who asks. A home
     /// that has moved keeps the ids of its sessions, so the subscriber's home counts if it has ever moved. The ledger
-    /// is read only while the home changes.
+    /// is read only while the home changes, and by a successor for sessions of the lost region whose subscriber has no
+    /// moved home.
     pub(crate) async fn home_of_held(
         &self,
         tenant: &TenantId,
@@ -93,8 +94,13 @@ impl Regions {
         id: SessionId,
     ) -> Result<Option<Home>, Error> {
         let Some(by_id) = self.home_of_session(id) else { return Ok(None) };
+        // The end of an adoption may come to this node before the homes that the adoption has learnt.
+        let home = match by_id == self.own && self.origin_of(id) != self.own {
+            true => self.homes.moved_or_known(tenant, user).await,
+            false => self.homes.moved(tenant, user).await,
+        };
         // If the ledger is unreachable, the id decides: the pool stays closed in any other region than the home.
-        let home = self.homes.moved(tenant, user).await.unwrap_or_default();
+        let home = home.unwrap_or_default();
         match home.filter(|home| !home.is_first() || self.present(home.region) != home.region) {
             Some(home) => self.settled(tenant, user, home).map(Some),
             None => self.check_session(id).map(|()| Some(Home::first(by_id))),

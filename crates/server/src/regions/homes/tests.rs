@@ -42,3 +42,19 @@ async fn no_request_waits_long_for_a_home_while_the_ledger_is_silent() {
         assert!(asked.elapsed() < WAIT_MAX, "{:?}", asked.elapsed());
     }
 }
+
+/// Another node has learnt the home, or an adoption has.
+#[tokio::test]
+async fn a_moved_home_on_record_is_found_before_the_node_has_read_the_changes() {
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = Ledger::open(Settings::new(dir.path())).await.unwrap();
+    let homes = Homes::new(&RegionSettings::default(), ledger.clone());
+    homes.refresh_moved().await.unwrap();
+    let (tenant, user, newer) = (TenantId::new("acme"), UserId::new("ann"), (Region::new(2), 2));
+    ledger.learn_home(&tenant, &user, newer, Region::new(1)).await.unwrap();
+    assert_eq!(homes.moved(&tenant, &user).await.unwrap(), None, "the changes are read once a second");
+    let home = homes.moved_or_known(&tenant, &user).await.unwrap().unwrap();
+    assert_eq!((home.region, home.version), newer);
+    let home = homes.moved(&tenant, &user).await.unwrap().unwrap();
+    assert_eq!((home.region, home.version), newer);
+}
