@@ -12,14 +12,21 @@ pub fn epoch_after(last: u64, random: u16) -> u64 {
     ((epoch_counter(last) + 1) << RANDOM_BITS) | u64::from(random)
 }
 
-/// Returns the number of raises of the bucket up to `epoch`.
+/// Returns `epoch` with its counter raised to `counter`, or `epoch` unchanged if its counter is not lower. The random
+/// bits stay.
+pub fn epoch_not_before(epoch: u64, counter: u32) -> u64 {
+    let missing = u64::from(counter).saturating_sub(epoch_counter(epoch));
+    epoch + (missing << RANDOM_BITS)
+}
+
+/// Returns the counter of `epoch`, which grows with each raise of the bucket.
 pub fn epoch_counter(epoch: u64) -> u64 {
     epoch >> RANDOM_BITS
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{epoch_after, epoch_counter};
+    use super::{epoch_after, epoch_counter, epoch_not_before};
 
     #[test]
     fn an_epoch_is_after_every_one_that_it_follows_whatever_is_random() {
@@ -30,6 +37,14 @@ mod tests {
             assert_eq!(epoch_counter(next), raise);
             last = next;
         }
+    }
+
+    #[test]
+    fn a_lower_counter_is_raised_and_the_random_bits_stay() {
+        let epoch = epoch_after(9 << 16, 77);
+        assert_eq!(epoch_not_before(epoch, 10), epoch);
+        assert_eq!(epoch_not_before(epoch, 3), epoch);
+        assert_eq!(epoch_not_before(epoch, u32::MAX), (u64::from(u32::MAX) << 16) | 77);
     }
 
     #[test]

@@ -28,7 +28,7 @@ pub use bucket_set::BucketSet;
 pub use claim::{Claim, Replacement};
 pub use clock_watch::{CLOCK_SETTLING, CLOCK_TOLERANCE, ClockReading, ClockState, ClockWatch};
 pub use denials::{DENIAL_WINDOW, DENIALS_RECORDED_PER_WINDOW_MAX, DenialFold, Folded};
-pub use epoch::{epoch_after, epoch_counter};
+pub use epoch::{epoch_after, epoch_counter, epoch_not_before};
 pub use event::{Actor, Change, Denied, Device, EndReason, Event, Origin, Particulars};
 pub use load_bound::LoadBound;
 pub use named::NotNamed;

@@ -15,6 +15,8 @@ use seatkeeper_core::{
 use seatkeeper_ledger::{Ledger, Location, PostgresUrl, Settings};
 use seatkeeper_testbed::postgres::Postgres;
 
+/// The epoch of every event.
+const EPOCH: u64 = 1 << 16;
 const POOLS: u64 = 1_000;
 const TTL: Span = Span::from_secs(360);
 
@@ -54,7 +56,7 @@ impl BenchLedger {
             }
         };
         let ledger = Ledger::open(Settings::new(location)).await.unwrap();
-        assert_eq!(ledger.raise_epoch("memory").await.unwrap(), 1);
+        assert_eq!(ledger.raise_epoch("memory", 0).await.unwrap(), EPOCH);
         (dir, ledger)
     }
 }
@@ -208,7 +210,7 @@ impl Pools {
         *seq += 1;
         *live = live.saturating_add_signed(more);
         let origin = Origin { actor: Actor::User(UserId::from("ann")), request: Some("01hq-request".into()) };
-        let (epoch, limit, version) = (1, Seats(1_000_000), 1);
+        let (epoch, limit, version) = (EPOCH, Seats(1_000_000), 1);
         Event { seq: *seq, epoch, at: self.now, live: *live, limit, version, origin, change, pool }
     }
 }

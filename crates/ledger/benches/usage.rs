@@ -14,6 +14,8 @@ use seatkeeper_ledger::usage::Settlement;
 use seatkeeper_ledger::{Ledger, Settings};
 use uuid::Uuid;
 
+/// The epoch of every event.
+const EPOCH: u64 = 1 << 16;
 const TERM: Span = Span::from_secs(30 * 24 * 3_600);
 const MINUTE: Span = Span::from_secs(60);
 const START: RegistryTime = RegistryTime::from_millis(1_800_000_000_000);
@@ -34,7 +36,7 @@ fn main() {
 async fn emissions(sessions: u64) {
     let dir = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(Settings::new(dir.path())).await.unwrap();
-    assert_eq!(ledger.raise_epoch("memory").await.unwrap(), 1);
+    assert_eq!(ledger.raise_epoch("memory", 0).await.unwrap(), EPOCH);
     for first in (0..sessions).step_by(4_000) {
         let batch: Vec<_> = (first..sessions.min(first + 4_000)).map(|number| held(number, START)).collect();
         ledger.apply(&batch).await.unwrap();
@@ -118,7 +120,7 @@ fn held(number: u64, at: RegistryTime) -> Event {
     let particulars = Box::new(Particulars::default());
     let change = Change::Admitted { session: Box::new(session), expires: at + TERM, particulars };
     let origin = Origin { actor: Actor::System, request: None };
-    Event { pool, seq: 1, epoch: 1, at, live: 1, limit: Seats(1), version: 1, origin, change }
+    Event { pool, seq: 1, epoch: EPOCH, at, live: 1, limit: Seats(1), version: 1, origin, change }
 }
 
 fn memory_mib(line: &str) -> u64 {

@@ -16,4 +16,4 @@ SET epoch = seen.column3, mode = seen.column4, registry_identity = seen.column5,
     END
 FROM (VALUES /* rows */) AS seen
 WHERE buckets.id = seen.column1 AND buckets.epoch = seen.column2
-RETURNING id, unreplayed_epoch, unreplayed_mode, lower_mode
+RETURNING id, epoch, unreplayed_epoch, unreplayed_mode, lower_mode

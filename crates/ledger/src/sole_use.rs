@@ -22,18 +22,18 @@ pub struct SoleUse {
 
 impl Ledger {
     /// Takes the ledger for this process alone, and raises all buckets to a new common epoch, with registry
-    /// `registry_identity`, which must be unique to this start of the process.
+    /// `registry_identity`, which must be unique to this start of the process, and the random bits `random`.
     ///
     /// Returns `Err(InUse)` beside another process that uses the ledger alone, and `Err(NodesServe)` beside nodes that
     /// share a registry. Silent nodes without a lease are forgotten.
-    pub async fn take_alone(&self, registry_identity: &str) -> Result<SoleUse, Error> {
+    pub async fn take_alone(&self, registry_identity: &str, random: u16) -> Result<SoleUse, Error> {
         let lock = SoleUseLock::take(self.writer()).await?;
         if lock.is_some() {
             let mut tx = self.write().await?;
             leave_to_sole_user(&mut tx).await?;
             tx.commit().await?;
         }
-        let epoch = self.raise_epoch(registry_identity).await?;
+        let epoch = self.raise_epoch(registry_identity, random).await?;
         Ok(SoleUse { epoch, registry_identity: registry_identity.to_owned(), lock })
     }
 

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use futures_util::future::join_all;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use seatkeeper_core::{Bucket, RegistryTime, Span, epoch_after};
-use seatkeeper_ledger::buckets::{BucketMode, EpochRaise, Unreplayed};
+use seatkeeper_ledger::buckets::{BucketMode, EpochRaise, RaisedBucket, Unreplayed};
 use seatkeeper_ledger::{Error as LedgerError, Ledger, LivePool};
 use seatkeeper_registry::{Error as RegistryError, Filling, Identity, Rebuild, State};
 
@@ -305,12 +305,10 @@ impl Rebuilder {
                 mode = mode_name,
                 "epochs of buckets were raised: requests may be answered 503 until the rebuild is done"
             );
-            let unreplayed: BTreeMap<_, _> =
-                raised.into_iter().map(|raised| (raised.bucket, raised.unreplayed)).collect();
-            own.extend(queue.into_iter().zip(raises).filter_map(|(task, raise)| {
-                let RebuildTask { bucket, mode, identity, .. } = task;
-                let unreplayed = *unreplayed.get(&bucket)?;
-                Some(Raised { bucket, epoch: raise.next, unreplayed, to: mode, identity })
+            let raised: BTreeMap<_, _> = raised.into_iter().map(|raised| (raised.bucket, raised)).collect();
+            own.extend(queue.into_iter().filter_map(|RebuildTask { bucket, mode, identity, .. }| {
+                let &RaisedBucket { epoch, unreplayed, .. } = raised.get(&bucket)?;
+                Some(Raised { bucket, epoch, unreplayed, to: mode, identity })
             }));
         }
         Ok(own)

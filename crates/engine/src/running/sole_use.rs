@@ -15,7 +15,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Takes the ledger for this process alone. Waits up to [`PREDECESSOR_WAIT_MAX`] for the end of the present owner.
 pub(super) async fn take_alone(ledger: &Ledger) -> Result<SoleUse, Error> {
     let registry_identity = uuid::Uuid::new_v4().to_string();
-    once_unused(|| ledger.take_alone(&registry_identity)).await
+    once_unused(|| ledger.take_alone(&registry_identity, rand::random())).await
 }
 
 /// Waits up to [`PREDECESSOR_WAIT_MAX`] for the end of an embedded engine on the ledger.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use seatkeeper_core::Bucket;
+use seatkeeper_core::{Bucket, epoch_after, epoch_not_before};
 use uuid::Uuid;
 
 use super::epochs::{BucketMode, ROWS_MAX, StaleBucket, bucket_of, stored};
@@ -25,7 +25,8 @@ pub struct EpochRaise {
     pub bucket: Bucket,
     /// The epoch seen by the caller.
     pub seen: u64,
-    /// The new epoch, greater than `seen`.
+    /// The lowest new epoch, greater than `seen`. In a copy of a ledger, [`Ledger::raise`] may choose a greater epoch
+    /// with the same random bits.
     pub next: u64,
 }
 
@@ -34,6 +35,8 @@ pub struct EpochRaise {
 pub struct RaisedBucket {
     /// The bucket.
     pub bucket: Bucket,
+    /// The new epoch.
+    pub epoch: u64,
     /// The journal to replay before a registry serves the new epoch.
     pub unreplayed: Unreplayed,
 }
@@ -53,7 +56,8 @@ pub struct Unreplayed {
 
 impl Ledger {
     /// Raises each bucket still at epoch `seen` to epoch `next`, with mode `mode` and registry `identity` (a
-    /// compare-and-swap). Returns the raised buckets in order, with the journal that the caller must replay and
+    /// compare-and-swap). In a copy of a ledger, the new epoch is also greater than the epochs that the copy may have
+    /// lost. Returns the raised buckets in order, with the journal that the caller must replay and
     /// [note](Ledger::note_replay) before a registry serves the new epoch. The call waits for batches in the course of
     /// being applied; later batches are refused unless their events have the new epoch.
     ///
@@ -74,10 +78,12 @@ impl Ledger {
         refuse_overlooked_raise(&mut tx, raiser).await?;
         let now = tx.now().await?;
         copies::note(&mut tx, times::from_stored(now)).await?;
+        let floor = copies::epoch_counter_floor(&mut tx).await?;
         let mut raised = Vec::new();
         for (statement, chunk) in RAISE.cut(tx.dialect(), &raises) {
             let query =
                 chunk.iter().fold(tx.query(statement), |query, &EpochRaise { bucket, seen, next }| {
+                    let next = epoch_not_before(next, floor);
                     let query = query.bind(stored(bucket)).bind(stored_whole(seen)).bind(stored_whole(next));
                     query.bind(mode.as_str()).bind(identity)
                 });
@@ -91,8 +97,10 @@ impl Ledger {
     }
 
     /// Raises all buckets at once to a new common epoch, greater than every epoch before, with registry
-    /// `registry_identity`. Returns the new epoch. Like [`raise`](Self::raise), the call notes a ledger that is a copy.
-    pub async fn raise_epoch(&self, registry_identity: &str) -> Result<u64, Error> {
+    /// `registry_identity` and the random bits `random`, which must differ between raises. Returns the new epoch. Like
+    /// [`raise`](Self::raise), the call notes a ledger that is a copy, and the new epoch is greater than the epochs
+    /// that the copy may have lost.
+    pub async fn raise_epoch(&self, registry_identity: &str, random: u16) -> Result<u64, Error> {
         let all: Vec<_> = Bucket::all().collect();
         let mut tx = self.write().await?;
         for (statement, chunk) in SEIZE.cut(tx.dialect(), &all) {
@@ -101,10 +109,13 @@ impl Ledger {
         }
         let now = tx.now().await?;
         copies::note(&mut tx, times::from_stored(now)).await?;
-        let raised: i64 =
-            tx.query(include_str!("../../sql/raise_epoch.sql")).bind(registry_identity).scalar().await?;
+        let floor = copies::epoch_counter_floor(&mut tx).await?;
+        let last: i64 = tx.query(include_str!("../../sql/greatest_epoch.sql")).scalar().await?;
+        let next = epoch_not_before(epoch_after(last.unsigned_abs(), random), floor);
+        let raise = tx.query(include_str!("../../sql/raise_epoch.sql"));
+        raise.bind(registry_identity).bind(stored_whole(next)).execute().await?;
         tx.commit().await?;
-        Ok(raised.unsigned_abs())
+        Ok(next)
     }
 
     /// Notes that the events of the [`Unreplayed`] journal are on record or dropped for good. A rebuild calls this after
@@ -131,6 +142,6 @@ impl RaisedBucket {
             mode: fields.named("unreplayed_mode")?,
             lower_mode: fields.named_maybe("lower_mode")?,
         };
-        Ok(Self { bucket: bucket_of(fields.value("id")?)?, unreplayed })
+        Ok(Self { bucket: bucket_of(fields.value("id")?)?, epoch: fields.whole("epoch")?, unreplayed })
     }
 }

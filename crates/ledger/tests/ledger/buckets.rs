@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use seatkeeper_core::{Bucket, Event, Span};
+use seatkeeper_core::{Bucket, Event, Span, epoch_after};
 use seatkeeper_ledger::buckets::{BucketMode, EpochRaise, StaleBucket};
 use seatkeeper_ledger::{Error, Ledger};
 use tokio::sync::watch;
@@ -63,7 +63,7 @@ async fn an_epoch_is_raised_from_the_one_that_was_seen_and_from_no_other() {
         let then = (EPOCH + 9, BucketMode::Ledger, Some("redis:1"));
         assert_eq!(told, if raised { then } else { (EPOCH, BucketMode::Registry, Some("memory:1")) });
     }
-    assert_eq!(ledger.raise_epoch("memory:2").await.unwrap(), EPOCH + 10, "one that no bucket had");
+    assert_eq!(ledger.raise_epoch("memory:2", 7).await.unwrap(), epoch_after(EPOCH + 9, 7));
 }
 
 #[tokio::test]

@@ -1,14 +1,15 @@
 //! A copy of the ledger lacks the latest changes of entitlements, and gets events by the lost terms: `audit verify` names the
 //! loss, and a change made in the copy has newer terms.
 
-use seatkeeper_core::{Bucket, Event, Seats, Span};
-use seatkeeper_ledger::Ledger;
-use seatkeeper_ledger::Write;
+use std::time::Duration;
+
+use seatkeeper_core::{Bucket, Event, Seats, Span, epoch_after};
 use seatkeeper_ledger::buckets::{BucketMode, EpochRaise};
 use seatkeeper_ledger::licenses::{License, LicenseChange};
 use seatkeeper_ledger::plans::PlanChange;
 use seatkeeper_ledger::subscriptions::SubscriptionChange;
 use seatkeeper_ledger::verify::{Breach, LostTerms, Verdict};
+use seatkeeper_ledger::{Ledger, Write};
 
 use crate::place::TestLedger;
 use crate::story::{
@@ -94,7 +95,7 @@ async fn the_start_of_a_process_that_uses_a_copy_alone_notes_the_copy() {
     let lost = 7;
     let mut story = Story::new(&License { version: lost, ..license.clone() });
     becomes_a_copy(&place).await;
-    let sole_use = ledger.take_alone("memory:2").await.unwrap();
+    let sole_use = ledger.take_alone("memory:2", 0).await.unwrap();
     assert_eq!(copies(&place).await, 1);
 
     let by_lost_terms = Event { epoch: sole_use.epoch(), ..story.admit("one").1 };
@@ -194,4 +195,27 @@ async fn terms_that_the_present_ledger_would_have_granted_are_never_lost() {
     let mut story = Story::new(&License { version, ..license });
     ledger.apply(&[story.admit("one").1]).await.unwrap();
     assert_eq!(breach(&ledger).await, Ok(Breach::LimitNotGranted { limit: 2, version, granted: None }));
+}
+
+/// Raises a bucket of a copy beyond [`EPOCH`], with the random bits `random`. Returns the new epoch.
+async fn raised_in_copy(place: &TestLedger, ledger: &Ledger, random: u16) -> u64 {
+    becomes_a_copy(place).await;
+    let bucket = Bucket::new(7).unwrap();
+    let raise = EpochRaise { bucket, seen: EPOCH, next: epoch_after(EPOCH, random) };
+    let raised = ledger.raise(raiser(ledger).await, &[raise], BucketMode::Registry, None).await.unwrap();
+    let rows = ledger.buckets().await.unwrap();
+    assert_eq!([raised[0].epoch], [rows[usize::from(bucket.number())].epoch]);
+    raised[0].epoch
+}
+
+/// Nodes remember the epochs of the first standby, which died, and drop receipts of lower epochs.
+#[tokio::test]
+async fn a_raise_in_a_standby_is_above_the_raises_of_a_standby_promoted_before() {
+    let (first_place, first) = ledger().await;
+    let (second_place, second) = crate::story::ledger().await;
+    let lost = raised_in_copy(&first_place, &first, 9).await;
+    tokio::time::sleep(Duration::from_millis(1_100)).await;
+    let raised = raised_in_copy(&second_place, &second, 1).await;
+    assert!(raised > lost, "{raised:#x} and {lost:#x}");
+    assert_eq!((lost & 0xffff, raised & 0xffff), (9, 1), "the random bits");
 }

@@ -42,7 +42,7 @@ async fn a_session_is_live_until_it_ends_or_is_deleted() {
 async fn a_holder_has_one_live_session_in_a_pool() {
     let place = TestLedger::new();
     let ledger = Ledger::open(Settings::new(place.location())).await.unwrap();
-    ledger.raise_epoch("memory:1").await.unwrap();
+    ledger.raise_epoch("memory:1", 0).await.unwrap();
     let mut story = Story::devices("ann");
     let (tv, admitted) = story.admit("tv");
     ledger.apply(&[admitted]).await.unwrap();

@@ -1,11 +1,11 @@
 //! A reopened ledger has everything applied before, and a second process may read beside the owner.
 
 use futures_util::TryStreamExt as _;
-use seatkeeper_core::EndReason;
+use seatkeeper_core::{EndReason, epoch_after};
 use seatkeeper_ledger::verify::Verdict;
 use seatkeeper_ledger::{Error, Ledger, Settings};
 
-use crate::story::{START, Story, ledger, licensed, new_license};
+use crate::story::{EPOCH, START, Story, ledger, licensed, new_license};
 
 #[tokio::test]
 async fn all_that_was_applied_is_there_after_a_restart() {
@@ -20,7 +20,7 @@ async fn all_that_was_applied_is_there_after_a_restart() {
     drop(first);
 
     let second = Ledger::open(Settings::new(place.location())).await.unwrap();
-    assert_eq!(second.raise_epoch("memory:2").await.unwrap(), 2);
+    assert_eq!(second.raise_epoch("memory:2", 7).await.unwrap(), epoch_after(EPOCH, 7));
     assert_eq!(second.last_time().await.unwrap(), Some(START));
     let pools: Vec<_> = second.live_sessions().try_collect().await.unwrap();
     let told: Vec<_> = pools

@@ -98,7 +98,7 @@ async fn a_replay_is_noted_in_the_epoch_of_its_rebuild_alone() {
 async fn a_registry_with_a_new_memory_leaves_no_journal_to_replay() {
     let mut bucket = Raises::begin().await;
     bucket.raise(BucketMode::Deny).await;
-    bucket.epoch = bucket.ledger.raise_epoch("memory:2").await.unwrap();
+    bucket.epoch = bucket.ledger.raise_epoch("memory:2", 0).await.unwrap();
     let expected = unreplayed(bucket.epoch, BucketMode::Registry, None);
     assert_eq!(bucket.raise(BucketMode::Registry).await, expected);
 }

@@ -22,7 +22,7 @@ async fn opened_through_proxy(database: &Database) -> (Ledger, Proxy) {
     let proxy = Proxy::start(([127, 0, 0, 1], port.parse().unwrap()).into(), 1).await;
     let through: PostgresUrl = format!("{host}:{}/{name}", proxy.address().port()).parse().unwrap();
     let ledger = Ledger::open(Settings::new(Location::from(through))).await.unwrap();
-    assert_eq!(ledger.raise_epoch("memory:1").await.unwrap(), EPOCH);
+    assert_eq!(ledger.raise_epoch("memory:1", 0).await.unwrap(), EPOCH);
     (ledger, proxy)
 }
 

@@ -18,14 +18,14 @@ use crate::place::TestLedger;
 
 pub(crate) const START: RegistryTime = RegistryTime::from_millis(1_800_000_000_123);
 /// The epoch of every event.
-pub(crate) const EPOCH: u64 = 1;
+pub(crate) const EPOCH: u64 = 1 << 16;
 pub(crate) const TTL: Span = Span::from_secs(360);
 
 /// Opens a new ledger with all buckets in their first epoch.
 pub(crate) async fn ledger() -> (TestLedger, Ledger) {
     let place = TestLedger::new();
     let ledger = Ledger::open(Settings::new(place.location())).await.unwrap();
-    assert_eq!(ledger.raise_epoch("memory:1").await.unwrap(), EPOCH);
+    assert_eq!(ledger.raise_epoch("memory:1", 0).await.unwrap(), EPOCH);
     (place, ledger)
 }
 

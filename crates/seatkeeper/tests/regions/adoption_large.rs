@@ -54,7 +54,7 @@ fn admission(pool: &PoolId, epoch: u64, now: RegistryTime, (number, count): (u32
 /// Admits `count` sessions of a license in the restored ledger of the lost region, and returns the first and the last id.
 async fn admit_in_restored(world: &World, license: &str, count: u32) -> [Value; 2] {
     let ledger = Ledger::open(Settings::new(world.ledger(EU))).await.unwrap();
-    let epoch = ledger.raise_epoch("restored").await.unwrap();
+    let epoch = ledger.raise_epoch("restored", 0).await.unwrap();
     let pool = PoolId::new(PoolKind::License, TENANT.into(), license);
     let now = RegistryTime::from_millis(now_millis());
     let id = |number| SessionId::mint(now, pool.bucket(), Region::new(1), u64::from(number)).to_string();

@@ -12,7 +12,7 @@ use seatkeeper_ledger::{Error, Ledger};
 use uuid::Uuid;
 
 use crate::place::TestLedger;
-use crate::story::{START, ledger};
+use crate::story::{EPOCH, START, ledger};
 
 /// The maximum time a capacity is held.
 pub(super) const TERM: Span = Span::from_secs(30 * 24 * 3_600);
@@ -100,7 +100,7 @@ impl Meter {
         let seq = self.seqs.entry(pool.clone()).or_default();
         *seq += 1;
         let origin = Origin { actor: Actor::System, request: None };
-        let (seq, epoch, at) = (*seq, 1, self.now);
+        let (seq, epoch, at) = (*seq, EPOCH, self.now);
         Event { pool, seq, epoch, at, live, limit: Seats(1), version: 1, origin, change }
     }
 

@@ -1,0 +1,2 @@
+-- Returns the greatest epoch of a bucket.
+SELECT MAX(epoch) FROM buckets
