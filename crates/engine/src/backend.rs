@@ -118,8 +118,9 @@ impl Backend {
         }
     }
 
-    /// Checks that an answer given in `epoch` still holds. An event committed to the ledger in its epoch
-    /// needs no check, unless the registry is node-local.
+    /// Checks that an answer given in `epoch` still holds. An event committed to the ledger in its epoch needs no
+    /// check, unless the registry is node-local. A registry without failover answers until its process loses the
+    /// ledger.
     pub(crate) async fn check_answer(
         &self,
         lease: &EpochLease,
@@ -127,8 +128,8 @@ impl Backend {
         is_on_record: bool,
     ) -> Result<(), RegistryError> {
         match self.role {
-            Role::Lasting => Ok(()),
-            Role::Rebuilt(_) if is_on_record => Ok(()),
+            Role::Lasting | Role::Rebuilt(_) if is_on_record => Ok(()),
+            Role::Lasting => lease.check_ownership(bucket),
             Role::Rebuilt(_) | Role::NodeLocal(_) => lease.check(bucket, epoch).await,
         }
     }

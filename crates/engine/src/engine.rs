@@ -5,6 +5,7 @@ mod clock;
 mod history;
 mod homes;
 mod outage;
+mod promise;
 mod search_quota;
 mod without_home;
 
@@ -135,14 +136,17 @@ impl Engine {
             let backend = self.backend(request.pool.kind, bucket)?;
             backend.check_room(bucket)?;
             match backend.registry.claim(request).await {
-                Ok(claimed) => {
+                Ok(mut claimed) => {
                     self.check_denial(request.pool, &claimed).await?;
-                    if let Answer::Granted { how, .. } = claimed.answer {
+                    if let Answer::Granted { how, ref mut session, .. } = claimed.answer {
                         self.settled(backend, claimed.receipt, durability).await?;
                         // A seat from an earlier call may have ended in a later epoch. Only an admission
                         // committed by this call proves its epoch.
                         let is_recorded = (how, durability) == (Granted::Admitted, Durability::Ledger);
                         backend.check_answer(&self.lease, (bucket, epoch), is_recorded).await?;
+                        if !is_recorded {
+                            self.limit_promise(&mut **session)?;
+                        }
                     }
                     return Ok(claimed);
                 }
@@ -202,9 +206,10 @@ impl Engine {
             search.give_back();
         }
         match heartbeat.map_err(Error::from)? {
-            Heartbeat::Renewed(liveness) => {
+            Heartbeat::Renewed(mut liveness) => {
                 let checked = backend.check_answer(&self.lease, (id.bucket(), epoch), false).await;
                 checked.map_err(Error::from)?;
+                self.limit_promise(&mut liveness)?;
                 Ok(HeartbeatOutcome::Renewed(liveness))
             }
             Heartbeat::Over { last_heartbeat, receipt } => {

@@ -9,6 +9,9 @@
 //! - [`Rebuilder`] rebuilds the queued buckets, step by step.
 //!
 //! An answer without a commit must pass [`EpochLease::check`]: the lease must cover the answer's epoch.
+//!
+//! A single server needs none of this. If another process can take its ledger, [`EpochLease::owned`] limits its
+//! promises.
 
 mod absences;
 mod breaker;
@@ -17,6 +20,7 @@ mod epoch_lease;
 mod fallbacks;
 mod membership;
 mod names;
+mod ownership;
 mod probe;
 mod rebuild_queue;
 mod rebuild_targets;

@@ -139,10 +139,10 @@ impl RunningEngine {
         starting.flushes(&upkeep, started_at);
         starting.sweeps(&upkeep);
         let engine = starting.engine(endings, &upkeep);
-        let Built { membership, sole_use, clocks, .. } = built;
+        let Built { lease, membership, sole_use, clocks, .. } = built;
         let taken_over = CancellationToken::new();
         if let Some(sole_use) = sole_use.clone().filter(|sole_use| sole_use.may_be_lost()) {
-            upkeep.start(KeepSoleUse { sole_use, taken_over: taken_over.clone() });
+            upkeep.start(KeepSoleUse::new(sole_use, lease, taken_over.clone()));
         }
         Ok(Self {
             engine,
@@ -214,15 +214,16 @@ async fn embedded<C: TimeSource>(
     upkeep: &WorkerSet,
     clock: impl FnOnce(RegistryTime) -> C,
 ) -> Result<Built, StartError> {
-    let sole_use = sole_use::take_alone(ledger).await?;
+    let (sole_use, taken) = sole_use::take_alone(ledger).await?;
     let recorded = ledger.last_time().await?.unwrap_or_default();
     let clock = clock(embedded::first_time(recorded));
     let (place, size) = ((settings.region, sole_use.epoch()), settings.journal_size());
     let registry = embedded::filled_registry(place, size, ledger, &*inputs.terms, clock).await?;
     upkeep.start(WatchPauses { registry: Arc::clone(&registry) });
+    let lease = if sole_use.may_be_lost() { EpochLease::owned(taken) } else { EpochLease::unshared() };
     Ok(Built {
         registries: Registries::only(registry, Commits::new(settings.journal_events_max)),
-        lease: Arc::new(EpochLease::unshared()),
+        lease: Arc::new(lease),
         membership: None,
         sole_use: Some(Arc::new(sole_use)),
         clocks: Vec::new(),

@@ -22,7 +22,7 @@ use postgres::PgTx;
 pub(crate) use postgres::{migrate as migrate_postgres, open as open_postgres};
 use query::On;
 pub(crate) use query::Query;
-pub(crate) use sole_use::{SoleUseLock, refuse_in_sole_use};
+pub(crate) use sole_use::{OwnBuckets, SoleUseLock, refuse_in_sole_use};
 pub(crate) use sqlite::{
     migrate as migrate_sqlite, open_readers as open_sqlite_readers, open_writer as open_sqlite_writer, own,
 };

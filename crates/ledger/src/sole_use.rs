@@ -6,9 +6,9 @@
 //! finds them. A promoted standby or a restored backup has another ledger identity than its buckets: the copy may lack
 //! records that the sessions in memory rest on.
 
-use crate::buckets::BucketRow;
-use crate::database::{SoleUseLock, refuse_in_sole_use};
+use crate::database::{OwnBuckets, SoleUseLock, refuse_in_sole_use};
 use crate::nodes::leave_to_sole_user;
+use crate::row::stored_whole;
 use crate::{Error, Ledger};
 
 /// The sole use of a ledger. A drop ends the sole use.
@@ -56,16 +56,15 @@ impl SoleUse {
     }
 
     /// Checks that no other process has taken the ledger and that no copy has replaced the ledger. Takes a lost lock
-    /// again.
+    /// again. The call may be dropped at any time.
     ///
-    /// Returns `Err(TakenOver)` unless the first bucket has the epoch and the registry identity of this process, raised
-    /// in this ledger. The epoch alone proves neither: a copy made after the start has the same epoch, and another
+    /// Returns `Err(TakenOver)` unless every bucket has the epoch and the registry identity of this process, raised in
+    /// this ledger. The epoch alone proves neither: a copy made after the start has the same epoch, and another
     /// process may raise an older copy to the same epoch.
     pub async fn check(&self) -> Result<(), Error> {
         let Some(lock) = &self.lock else { return Ok(()) };
-        let found = BucketRow::read(&lock.read_first_bucket().await?)?;
-        let is_own = found.epoch == self.epoch && found.identity.as_ref() == Some(&self.registry_identity);
-        if is_own && found.was_raised_here { Ok(()) } else { Err(Error::TakenOver) }
+        let own = OwnBuckets { epoch: stored_whole(self.epoch), registry_identity: &self.registry_identity };
+        if lock.owns_buckets(own).await? { Ok(()) } else { Err(Error::TakenOver) }
     }
 
     /// Ends the sole use: the next process may take the ledger.

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use seatkeeper_core::Bucket;
+use seatkeeper_core::{Bucket, Span};
 use seatkeeper_host_clock::HostInstant;
 use seatkeeper_ledger::buckets::{BucketMode, BucketRow};
 use seatkeeper_ledger::nodes::KnownNode;
@@ -20,6 +20,7 @@ use seatkeeper_registry::{Epochs, Error as RegistryError};
 use tokio::sync::{Notify, watch};
 
 use super::membership::live;
+use super::ownership::{NotProved, Ownership};
 use super::{LEASE, Reach};
 use crate::error::Unready;
 
@@ -32,8 +33,17 @@ const RENEWAL_WAIT_MAX: Duration = Duration::from_secs(3);
 
 /// The epochs and modes of all buckets by the latest reading of the ledger, with a lease on the epochs.
 pub(crate) struct EpochLease {
-    /// `None` on a single server: no other node can raise an epoch.
-    shared: Option<Shared>,
+    basis: Basis,
+}
+
+/// The reason why the epochs of this process are current.
+enum Basis {
+    /// No other process can raise an epoch.
+    Alone,
+    /// A single server, whose ledger another process can take.
+    Owned(Ownership),
+    /// A node in a cluster.
+    Shared(Shared),
 }
 
 /// The epochs in which this node's registries serve the buckets.
@@ -88,7 +98,27 @@ impl Term {
 impl EpochLease {
     /// Returns the lease of a single server, which never ends.
     pub(crate) fn unshared() -> Self {
-        Self { shared: None }
+        Self { basis: Basis::Alone }
+    }
+
+    /// Returns the lease of a single server that owned its ledger at `proved`, and whose ledger another process can
+    /// take.
+    pub(crate) fn owned(proved: HostInstant) -> Self {
+        Self { basis: Basis::Owned(Ownership::new(proved)) }
+    }
+
+    fn shared_basis(&self) -> Option<&Shared> {
+        match &self.basis {
+            Basis::Shared(shared) => Some(shared),
+            Basis::Alone | Basis::Owned(_) => None,
+        }
+    }
+
+    fn ownership(&self) -> Option<&Ownership> {
+        match &self.basis {
+            Basis::Owned(ownership) => Some(ownership),
+            Basis::Alone | Basis::Shared(_) => None,
+        }
     }
 
     /// Returns the lease of a node in a cluster. `known` holds the epochs demanded by the registries, and
@@ -104,19 +134,19 @@ impl EpochLease {
             reading_wanted: Notify::new(),
             suspects: Mutex::default(),
         };
-        Self { shared: Some(shared) }
+        Self { basis: Basis::Shared(shared) }
     }
 
     /// Returns the epoch for calls on a bucket; [`Epochs::NONE`] if no registry serves the bucket or the
     /// lease has lapsed.
     pub(crate) fn epoch(&self, bucket: Bucket) -> u64 {
-        self.shared.as_ref().map_or(Epochs::NONE, |shared| shared.known.served(bucket))
+        self.shared_basis().map_or(Epochs::NONE, |shared| shared.known.served(bucket))
     }
 
     /// Checks that the lease covers `epoch`, in which a call on the bucket was answered. Waits for a renewal
     /// if the lease is over, up to [`RENEWAL_WAIT_MAX`].
     pub(crate) async fn check(&self, bucket: Bucket, epoch: u64) -> Result<(), RegistryError> {
-        let Some(shared) = &self.shared else { return Ok(()) };
+        let Some(shared) = self.shared_basis() else { return self.check_ownership(bucket) };
         if !shared.term.borrow().holds(HostInstant::now()) {
             shared.renewed().await.map_err(|_| RegistryError::NotServing { bucket })?;
         }
@@ -126,7 +156,7 @@ impl EpochLease {
     /// Notes that a registry has lost memory of a bucket in this epoch, or contradicts the ledger. The bucket
     /// is rebuilt, unless its epoch has been raised meanwhile.
     pub(crate) fn suspect(&self, bucket: Bucket, epoch: u64) {
-        if let Some(shared) = &self.shared {
+        if let Some(shared) = self.shared_basis() {
             tracing::warn!(
                 bucket = bucket.number(),
                 "registry and ledger disagree on a bucket: it is rebuilt from the ledger"
@@ -135,17 +165,47 @@ impl EpochLease {
         }
     }
 
-    /// Requests another reading of the rows, because a row has changed.
+    /// Requests another reading of the rows, because a row has changed. An owner checks its ownership.
     pub(crate) fn read_again(&self) {
-        if let Some(shared) = &self.shared {
-            shared.reading_wanted.notify_one();
+        match &self.basis {
+            Basis::Shared(shared) => shared.reading_wanted.notify_one(),
+            Basis::Owned(ownership) => ownership.request_check(),
+            Basis::Alone => {}
         }
+    }
+
+    /// Notes that no other process had taken the ledger of this single server at `at`.
+    pub(crate) fn prove_ownership(&self, at: HostInstant) {
+        if let Some(ownership) = self.ownership() {
+            ownership.prove(at);
+        }
+    }
+
+    /// Notes that this single server has lost its ledger, for good.
+    pub(crate) fn lose_ownership(&self) {
+        if let Some(ownership) = self.ownership() {
+            ownership.lose();
+        }
+    }
+
+    /// Returns `Err(NotServing)` if this single server has lost its ledger.
+    pub(crate) fn check_ownership(&self, bucket: Bucket) -> Result<(), RegistryError> {
+        let checked = self.ownership().map_or(Ok(()), Ownership::check);
+        checked.map_err(|NotProved| RegistryError::NotServing { bucket })
+    }
+
+    /// Returns the longest promise for a session of this TTL in an answer that rests on no commit; `None` without a
+    /// limit. `Err(NotServing)` if the ledger of this single server may have had another owner for a TTL.
+    pub(crate) fn promise_max(&self, bucket: Bucket, ttl: Span) -> Result<Option<Span>, RegistryError> {
+        let Some(ownership) = self.ownership() else { return Ok(None) };
+        let max = ownership.promise_max(ttl, HostInstant::now());
+        max.map(Some).map_err(|NotProved| RegistryError::NotServing { bucket })
     }
 
     /// Returns `Err` with the reason if this node should get no requests at present; `None` on a single
     /// server.
     pub(crate) fn readiness(&self) -> Option<Result<(), Unready>> {
-        let shared = self.shared.as_ref()?;
+        let shared = self.shared_basis()?;
         let (rows, unreachable) = (self.rows(), shared.reach.unreachable());
         let is_cut_off =
             |row: &BucketRow| row.mode == BucketMode::Registry && unreachable.contains(row.bucket);
@@ -165,45 +225,45 @@ impl EpochLease {
 
     /// Returns whether the lease holds now.
     pub(crate) fn holds(&self) -> bool {
-        self.shared.as_ref().is_none_or(|shared| shared.term.borrow().holds(HostInstant::now()))
+        self.shared_basis().is_none_or(|shared| shared.term.borrow().holds(HostInstant::now()))
     }
 
     /// Returns whether the latest reading of the rows succeeded.
     pub(crate) fn reaches_ledger(&self) -> bool {
-        self.shared.as_ref().is_none_or(|shared| !shared.term.borrow().is_without_ledger)
+        self.shared_basis().is_none_or(|shared| !shared.term.borrow().is_without_ledger)
     }
 
     /// Returns whether this node reports the ledger as lost on the roll: the latest reading failed, or the
     /// present reading takes long. The report comes before [`reaches_ledger`](Self::reaches_ledger) changes,
     /// so that every node has reported before a lease is over.
     pub(super) fn misses_ledger(&self) -> bool {
-        let Some(shared) = &self.shared else { return false };
+        let Some(shared) = self.shared_basis() else { return false };
         let term = shared.term.borrow();
         term.is_without_ledger || term.is_ledger_late
     }
 
     /// Notes that the ledger has not answered a reading for a while.
     pub(super) fn ledger_is_late(&self) {
-        if let Some(shared) = &self.shared {
+        if let Some(shared) = self.shared_basis() {
             shared.term.send_modify(|term| term.is_ledger_late = true);
         }
     }
 
     /// Returns the mode of a bucket.
     pub(crate) fn mode(&self, bucket: Bucket) -> BucketMode {
-        let Some(shared) = &self.shared else { return BucketMode::Registry };
+        let Some(shared) = self.shared_basis() else { return BucketMode::Registry };
         let mode = shared.rows.lock().get(usize::from(bucket.number())).map(|row| row.mode);
         mode.unwrap_or(BucketMode::Registry)
     }
 
     /// Returns the rows of the latest reading, in the order of buckets; empty before the first reading.
     pub(super) fn rows(&self) -> Arc<[BucketRow]> {
-        self.shared.as_ref().map_or_else(|| Arc::new([]) as _, |shared| Arc::clone(&shared.rows.lock()))
+        self.shared_basis().map_or_else(|| Arc::new([]) as _, |shared| Arc::clone(&shared.rows.lock()))
     }
 
     /// Returns all nodes by the latest reading of the ledger.
     pub(super) fn nodes(&self) -> Arc<[KnownNode]> {
-        self.shared.as_ref().map_or_else(|| Arc::new([]) as _, |shared| Arc::clone(&shared.nodes.lock()))
+        self.shared_basis().map_or_else(|| Arc::new([]) as _, |shared| Arc::clone(&shared.nodes.lock()))
     }
 
     /// Returns whether every live node reaches the registry of every bucket, by the latest reading of the ledger.
@@ -213,14 +273,13 @@ impl EpochLease {
 
     /// Takes the buckets suspected since the last call, each with its epoch at the time of the suspicion.
     pub(super) fn take_suspects(&self) -> BTreeMap<Bucket, u64> {
-        self.shared
-            .as_ref()
+        self.shared_basis()
             .map_or_else(BTreeMap::default, |shared| std::mem::take(&mut *shared.suspects.lock()))
     }
 
     /// Stores a reading of the ledger that began at `began`, and renews the lease.
     pub(super) fn confirm(&self, began: HostInstant, nodes: Vec<KnownNode>, rows: Vec<BucketRow>) {
-        let Some(shared) = &self.shared else { return };
+        let Some(shared) = self.shared_basis() else { return };
         for row in &rows {
             shared.known.note(row);
         }
@@ -232,7 +291,7 @@ impl EpochLease {
 
     /// Notes a failed reading of the ledger. Returns whether the reading before had succeeded.
     pub(super) fn not_confirmed(&self) -> bool {
-        let Some(shared) = &self.shared else { return false };
+        let Some(shared) = self.shared_basis() else { return false };
         let mut is_first = false;
         shared.term.send_modify(|term| {
             is_first = !term.is_without_ledger;
@@ -244,7 +303,7 @@ impl EpochLease {
     /// Extends a lease that is not over, up to [`VOUCHED_MAX`] after the latest reading. By the roll call, no node
     /// reached the ledger at `at`.
     pub(super) fn vouch(&self, at: HostInstant) {
-        let Some(shared) = &self.shared else { return };
+        let Some(shared) = self.shared_basis() else { return };
         shared.term.send_if_modified(|term| {
             let renews = term.may_be_vouched_for(HostInstant::now())
                 && term.vouched.is_none_or(|vouched| vouched < at);
@@ -258,7 +317,7 @@ impl EpochLease {
     /// Lets an expired lease lapse: this node serves no bucket until the next reading of the ledger. Returns
     /// whether this call let the lease lapse.
     pub(super) fn lapse_if_over(&self) -> bool {
-        let Some(shared) = &self.shared else { return false };
+        let Some(shared) = self.shared_basis() else { return false };
         shared.term.send_if_modified(|term| {
             let lapses = term.vouched.is_some() && !term.has_lapsed && !term.holds(HostInstant::now());
             if lapses && term.is_without_ledger {
@@ -270,11 +329,12 @@ impl EpochLease {
         })
     }
 
-    /// Waits until an early reading of the rows is requested.
-    pub(super) async fn reading_wanted(&self) {
-        match &self.shared {
-            Some(shared) => shared.reading_wanted.notified().await,
-            None => std::future::pending().await,
+    /// Waits until an early reading of the rows, or an early check of the ownership, is requested.
+    pub(crate) async fn reading_wanted(&self) {
+        match &self.basis {
+            Basis::Shared(shared) => shared.reading_wanted.notified().await,
+            Basis::Owned(ownership) => ownership.check_wanted().await,
+            Basis::Alone => std::future::pending().await,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use seatkeeper_host_clock::HostInstant;
 use seatkeeper_ledger::{Error, Ledger, SoleUse};
 use tokio::time::sleep;
 
@@ -13,9 +14,15 @@ const PREDECESSOR_WAIT_MAX: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Takes the ledger for this process alone. Waits up to [`PREDECESSOR_WAIT_MAX`] for the end of the present owner.
-pub(super) async fn take_alone(ledger: &Ledger) -> Result<SoleUse, Error> {
+/// Returns the sole use, and an instant before its raise of the epochs.
+pub(super) async fn take_alone(ledger: &Ledger) -> Result<(SoleUse, HostInstant), Error> {
     let registry_identity = uuid::Uuid::new_v4().to_string();
-    once_unused(|| ledger.take_alone(&registry_identity, rand::random())).await
+    let registry_identity = registry_identity.as_str();
+    let take = || async move {
+        let began = HostInstant::now();
+        Ok((ledger.take_alone(registry_identity, rand::random()).await?, began))
+    };
+    once_unused(take).await
 }
 
 /// Waits up to [`PREDECESSOR_WAIT_MAX`] for the end of an embedded engine on the ledger.

@@ -108,7 +108,7 @@ pub(crate) async fn hold_current(tx: &mut Tx, events: &[Event]) -> Result<(), Er
 }
 
 impl BucketRow {
-    pub(crate) fn read(row: &Row) -> Result<Self, Error> {
+    fn read(row: &Row) -> Result<Self, Error> {
         let fields = Fields(row);
         Ok(Self {
             bucket: bucket_of(fields.value("id")?)?,

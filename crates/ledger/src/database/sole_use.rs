@@ -4,14 +4,31 @@ use seatkeeper_postgres::Connections;
 use sqlx::PgConnection;
 use tokio::sync::Mutex;
 
-use super::{Pool, Query, Row, Tx};
+use super::{Pool, Query, Tx};
 use crate::Error;
 
 /// The lock of this process.
 pub(crate) struct SoleUseLock {
     connections: Connections,
-    /// The connection that has the lock; `None` while the lock is lost.
-    held: Mutex<Option<PgConnection>>,
+    /// The connection of the lock; `None` after a failed check. PostgreSQL frees the lock with the end of the
+    /// connection.
+    held: Mutex<Option<LockConnection>>,
+}
+
+/// A connection that has the lock, or tries to take the lock again.
+struct LockConnection {
+    connection: PgConnection,
+    /// Another connection may have the lock: of another process, or a lost connection of this process whose end
+    /// PostgreSQL has not noticed.
+    is_locked: bool,
+}
+
+/// The epoch and the registry that all buckets have while a process owns the ledger.
+#[derive(Clone, Copy)]
+pub(crate) struct OwnBuckets<'a> {
+    /// The epoch, as stored.
+    pub(crate) epoch: i64,
+    pub(crate) registry_identity: &'a str,
 }
 
 impl SoleUseLock {
@@ -20,30 +37,30 @@ impl SoleUseLock {
     pub(crate) async fn take(writer: &Pool) -> Result<Option<Self>, Error> {
         let Pool::Postgres(connections) = writer else { return Ok(None) };
         let connections = connections.single();
-        let held = try_take(&connections).await?.ok_or(Error::InUse)?;
+        let held = LockConnection::connect(&connections).await?;
+        if !held.is_locked {
+            return Err(Error::InUse);
+        }
         Ok(Some(Self { connections, held: Mutex::new(Some(held)) }))
     }
 
-    /// Reads the first bucket over the connection with the lock. A lost lock is taken again first. Until PostgreSQL has
-    /// freed the lost one, a connection without the lock serves.
-    pub(crate) async fn read_first_bucket(&self) -> Result<Row, Error> {
+    /// Returns whether every bucket is still of the owner `own`. The connection with the lock reads the buckets. If the
+    /// connection is lost, a new one takes the lock again and reads; it reads also without the lock.
+    ///
+    /// The call may be dropped at any time: a connection in use is dropped as well, so a silent connection does not
+    /// hold up the next call.
+    pub(crate) async fn owns_buckets(&self, own: OwnBuckets<'_>) -> Result<bool, Error> {
         let mut held = self.held.lock().await;
-        if held.is_none() {
-            *held = try_take(&self.connections).await?;
+        if let Some(mut kept) = held.take()
+            && let Ok(owns) = kept.owns_buckets(own).await
+        {
+            *held = Some(kept);
+            return Ok(owns);
         }
-        let text = sqlx::query(include_str!("../../sql/first_bucket.sql"));
-        let read = match &mut *held {
-            Some(connection) => Query::on_postgres(text, connection).fetch_one().await,
-            None => {
-                let mut connection = self.connections.acquire().await?;
-                Query::on_postgres(text, &mut connection).fetch_one().await
-            }
-        };
-        if read.is_err() {
-            // PostgreSQL frees the lock with the end of the connection.
-            *held = None;
-        }
-        Ok(read?)
+        let mut new = LockConnection::connect(&self.connections).await?;
+        let owns = new.owns_buckets(own).await?;
+        *held = Some(new);
+        Ok(owns)
     }
 
     /// Frees the lock.
@@ -53,12 +70,31 @@ impl SoleUseLock {
     }
 }
 
-/// Returns a connection with the lock, or `None` if another connection has the lock.
-async fn try_take(connections: &Connections) -> Result<Option<PgConnection>, Error> {
-    let mut connection = connections.acquire().await?.detach();
-    let take = sqlx::query(include_str!("../../sql/lock_sole_use.sql"));
-    let is_taken = Query::on_postgres(take, &mut connection).scalar::<bool>().await?;
-    Ok(is_taken.then_some(connection))
+impl LockConnection {
+    /// Connects, and takes the lock unless another connection has the lock.
+    async fn connect(connections: &Connections) -> Result<Self, Error> {
+        let connection = connections.acquire().await?.detach();
+        let mut new = Self { connection, is_locked: false };
+        new.lock().await?;
+        Ok(new)
+    }
+
+    async fn lock(&mut self) -> Result<(), Error> {
+        if !self.is_locked {
+            let take = sqlx::query(include_str!("../../sql/lock_sole_use.sql"));
+            self.is_locked = Query::on_postgres(take, &mut self.connection).scalar().await?;
+        }
+        Ok(())
+    }
+
+    /// Takes the lock if it is free, and reads the buckets.
+    async fn owns_buckets(&mut self, own: OwnBuckets<'_>) -> Result<bool, Error> {
+        self.lock().await?;
+        let read = sqlx::query(include_str!("../../sql/owns_buckets.sql"));
+        let read = Query::on_postgres(read, &mut self.connection);
+        let read = read.bind(own.epoch).bind(own.registry_identity);
+        Ok(read.scalar().await?)
+    }
 }
 
 /// Returns `Err(InUse)` while a process uses the ledger alone. Otherwise none begins to do so before the end of the

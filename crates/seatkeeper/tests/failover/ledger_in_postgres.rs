@@ -1,15 +1,15 @@
 //! A single node with sessions in its own memory and its ledger in PostgreSQL: no answer is lost when either
 //! crashes.
 
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::Stdio;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use seatkeeper_testbed::postgres::{self, Postgres, Stop};
 use seatkeeper_testbed::proxy::{Network, Proxy};
-use serde_json::json;
+use serde_json::{Value, json};
 use sqlx::{Connection as _, PgConnection};
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, ChildStdout, Command};
@@ -173,16 +173,88 @@ async fn a_server_whose_ledger_another_process_has_taken_ends() {
     assert_eq!(server.ends().await, Some(1));
 }
 
+/// Waits until a server has stopped by itself.
+async fn stops_by_itself(harness: &Harness) {
+    within(PROCESS_WAIT_MAX, "the server ends", async || {
+        let log = harness.log_so_far();
+        if log.contains("the server stopped by itself") { Ok(()) } else { Err(log) }
+    })
+    .await;
+}
+
+fn address_of(server: &Postgres) -> SocketAddr {
+    ([127, 0, 0, 1], server.port()).into()
+}
+
+/// Returns the URL of a server's database through a proxy.
+fn url_through(proxy: &Proxy, server: &Postgres) -> String {
+    let port = |port: u16| format!(":{port}/");
+    server.url("postgres").replace(&port(server.port()), &port(proxy.address().port()))
+}
+
+/// The next owner gives every session of the ledger a full TTL.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_cut_off_from_its_ledger_promises_no_more_than_the_next_owner_keeps() {
+    const TTL: Duration = Duration::from_secs(6);
+    const SHORT_TTL: (&str, &str) = ("LICENSES_TTL_SECONDS", "6");
+    let (server, dir) =
+        (tokio::task::block_in_place(Postgres::start), tempfile::tempdir().expect("a directory"));
+    let proxy = Proxy::start(address_of(&server), knobs::seed()).await;
+    let (url, direct) = (url_through(&proxy, &server), server.url("postgres"));
+    let settings = [&[("LEDGER_URL", &*url), SHORT_TTL], &SHARED_KEY[..]].concat();
+    let mut first = tokio::task::block_in_place(|| Harness::open_with(&settings));
+    let license = first.license(1).await;
+    let (ann, token) = (first.client("ann"), first.token("ann"));
+    let seat = ann.acquire(&license["license_key"], "m1").await.expect(201);
+    proxy.set(Network::Silent);
+    let silent = Instant::now();
+    let mut connection = PgConnection::connect(&direct).await.expect("a connection");
+    let end_lock = "SELECT pg_terminate_backend(pid, 30000) FROM pg_locks WHERE locktype = 'advisory'";
+    sqlx::query(end_lock).execute(&mut connection).await.expect("the end of the lock");
+    let mut second = Process::start(&direct, dir.path(), &[SHORT_TTL]);
+
+    let promised = async {
+        let mut latest = expires_at(&seat);
+        loop {
+            let asked = Instant::now();
+            let answer = ann.heartbeat(&seat["session_id"]).await;
+            if answer.status == 503 {
+                return latest;
+            }
+            assert!(asked < silent + TTL, "an answer later than a TTL after the last word of PostgreSQL");
+            latest = latest.max(expires_at(&answer.expect(200)));
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    let restored = async {
+        let next = Client::at(Doors::new([second.listens().await]), token);
+        let session = format!("/api/v1/licenses/sessions/{}", seat["session_id"].as_str().expect("an id"));
+        let restored = next.get(&session).await.expect(200);
+        next.heartbeat(&seat["session_id"]).await.expect(200);
+        expires_at(&restored)
+    };
+    let (promised, restored) = tokio::join!(promised, restored);
+    assert!(promised <= restored, "promised until {promised}, and kept until {restored}");
+    ann.heartbeat(&seat["session_id"]).await.expect(503);
+
+    proxy.set(Network::Well);
+    stops_by_itself(&first).await;
+    let (status, log) = tokio::task::block_in_place(|| first.stop());
+    assert_eq!(status.code(), Some(1), "{log}");
+}
+
+/// Returns the end of the session in an answer. Ends compare as text.
+fn expires_at(answer: &Value) -> String {
+    answer["expires_at"].as_str().expect("the end of a session").to_owned()
+}
+
 /// The standby has the epoch of the running server, and lacks its last admission.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_ends_after_a_promotion_and_the_next_start_serves_by_the_records_of_the_standby() {
     let primary = tokio::task::block_in_place(Postgres::start);
-    let address_of = |server: &Postgres| ([127, 0, 0, 1], server.port()).into();
     let to_ledger = Proxy::start(address_of(&primary), knobs::seed()).await;
     let replication = Proxy::start(address_of(&primary), knobs::seed()).await;
-    let port = |port: u16| format!(":{port}/");
-    let url = primary.url("postgres").replace(&port(primary.port()), &port(to_ledger.address().port()));
-    let mut harness = tokio::task::block_in_place(|| house_on(&url));
+    let mut harness = tokio::task::block_in_place(|| house_on(&url_through(&to_ledger, &primary)));
     let license = harness.license(3).await;
     let (ann, key) = (harness.client("ann"), &license["license_key"]);
     let kept = ann.acquire(key, "m1").await.expect(201);
@@ -195,11 +267,7 @@ async fn a_server_ends_after_a_promotion_and_the_next_start_serves_by_the_record
         standby.promote();
     });
     to_ledger.redirect(address_of(&standby));
-    within(PROCESS_WAIT_MAX, "the server ends", async || {
-        let log = harness.log_so_far();
-        if log.contains("the server stopped by itself") { Ok(()) } else { Err(log) }
-    })
-    .await;
+    stops_by_itself(&harness).await;
     let (status, log) = tokio::task::block_in_place(|| harness.stop());
     assert_eq!(status.code(), Some(1), "{log}");
     assert!(log.contains("a promoted standby or a restored backup has replaced it"), "{log}");
