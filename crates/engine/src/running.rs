@@ -188,6 +188,9 @@ impl RunningEngine {
     pub async fn stop(self) {
         self.upkeep.stop().await;
         self.drainage.stop().await;
+        if self.sole_use.is_some() {
+            self.tell_of_lost_events();
+        }
         if let Some(membership) = &self.membership {
             membership.left().await;
         }
@@ -201,6 +204,23 @@ impl RunningEngine {
         if tokio::time::timeout(CLOSE_MAX, closed).await.is_err() {
             tracing::warn!(
                 "the ledger's connections did not close in time: the ledger closes them by itself"
+            );
+        }
+    }
+
+    /// Logs the events of an embedded engine that are not in the ledger after the last commit: the journal ends with
+    /// the process.
+    fn tell_of_lost_events(&self) {
+        let registries = self.engine.registries().all();
+        let events: usize = registries.map(|backend| backend.registry.journal_depth()).sum();
+        if events > 0 {
+            tracing::error!(
+                events,
+                is_taken_over = self.taken_over.is_cancelled(),
+                "events of sessions never reached the ledger, and are lost with this process: sessions admitted by \
+                 them are unknown to the next process, and sessions ended by them live on there for a TTL; only \
+                 answers with `durability = journal` rested on them; make sure that one process uses the ledger, or \
+                 set devices.durability = \"ledger\""
             );
         }
     }

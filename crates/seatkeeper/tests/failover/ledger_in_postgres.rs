@@ -173,6 +173,23 @@ async fn a_server_whose_ledger_another_process_has_taken_ends() {
     assert_eq!(server.ends().await, Some(1));
 }
 
+/// A commit of the raise waits until the server has answered by its journal.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_whose_ledger_another_process_has_taken_tells_of_the_events_that_are_lost() {
+    let database = postgres::database();
+    let mut harness = tokio::task::block_in_place(|| house_on(&database.url()));
+    let mut direct = PgConnection::connect(&database.url()).await.expect("a connection");
+    let mut raise = direct.begin().await.expect("a transaction");
+    sqlx::query("UPDATE buckets SET epoch = epoch + 1").execute(&mut *raise).await.expect("a raise");
+    let watching = json!({ "device_id": "tv", "device_type": "tv" });
+    harness.client("ann").post("/api/v1/devices/sessions", watching).await.expect(201);
+    raise.commit().await.expect("a commit");
+    stops_by_itself(&harness).await;
+    let (status, log) = tokio::task::block_in_place(|| harness.stop());
+    assert_eq!(status.code(), Some(1), "{log}");
+    assert!(log.contains("events of sessions never reached the ledger"), "{log}");
+}
+
 /// Waits until a server has stopped by itself.
 async fn stops_by_itself(harness: &Harness) {
     within(PROCESS_WAIT_MAX, "the server ends", async || {
