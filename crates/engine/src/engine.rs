@@ -135,6 +135,7 @@ impl Engine {
             let epoch = self.lease.epoch(bucket);
             let backend = self.backend(request.pool.kind, bucket)?;
             backend.check_room(bucket)?;
+            self.check_may_promise(request.pool, durability)?;
             match backend.registry.claim(request).await {
                 Ok(mut claimed) => {
                     self.check_denial(request.pool, &claimed).await?;

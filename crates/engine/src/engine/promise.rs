@@ -1,10 +1,11 @@
-//! Limits of promises: an engine whose ledger another process can take promises a session no further than a TTL after the
-//! latest proof that the ledger is its own.
+//! Limits of promises: if another process can take the ledger, an engine promises sessions by the latest proof of its
+//! ownership.
 
-use seatkeeper_core::{PoolId, RegistryTime, Span};
+use seatkeeper_core::{PoolId, PoolKind, RegistryTime, Span};
 use seatkeeper_registry::{Live, Liveness};
 
 use super::Engine;
+use crate::durability::Durability;
 use crate::error::Error;
 
 /// An answer that promises a session until a time.
@@ -37,14 +38,20 @@ impl Promise for Liveness {
 }
 
 impl Engine {
-    /// Shortens the promise of an answer that rests on no commit of its own, if another process can take the ledger.
-    /// Returns `Err(NotServing)` if no time is left: the session goes on once the ledger has proved the ownership.
+    /// Limits the promise of an answer that rests on no commit, if another process can take the ledger. Returns
+    /// `Err(NotServing)` if nothing may be promised: the session goes on after the next proof of the ownership.
     ///
-    /// A session without heartbeats keeps its end, which is on record.
+    /// - The heartbeats of a license tell the end of the session, so the promise is shortened.
+    /// - The heartbeats of devices and groups tell no end, and need a recent proof. A shortened TTL would stay with the
+    ///   client for the life of the session.
+    /// - A session without heartbeats keeps its end, which is on record.
     pub(super) fn limit_promise(&self, promise: &mut impl Promise) -> Result<(), Error> {
         let (pool, ttl) = promise.session();
-        let has_heartbeats = pool.kind.has_heartbeats();
-        let Some(max) = self.lease.promise_max(pool.bucket(), ttl)?.filter(|_| has_heartbeats) else {
+        let (kind, bucket) = (pool.kind, pool.bucket());
+        if needs_recent_proof(kind) {
+            return Ok(self.lease.check_recent_proof(bucket)?);
+        }
+        let Some(max) = self.lease.promise_max(bucket, ttl)?.filter(|_| kind.has_heartbeats()) else {
             return Ok(());
         };
         let (expires, expires_in) = promise.end();
@@ -52,6 +59,25 @@ impl Engine {
         *expires = *expires - Span::from_millis(excess);
         *expires_in = Span::from_millis(expires_in.as_millis() - excess);
         Ok(())
+    }
+
+    /// Returns `Err(NotServing)` before a claim without a commit that may be answered by no promise, so that the claim takes
+    /// no seat and evicts nobody.
+    pub(super) fn check_may_promise(&self, pool: &PoolId, durability: Durability) -> Result<(), Error> {
+        match durability {
+            Durability::Journal if needs_recent_proof(pool.kind) => {
+                Ok(self.lease.check_recent_proof(pool.bucket())?)
+            }
+            Durability::Journal | Durability::Ledger => Ok(()),
+        }
+    }
+}
+
+/// Returns `true` for sessions whose clients count on a full TTL from each answer to a heartbeat.
+const fn needs_recent_proof(kind: PoolKind) -> bool {
+    match kind {
+        PoolKind::Subscriber | PoolKind::Group => true,
+        PoolKind::License | PoolKind::Capacity => false,
     }
 }
 

@@ -202,6 +202,13 @@ impl EpochLease {
         max.map(Some).map_err(|NotProved| RegistryError::NotServing { bucket })
     }
 
+    /// Returns `Err(NotServing)` if the ledger of this single server was not proved to be the server's own within the last
+    /// seconds.
+    pub(crate) fn check_recent_proof(&self, bucket: Bucket) -> Result<(), RegistryError> {
+        let Some(ownership) = self.ownership() else { return Ok(()) };
+        ownership.check_recent(HostInstant::now()).map_err(|NotProved| RegistryError::NotServing { bucket })
+    }
+
     /// Returns `Err` with the reason if this node should get no requests at present; `None` on a single
     /// server.
     pub(crate) fn readiness(&self) -> Option<Result<(), Unready>> {

@@ -1,8 +1,11 @@
 //! The proof that a single server still owns a ledger that another process can take.
 //!
-//! Invariant: the server promises no session for longer than a TTL after its latest proof. A process that takes the ledger
-//! raises every epoch after the latest proof, and then gives every session of the ledger a full TTL. Each promise therefore
-//! ends before the new owner may give the seat away.
+//! Invariant: the server promises no seat of a license for longer than a TTL after the latest proof. A process that takes
+//! the ledger raises every epoch after the latest proof, and then gives every session of the ledger a full TTL. A promise
+//! therefore ends before the new owner may give the seat away.
+//!
+//! Answers to heartbeats of devices and groups tell no end, so a client counts on a full TTL from each answer. Such answers
+//! need a recent proof: the promise exceeds the new owner's by [`RECENT`] at most.
 
 use std::time::Duration;
 
@@ -11,7 +14,10 @@ use seatkeeper_core::Span;
 use seatkeeper_host_clock::HostInstant;
 use tokio::sync::Notify;
 
-/// The ledger is in the hands of another process, or the latest proof is older than a TTL.
+/// The age up to which a proof is recent: several times the interval of checks, and time for a slow answer of PostgreSQL.
+pub(super) const RECENT: Duration = Duration::from_secs(5);
+
+/// The ledger is in the hands of another process, or the latest proof is too old.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct NotProved;
 
@@ -57,6 +63,14 @@ impl Ownership {
         }
     }
 
+    /// Returns `Err` unless the latest proof is recent at `now`.
+    pub(super) fn check_recent(&self, now: HostInstant) -> Result<(), NotProved> {
+        match *self.proof.lock() {
+            Proof::Owned(proved) if now.saturating_duration_since(proved) < RECENT => Ok(()),
+            Proof::Owned(_) | Proof::Lost => Err(NotProved),
+        }
+    }
+
     /// Returns the longest promise at `now` for a session of this TTL: the rest of a TTL after the latest proof.
     pub(super) fn promise_max(&self, ttl: Span, now: HostInstant) -> Result<Span, NotProved> {
         let Proof::Owned(proved) = *self.proof.lock() else { return Err(NotProved) };
@@ -81,7 +95,7 @@ impl Ownership {
 
 #[cfg(test)]
 mod tests {
-    use super::{Duration, HostInstant, NotProved, Ownership, Span};
+    use super::{Duration, HostInstant, NotProved, Ownership, RECENT, Span};
 
     const TTL: Span = Span::from_secs(10);
 
@@ -99,6 +113,16 @@ mod tests {
     }
 
     #[test]
+    fn a_proof_is_recent_for_some_seconds() {
+        let start = HostInstant::now();
+        let ownership = Ownership::new(start);
+        assert_eq!(ownership.check_recent(start + RECENT - Duration::from_millis(1)), Ok(()));
+        assert_eq!(ownership.check_recent(start + RECENT), Err(NotProved));
+        ownership.prove(start + RECENT);
+        assert_eq!(ownership.check_recent(start + RECENT), Ok(()));
+    }
+
+    #[test]
     fn a_lost_ledger_is_never_proved_again() {
         let start = HostInstant::now();
         let ownership = Ownership::new(start);
@@ -107,5 +131,6 @@ mod tests {
         ownership.prove(start);
         assert_eq!(ownership.check(), Err(NotProved));
         assert_eq!(ownership.promise_max(TTL, start), Err(NotProved));
+        assert_eq!(ownership.check_recent(start), Err(NotProved));
     }
 }

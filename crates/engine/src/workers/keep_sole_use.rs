@@ -18,8 +18,8 @@ use crate::worker::{Progress, Worker};
 /// interval is a small part of the shortest TTL.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// Time limit for a check. A silent connection must not hold up the checks over the next connection.
-const CHECK_MAX: Duration = Duration::from_secs(1);
+/// Time limit for a check, long enough for a new connection to a slow or distant PostgreSQL.
+const CHECK_MAX: Duration = Duration::from_secs(20);
 
 /// The worker that checks the sole use, and cancels `taken_over` once the ledger is lost.
 pub(crate) struct KeepSoleUse {

@@ -1,11 +1,17 @@
 //! The lock of a process that uses a ledger in PostgreSQL alone: an advisory lock of a connection of its own.
 
+use std::time::Duration;
+
 use seatkeeper_postgres::Connections;
 use sqlx::PgConnection;
 use tokio::sync::Mutex;
 
 use super::{Pool, Query, Tx};
 use crate::Error;
+
+/// Time limit for the connection with the lock to read the buckets. A silent connection must not hold up the next one, and a
+/// pause of PostgreSQL must not free the lock for a process that waits.
+const KEPT_ANSWER_MAX: Duration = Duration::from_secs(5);
 
 /// The lock of this process.
 pub(crate) struct SoleUseLock {
@@ -52,7 +58,7 @@ impl SoleUseLock {
     pub(crate) async fn owns_buckets(&self, own: OwnBuckets<'_>) -> Result<bool, Error> {
         let mut held = self.held.lock().await;
         if let Some(mut kept) = held.take()
-            && let Ok(owns) = kept.owns_buckets(own).await
+            && let Ok(Ok(owns)) = tokio::time::timeout(KEPT_ANSWER_MAX, kept.owns_buckets(own)).await
         {
             *held = Some(kept);
             return Ok(owns);

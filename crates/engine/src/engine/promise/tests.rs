@@ -53,11 +53,15 @@ struct Scene {
 
 impl Scene {
     /// Returns an engine whose proof is [`AGE`] old.
-    async fn new(ttl: Span) -> Self {
+    async fn new(kind: PoolKind, ttl: Span) -> Self {
+        Self::proved_at(kind, ttl, HostInstant::now() - AGE).await
+    }
+
+    async fn proved_at(kind: PoolKind, ttl: Span, proved: HostInstant) -> Self {
         let directory = tempfile::tempdir().expect("a directory");
         let ledger = Ledger::open(Settings::new(directory.path())).await.expect("a ledger");
         let registry = MemoryRegistry::new(1, Region::default(), 100, ManualClock::at(NOW));
-        let lease = Arc::new(EpochLease::owned(HostInstant::now() - AGE));
+        let lease = Arc::new(EpochLease::owned(proved));
         let engine = Engine::new(Parts {
             registries: Registries::only(Arc::new(registry), Commits::new(100)),
             ledger,
@@ -68,7 +72,7 @@ impl Scene {
             region: Region::default(),
             on_left: None,
         });
-        let pool = PoolId::new(PoolKind::License, "acme".into(), "cad");
+        let pool = PoolId::new(kind, "acme".into(), "cad");
         Self { engine, lease, pool, ttl, _directory: directory }
     }
 
@@ -107,13 +111,13 @@ impl Scene {
     }
 }
 
-fn is_not_serving<T>(answer: Result<T, Error>) -> bool {
+fn is_not_serving<T>(answer: &Result<T, Error>) -> bool {
     matches!(answer, Err(Error::Registry(RegistryError::NotServing { .. })))
 }
 
 #[tokio::test]
 async fn a_promise_ends_a_ttl_after_the_latest_proof() {
-    let scene = Scene::new(Span::from_secs(60)).await;
+    let scene = Scene::new(PoolKind::License, Span::from_secs(60)).await;
     let (_, live) = scene.claim().await.expect("a seat");
     let liveness = scene.heartbeat(&live).await.expect("a heartbeat");
     for (expires, expires_in) in [(live.expires, live.expires_in), (liveness.expires, liveness.expires_in)] {
@@ -124,14 +128,32 @@ async fn a_promise_ends_a_ttl_after_the_latest_proof() {
 
 #[tokio::test]
 async fn without_a_proof_for_a_ttl_nothing_is_promised_and_the_session_lives_on() {
-    let scene = Scene::new(Span::from_secs(1)).await;
-    assert!(is_not_serving(scene.claim().await));
+    let scene = Scene::new(PoolKind::License, Span::from_secs(1)).await;
+    assert!(is_not_serving(&scene.claim().await));
     scene.lease.prove_ownership(HostInstant::now() + Duration::from_secs(60));
     let (how, live) = scene.claim().await.expect("the same seat");
     assert_eq!(how, Granted::Resumed, "the first call has admitted the session");
     let liveness = scene.heartbeat(&live).await.expect("a heartbeat");
     assert_eq!(liveness.expires, NOW + scene.ttl);
     scene.lease.lose_ownership();
-    assert!(is_not_serving(scene.heartbeat(&live).await));
-    assert!(is_not_serving(scene.claim().await));
+    assert!(is_not_serving(&scene.heartbeat(&live).await));
+    assert!(is_not_serving(&scene.claim().await));
+}
+
+#[tokio::test]
+async fn without_a_recent_proof_no_device_is_promised_anything_and_none_is_admitted() {
+    let scene = Scene::new(PoolKind::Subscriber, Span::from_secs(60)).await;
+    let (_, live) = scene.claim().await.expect("a screen");
+    assert_eq!(live.expires_in, scene.ttl, "a client keeps the TTL for the life of the session");
+    assert_eq!(scene.heartbeat(&live).await.expect("a heartbeat").expires_in, scene.ttl);
+
+    let old = HostInstant::now() - Duration::from_secs(5);
+    let scene = Scene::proved_at(PoolKind::Subscriber, scene.ttl, old).await;
+    assert!(is_not_serving(&scene.claim().await));
+    scene.lease.prove_ownership(HostInstant::now());
+    let (how, live) = scene.claim().await.expect("a screen");
+    assert_eq!(how, Granted::Admitted, "the refused call has taken no screen");
+    scene.heartbeat(&live).await.expect("a heartbeat");
+    scene.lease.lose_ownership();
+    assert!(is_not_serving(&scene.heartbeat(&live).await));
 }
