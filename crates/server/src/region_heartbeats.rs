@@ -11,6 +11,7 @@ use futures_util::{StreamExt as _, stream};
 use http_body_util::{BodyExt as _, Limited};
 use seatkeeper_core::{PoolKind, RequestId, TenantId, UserId};
 use seatkeeper_engine::HeartbeatOutcome;
+use tokio::sync::Semaphore;
 
 use crate::app::App;
 use crate::auth::{Caller, Scopes};
@@ -20,8 +21,7 @@ use crate::licenses::renewed;
 use crate::limits::StandingNote;
 use crate::problem::Problem;
 use crate::regions::{
-    BATCH_BYTES_MAX, BEATS_MAX, BatchAnswer, Forwarder, HEARTBEATS_PATH, Heartbeat, HeartbeatAnswer, Regions,
-    Renewal,
+    BATCH_BYTES_MAX, BEATS_MAX, BatchAnswer, Forwarder, HEARTBEATS_PATH, Heartbeat, HeartbeatAnswer, Renewal,
 };
 
 /// Heartbeats of a batch that the registry gets at once: a quarter of the longest batch.
@@ -30,6 +30,11 @@ const AT_ONCE_MAX: usize = BEATS_MAX.div_ceil(4);
 /// Time limit of a heartbeat. A batch therefore takes four times the limit at most, and a few slow heartbeats, such as
 /// of ended sessions while the ledger is silent, delay the answer to the batch by the limit alone.
 const DECISION_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Slow heartbeats that go on without their batches, on this node.
+const SLOW_MAX: usize = 4 * BEATS_MAX;
+
+static SLOW: Semaphore = Semaphore::const_new(SLOW_MAX);
 
 /// Returns the routes for the other regions.
 pub(crate) fn routes() -> Router<App> {
@@ -43,9 +48,9 @@ async fn renew_all(
     forwarder: Option<Extension<Forwarder>>,
     body: Body,
 ) -> Result<Json<BatchAnswer>, Error> {
-    let (Some(regions), Some(Extension(_))) = (&app.regions, forwarder) else {
+    if forwarder.is_none() {
         return Err(Error::RegionTokenRefused(None));
-    };
+    }
     let reading = Limited::new(body, BATCH_BYTES_MAX).collect();
     let body = tokio::time::timeout(app.settings.server.body_timeout(), reading).await;
     let body = body.map_err(|_| Error::BodyTooSlow)?.map_err(|_| Error::BodyTooLarge)?.to_bytes();
@@ -54,7 +59,7 @@ async fn renew_all(
         return Err(Error::BodyTooLarge);
     }
     let deciding = stream::iter(batch.into_iter().enumerate()).map(|(index, heartbeat)| {
-        let deciding = decide(&app, regions, heartbeat);
+        let deciding = decide(&app, heartbeat);
         async move { (index, deciding.await) }
     });
     // A slow heartbeat takes one of the places, and lets the heartbeats behind it pass.
@@ -65,8 +70,21 @@ async fn renew_all(
 
 /// Renews a session within [`DECISION_TIMEOUT`]. A heartbeat that fails by a fault of this region is undecided:
 /// forwarded by itself, the heartbeat would get no better answer.
-async fn decide(app: &App, regions: &Regions, heartbeat: Heartbeat) -> HeartbeatAnswer {
-    match tokio::time::timeout(DECISION_TIMEOUT, renew_one(app, regions, heartbeat)).await {
+///
+/// A slow heartbeat goes on without the batch. A search of a bucket, on which further heartbeats wait, therefore ends,
+/// and gives the caller's quota back.
+async fn decide(app: &App, heartbeat: Heartbeat) -> HeartbeatAnswer {
+    let mut renewal = Box::pin(renew_one(app.clone(), heartbeat));
+    let decided = tokio::time::timeout(DECISION_TIMEOUT, &mut renewal).await;
+    if decided.is_err()
+        && let Ok(place) = SLOW.try_acquire()
+    {
+        drop(tokio::spawn(async move {
+            drop(renewal.await);
+            drop(place);
+        }));
+    }
+    match decided {
         Ok(Ok(Some(renewal))) => HeartbeatAnswer::Renewed(renewal),
         // The session's API leads the sender of a home on its way to the new home.
         Ok(Ok(None) | Err(Error::HomeMoving { .. })) => HeartbeatAnswer::NotRenewed,
@@ -80,7 +98,8 @@ async fn decide(app: &App, regions: &Regions, heartbeat: Heartbeat) -> Heartbeat
 
 /// Renews a session. `Ok(None)` for a session that is not live here: the sender forwards the heartbeat by itself, and
 /// gets the reason from the session's API.
-async fn renew_one(app: &App, regions: &Regions, heartbeat: Heartbeat) -> Result<Option<Renewal>, Error> {
+async fn renew_one(app: App, heartbeat: Heartbeat) -> Result<Option<Renewal>, Error> {
+    let Some(regions) = &app.regions else { return Ok(None) };
     let Heartbeat { id, kind, tenant, user, admin, service, client } = heartbeat;
     let (tenant, user) = (TenantId::new(tenant), UserId::new(user));
     let home = match kind {
@@ -99,13 +118,13 @@ async fn renew_one(app: &App, regions: &Regions, heartbeat: Heartbeat) -> Result
         return Ok(None);
     }
     let meta = meta_of(client.address, client.request_id);
-    let liveness = match renew(app, (kind, id), &who, &meta).await? {
+    let liveness = match renew(&app, (kind, id), &who, &meta).await? {
         HeartbeatOutcome::Renewed(liveness) => liveness,
         HeartbeatOutcome::Ended(_) | HeartbeatOutcome::Missing => return Ok(None),
     };
     let body = match kind {
         PoolKind::License => {
-            let body = serde_json::value::to_raw_value(&renewed(app, id, &liveness));
+            let body = serde_json::value::to_raw_value(&renewed(&app, id, &liveness));
             Some(body.map_err(|error| Error::Unwritable(Box::new(error)))?)
         }
         PoolKind::Subscriber | PoolKind::Capacity | PoolKind::Group => None,

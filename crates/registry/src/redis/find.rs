@@ -155,7 +155,15 @@ impl RedisRegistry {
         if found.is_some() || searched.is_some_and(is_recent) {
             return Ok(found);
         }
-        *searched = Some(LatestSearch { at: Instant::now(), epoch });
+        let search = LatestSearch { at: Instant::now(), epoch };
+        let found = self.search_pools_of(bucket, id).await;
+        // After a dropped call the search is not over, and the next call searches again.
+        *searched = Some(search);
+        found
+    }
+
+    /// Searches all pools of a bucket, and caches the location of every session on the way.
+    async fn search_pools_of(&self, bucket: Bucket, id: SessionId) -> Result<Option<SessionLocation>, Error> {
         let before = self.admissions_read.before_search(bucket);
         let (mut cursor, mut found) = (0, None);
         loop {
