@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use parking_lot::{Mutex, RwLock};
@@ -27,18 +27,25 @@ const READ_INTERVAL: Duration = Duration::from_secs(1);
 /// Homes in a page of a read.
 const PAGE: u32 = 5_000;
 
-/// The span that each read repeats: a change comes on record at most this long after its time, unless a transaction
-/// waits for more than three locks.
+/// The span that a read repeats: a change comes on record at most this long after its time, unless a transaction waits for
+/// more than three locks. The repetitions end once the newest change has been known for the span.
 const OVERLAP: Duration = Duration::from_secs(20);
 
 /// The homes that have moved, 40 to 75 bytes each.
 pub(super) struct MovedHomes {
     ledger: Ledger,
     homes: RwLock<HashMap<Subscriber, Option<MovedHome>>>,
-    /// The position of the newest change that was read.
-    newest: Mutex<MovedHomesCursor>,
+    newest: Mutex<Newest>,
     /// A read has reached the newest change.
     is_whole: AtomicBool,
+}
+
+/// The newest change that was read.
+#[derive(Default)]
+struct Newest {
+    position: MovedHomesCursor,
+    /// The instant at which the change was first read. `None`: no earlier change can follow any more.
+    read: Option<Instant>,
 }
 
 /// A digest of tenant and user.
@@ -128,7 +135,8 @@ impl MovedHomes {
 
     /// Reads the changes since the last read, and tells each home to `changed`.
     pub(super) async fn refresh(&self, changed: impl Fn(&KnownHome)) -> Result<(), seatkeeper_ledger::Error> {
-        let mut after = self.newest.lock().earlier_by(OVERLAP);
+        let began = Instant::now();
+        let mut after = self.newest.lock().reread_from();
         loop {
             let (page, last) = self.ledger.moved_homes_after(&after, PAGE).await?;
             for known in &page {
@@ -137,6 +145,7 @@ impl MovedHomes {
             }
             self.note_newest(&last);
             if page.len() < PAGE as usize {
+                self.newest.lock().settle(began);
                 self.is_whole.store(true, Ordering::Release);
                 return Ok(());
             }
@@ -146,9 +155,24 @@ impl MovedHomes {
 
     fn note_newest(&self, read: &MovedHomesCursor) {
         let mut newest = self.newest.lock();
-        if *read > *newest {
-            *newest = read.clone();
+        if *read > newest.position {
+            *newest = Newest { position: read.clone(), read: Some(Instant::now()) };
         }
+    }
+}
+
+impl Newest {
+    /// Returns the position after which the next read starts.
+    fn reread_from(&self) -> MovedHomesCursor {
+        match self.read {
+            Some(_) => self.position.earlier_by(OVERLAP),
+            None => self.position.clone(),
+        }
+    }
+
+    /// Notes the end of a read that began at `began`.
+    fn settle(&mut self, began: Instant) {
+        self.read = self.read.filter(|read| began.saturating_duration_since(*read) < OVERLAP);
     }
 }
 
