@@ -48,7 +48,8 @@ impl Engine {
             self.limit_closed_pool(pool, terms).await?;
             self.check_sees_all(pool)?;
             let backend = self.backend(pool.kind, pool.bucket())?;
-            self.revoke_where(pool, &cannot_move).await?;
+            check()?;
+            self.revoke_where(pool, &cannot_move, check).await?;
             check()?;
             match backend.registry.end_all(pool, EndReason::Moved, &Origin::SYSTEM).await {
                 Ok(_) | Err(RegistryError::PoolNotOpen) => {}
@@ -65,8 +66,13 @@ impl Engine {
         Err(Error::NotClosed)
     }
 
-    /// Revokes the sessions of a closed pool for which `chosen` returns `true`.
-    async fn revoke_where(&self, pool: &PoolId, chosen: impl Fn(&Session) -> bool) -> Result<(), Error> {
+    /// Revokes the sessions of a closed pool for which `chosen` returns `true`, while `check` allows further steps.
+    async fn revoke_where(
+        &self,
+        pool: &PoolId,
+        chosen: impl Fn(&Session) -> bool,
+        check: impl Fn() -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let backend = self.backend(pool.kind, pool.bucket())?;
         let view = match backend.registry.view(pool, SESSIONS_LOOKED_AT).await {
             Ok(view) => view,
@@ -75,6 +81,7 @@ impl Engine {
         };
         let who = Authority::new(pool.tenant.clone(), Reach::Tenant).through(pool.kind);
         for live in view.sessions.iter().filter(|live| chosen(&live.session)) {
+            check()?;
             backend.registry.end(live.session.id, &who, EndReason::Revoked, &Origin::SYSTEM).await?;
         }
         Ok(())

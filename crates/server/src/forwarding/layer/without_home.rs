@@ -30,8 +30,10 @@ impl Layer {
         asked: Region,
         error: Error,
     ) -> Result<Home, Error> {
-        let is_undelivered =
-            matches!(error, Error::RegionUnavailable { source: PeerFault::NotConnected(_), .. });
+        let is_undelivered = matches!(
+            error,
+            Error::RegionUnavailable { source: PeerFault::NotConnected(_) | PeerFault::TooManyWait, .. }
+        );
         let Some((tenant, user)) = incoming.subscriber.clone() else { return Err(error) };
         if !is_undelivered || !self.regions.admits_without_home() {
             return Err(error);
