@@ -22,9 +22,9 @@ use crate::metrics::{Emitted, UsageMetrics};
 /// Maximum of concurrent deliveries.
 const BATCHES_AT_ONCE_MAX: usize = 4;
 
-/// Attempts in a row to be retried after which a run ends. The next run begins with batches that were not tried: a sink that
-/// is down costs the ledger few writes, however many batches wait.
-const RETRIED_IN_A_ROW_MAX: u64 = 8;
+/// Attempts in a row to be retried after which a run ends. The next run begins with untried batches: a sink without
+/// service costs the ledger few writes, also with many batches.
+const RETRIED_IN_A_ROW_MAX: u64 = 64;
 
 pub(crate) struct Delivery {
     pub(crate) registry: Arc<dyn Registry>,

@@ -52,6 +52,10 @@ impl Emission {
     async fn emit(&self, fence: &Fence) -> Result<(), Error> {
         let (complete, trusted) = (self.caught_up().await?, self.trusted.read().await?);
         let until = complete.min(trusted);
+        // Trusted time grows with each repetition of the failed run, and short windows would multiply the records.
+        if trusted < complete && !self.is_interval_over(until).await? {
+            return Err(Error::TimeUnconfirmed);
+        }
         let emit = || self.ledger.emit_usage(until, self.batch_records, fence);
         while let Some(emitted) = emit().await.map_err(Error::Ledger)? {
             self.metrics.came(Emitted::Recorded);
@@ -67,6 +71,12 @@ impl Emission {
         }
         // Usage after trusted time waits for an operator, so the alerts on failed and overdue runs have to fire.
         if trusted < complete { Err(Error::TimeUnconfirmed) } else { Ok(()) }
+    }
+
+    /// Returns `true` if the last window ended an interval before `until`, or there is none.
+    async fn is_interval_over(&self, until: RegistryTime) -> Result<bool, Error> {
+        let metered = self.ledger.usage_metered_until().await.map_err(Error::Ledger)?;
+        Ok(metered.is_none_or(|metered| metered + self.interval <= until))
     }
 
     /// Returns a time up to which the ledger is complete: no event before that time can still be recorded.

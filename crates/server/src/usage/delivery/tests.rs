@@ -69,7 +69,7 @@ impl Sink for Switched {
 
 #[tokio::test]
 async fn a_sink_that_is_down_is_asked_few_times_in_a_run_and_gets_everything_once_it_is_back() {
-    const BATCHES: u64 = 100;
+    const BATCHES: u64 = 200;
     let dir = tempfile::tempdir().unwrap();
     let ledger = Ledger::open(Settings::new(dir.path())).await.unwrap();
     ledger.apply(&[admission(START)]).await.unwrap();
