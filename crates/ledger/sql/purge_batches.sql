@@ -1,5 +1,5 @@
 -- Deletes at most $2 delivered batches of windows that ended before $1. While the tenant has an undelivered batch in the
--- window, the delivered batches stay: they count how often a refused batch may be split.
+-- window, the delivered batches stay: the number of splits of a refused batch depends on the delivered batches.
 DELETE FROM usage_outbox
 WHERE id IN (
     SELECT o.id

@@ -10,7 +10,7 @@ use crate::row::Fields;
 use crate::{Error, Ledger};
 
 impl Ledger {
-    /// Returns `true` if the ledger is a copy, and the sink may know windows that the copy lacks. Then no window is added.
+    /// Returns `true` for a copy of the ledger: the sink may know windows lost by the copy, so no window is added.
     pub async fn is_usage_held(&self) -> Result<bool, Error> {
         Ok(self.usage_ledger().await?.is_held())
     }
@@ -48,12 +48,12 @@ impl Ledger {
     }
 }
 
-/// The ledger, and the ledger whose windows the sink knows.
+/// The ledger, and the ledger with the windows known to the sink.
 struct UsageLedger {
     /// Identity of this ledger.
     present: String,
-    /// Identity of the ledger whose windows the sink knows. `None`: no window is on record, but a ledger that is a copy may
-    /// have lost the first windows.
+    /// Identity of the ledger with the windows known to the sink. `None`: no window is on record. A copy may have lost the
+    /// first windows.
     metered: Option<String>,
     /// This ledger is a copy.
     is_copy: bool,

@@ -13,8 +13,8 @@ pub(super) fn record_id(window_starts: RegistryTime, session: SessionId) -> Uuid
     named(&format!("usage-record/{}/{session}", window_starts.as_millis()))
 }
 
-/// Returns the id of a tenant's batch in the window starting at `window_starts`. Windows of all ledgers start at midnights,
-/// so the session of the first record keeps the batches of two ledgers apart that have the same sink.
+/// Returns the id of a tenant's batch in the window starting at `window_starts`. Windows of every ledger start at midnights,
+/// so the session of the first record keeps batches of two ledgers with a common sink apart.
 pub(super) fn batch_id(
     window_starts: RegistryTime,
     tenant: &TenantId,

@@ -1,4 +1,4 @@
-//! Groups that watch together, and moves of their subscriber's home.
+//! Groups, and moves of the subscriber's home.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ async fn meet(client: &Client, device: &str) -> Value {
     client.post(GROUPS, ask).await.expect(201)
 }
 
-/// Waits until a member hears that its group is over, and returns the answer.
+/// Waits until a member hears of the end of the group, and returns the answer.
 async fn over(client: &Client, member: &Value) -> Value {
     let began = Instant::now();
     loop {

@@ -178,7 +178,7 @@ impl Mover {
             return Ok(false);
         }
         let terms = self.entitled(tenant, user).await?.terms;
-        // A group that began after the last look ends: its members live in a pool of their own, which does not move.
+        // A group that began after the last look ends: the pool of the members does not move.
         let cannot_move = |session: &Session| is_screen(&session.holder);
         self.engine.close_for_move(&departure.pool(), terms, until, cannot_move).await?;
         Ok(true)

@@ -1,4 +1,4 @@
-//! The number of requests that carry many heartbeats of a region to their home.
+//! The number of requests for many heartbeats between a region and a home.
 
 use std::time::{Duration, Instant};
 
@@ -11,23 +11,23 @@ use crate::faultless;
 use crate::product::Product;
 use crate::verdict::{Bound, Line, median};
 
-/// Connections. Each has a heartbeat in flight, which waits up to 25 ms for its batch.
+/// Connections. A connection has a heartbeat in flight, for up to 25 ms until the next batch.
 const CONNECTIONS: usize = 1_200;
 
-/// Seats that each connection holds and renews in turn.
+/// Seats of a connection, renewed in turn.
 const SEATS_PER_CONNECTION: usize = 10;
 
 /// All seats.
 pub(super) const SEATS: u32 = (CONNECTIONS * SEATS_PER_CONNECTION) as u32;
 
-/// Time in which each seat is renewed at least once: the first heartbeat of a session is forwarded by itself.
+/// Time in which every seat is renewed at least once: the first heartbeat of a session goes alone.
 const WARM_UP: Duration = Duration::from_secs(4);
 
 /// The fewest heartbeats in a request: 33,000 heartbeats a second (1,000,000 sessions renewed every 30 s) in 60 requests. The
 /// machine need not reach that rate: a higher rate only fills the requests further.
 const PER_REQUEST: Bound = Bound::AtLeast(550.0);
 
-/// Counts of a region that batches heartbeats: totals, or per second.
+/// Counts of a region with batched heartbeats: totals, or per second.
 struct Counts {
     heartbeats: f64,
     requests: f64,

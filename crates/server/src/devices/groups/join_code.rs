@@ -1,8 +1,8 @@
 //! Join codes. A code names its group and its expiry before a MAC over group, expiry, tenant and scope, so no code is
 //! stored. The scope is the user of the group's screen, or every user of the tenant.
 //!
-//! Times are of the registry that dates the memberships of the group: a member's removal is compared with the time of a code,
-//! and the clocks of two nodes may differ.
+//! Times are of the registry that dates the group's memberships: the removal of a member is compared with the time of a
+//! code, and the clocks of two nodes may differ.
 
 use seatkeeper_core::{RegistryTime, SessionId, Span};
 use seatkeeper_ledger::plans::GroupScope;
