@@ -16,7 +16,7 @@ use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 use tokio::time::timeout;
 
 use super::support::answered;
-use crate::harness::{Client, Doors, Harness, command, run, run_with};
+use crate::harness::{Answer, Client, Doors, Harness, command, run, run_with};
 use crate::support::knobs;
 use crate::until::within;
 
@@ -258,6 +258,48 @@ async fn a_server_cut_off_from_its_ledger_promises_no_more_than_the_next_owner_k
     stops_by_itself(&first).await;
     let (status, log) = tokio::task::block_in_place(|| first.stop());
     assert_eq!(status.code(), Some(1), "{log}");
+}
+
+/// The answer to a device's heartbeat tells no end, so the device counts on a full TTL.
+#[tokio::test(flavor = "multi_thread")]
+async fn devices_hear_503_from_a_server_without_a_recent_word_of_its_ledger() {
+    const DEVICES: &str = "/api/v1/devices/sessions";
+    let server = tokio::task::block_in_place(Postgres::start);
+    let proxy = Proxy::start(address_of(&server), knobs::seed()).await;
+    let url = url_through(&proxy, &server);
+    let harness = tokio::task::block_in_place(|| {
+        Harness::open_with(&[("LEDGER_URL", &url), ("DEVICES_TTL_SECONDS", "600")])
+    });
+    let ann = harness.client("ann");
+    let claim = async |device| ann.post(DEVICES, json!({ "device_id": device, "device_type": "tv" })).await;
+    let screen = claim("first").await.expect(201);
+    let beat = async || {
+        let ask = json!({ "session_id": screen["session_id"] });
+        ann.post(&format!("{DEVICES}/heartbeat"), ask).await
+    };
+    beat().await.expect(204);
+
+    proxy.set(Network::Silent);
+    heard(&beat, 503).await;
+    claim("second").await.expect(503);
+
+    proxy.set(Network::Well);
+    heard(&beat, 204).await;
+    let listed = ann.get(DEVICES).await.expect(200);
+    assert_eq!(
+        listed["items"].as_array().map(Vec::len),
+        Some(1),
+        "the refused claim took a screen: {listed:#}"
+    );
+}
+
+/// Waits until a request is answered with `status`.
+async fn heard(ask: &impl AsyncFn() -> Answer, status: u16) {
+    within(PROCESS_WAIT_MAX, "another answer", async || {
+        let answer = ask().await;
+        if answer.status == status { Ok(()) } else { Err(format!("{} {:#}", answer.status, answer.body)) }
+    })
+    .await;
 }
 
 /// Returns the end of the session in an answer. Ends compare as text.
