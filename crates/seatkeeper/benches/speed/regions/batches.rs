@@ -68,9 +68,9 @@ pub(super) async fn run(effort: Effort, region: &Product, license: &str) -> Resu
 async fn count(effort: Effort, region: &Product) -> Result<Vec<Counts>, Error> {
     let mut rates = Vec::new();
     for _ in 0..effort.rounds {
-        let (began, before) = (Instant::now(), Counts::of(region).await?);
+        let (began, before) = (Instant::now(), Counts::read(region).await?);
         tokio::time::sleep(effort.measured).await;
-        let (seconds, after) = (began.elapsed().as_secs_f64(), Counts::of(region).await?);
+        let (seconds, after) = (began.elapsed().as_secs_f64(), Counts::read(region).await?);
         rates.push(Counts {
             heartbeats: (after.heartbeats - before.heartbeats) / seconds,
             requests: (after.requests - before.requests) / seconds,
@@ -80,7 +80,7 @@ async fn count(effort: Effort, region: &Product) -> Result<Vec<Counts>, Error> {
 }
 
 impl Counts {
-    async fn of(region: &Product) -> Result<Self, Error> {
+    async fn read(region: &Product) -> Result<Self, Error> {
         let batches = region.metric("region_heartbeat_batches_total").await?;
         let forwarded = region.metric("region_forwarded_total").await?;
         let heartbeats = region.metric("region_heartbeat_lag_seconds_count").await?;
