@@ -10,8 +10,8 @@
 //!
 //! An answer without a commit must pass [`EpochLease::check`]: the lease must cover the answer's epoch.
 //!
-//! A single server needs none of this. If another process can take its ledger, [`EpochLease::owned`] limits its
-//! promises.
+//! A single server needs none of this. If another process can take the ledger,
+//! [`EpochLease::owned`] limits the promises.
 
 mod absences;
 mod breaker;

@@ -31,7 +31,7 @@ const AT_ONCE_MAX: usize = BEATS_MAX.div_ceil(4);
 /// of ended sessions while the ledger is silent, delay the answer to the batch by the limit alone.
 const DECISION_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Slow heartbeats that go on without their batches, on this node.
+/// Maximum of slow heartbeats under way on this node after the answer to the batch.
 const SLOW_MAX: usize = 4 * BEATS_MAX;
 
 static SLOW: Semaphore = Semaphore::const_new(SLOW_MAX);

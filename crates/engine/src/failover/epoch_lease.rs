@@ -181,7 +181,7 @@ impl EpochLease {
         }
     }
 
-    /// Notes that this single server has lost its ledger, for good.
+    /// Notes the loss of the ledger. No later proof counts.
     pub(crate) fn lose_ownership(&self) {
         if let Some(ownership) = self.ownership() {
             ownership.lose();

@@ -144,9 +144,8 @@ impl RedisRegistry {
         }
     }
 
-    /// Searches all pools of a session's bucket, and caches the location of every session on the way. A
-    /// bucket searched in this epoch less than `pause` ago is not searched again, for any session (single
-    /// flight).
+    /// Searches the bucket of a session. A bucket searched in this epoch less than `pause` ago is not searched again,
+    /// for any session (single flight).
     async fn search_bucket(&self, id: SessionId, pause: Duration) -> Result<Option<SessionLocation>, Error> {
         let mut searched = self.searches.latest(id.bucket()).lock().await;
         let (bucket, found) = (id.bucket(), self.remembered.get(id));
@@ -156,14 +155,14 @@ impl RedisRegistry {
             return Ok(found);
         }
         let search = LatestSearch { at: Instant::now(), epoch };
-        let found = self.search_pools_of(bucket, id).await;
+        let found = self.scan_bucket(bucket, id).await;
         // After a dropped call the search is not over, and the next call searches again.
         *searched = Some(search);
         found
     }
 
     /// Searches all pools of a bucket, and caches the location of every session on the way.
-    async fn search_pools_of(&self, bucket: Bucket, id: SessionId) -> Result<Option<SessionLocation>, Error> {
+    async fn scan_bucket(&self, bucket: Bucket, id: SessionId) -> Result<Option<SessionLocation>, Error> {
         let before = self.admissions_read.before_search(bucket);
         let (mut cursor, mut found) = (0, None);
         loop {
