@@ -3,6 +3,8 @@
 
 mod adoptions;
 mod claims;
+mod cursor;
+mod forgotten;
 mod moved;
 mod moves;
 
@@ -12,7 +14,8 @@ use crate::database::{Row, Tx};
 use crate::row::{Fields, corrupt, stored_whole};
 use crate::{Error, Ledger, Write, tenants, times};
 pub use adoptions::{Adoption, KnownHome};
-pub use moved::MovedHomesCursor;
+pub use cursor::HomesCursor;
+pub use forgotten::HomesHere;
 pub use moves::{Arrival, ArrivalKind, Departure};
 
 /// The home of a subscriber, as far as one region knows.

@@ -28,6 +28,8 @@ mod agreement;
 mod arrivals;
 #[path = "regions/cuts.rs"]
 mod cuts;
+#[path = "regions/forgotten.rs"]
+mod forgotten;
 #[path = "regions/forwarding.rs"]
 mod forwarding;
 #[path = "regions/groups.rs"]

@@ -2,13 +2,15 @@
 //!
 //! `departures` runs in the region that a home leaves, `arrivals` in the region that takes over, `subscription` takes the
 //! subscriber's plan along, `adoption` takes over the pools of a lost region, `adopted_sessions` the sessions of its
-//! licenses, `handover` is the message between the two, and `job` carries on moves that were cut off.
+//! licenses, `forgotten` learns the homes that a restored record lacks, `handover` is the message between the two, and `job`
+//! carries on moves that were cut off.
 
 mod adopted_sessions;
 mod adoption;
 mod adoption_messages;
 mod arrivals;
 mod departures;
+mod forgotten;
 mod handover;
 mod job;
 mod subscription;
@@ -28,6 +30,7 @@ pub(crate) use adoption_messages::{
     RemainingHome, RemainingHomes, adoption_path,
 };
 pub(crate) use departures::Moved;
+pub(crate) use forgotten::{HERE_PATH, HerePage, HereQuestion};
 pub(crate) use handover::{ANCHOR_PATH, ARRIVALS_PATH, AnchorUpdate, Handover, READINESS_PATH, Subscribed};
 pub(crate) use job::MoveJob;
 pub(crate) use subscription::active_subscription;

@@ -212,6 +212,7 @@ impl Base {
         }
         let mover = mover(&settings, regions.as_ref(), running, &ledger, &entitlements);
         if let Some(mover) = &mover {
+            shutdown.run_until_cancelled(mover.learn_at_start()).await;
             jobs.start(MoveJob(Arc::clone(mover)), workers, running.started_at()).await?;
         }
         let looks = Arc::new(looks(&settings, running, &ledger, servers.clone()));

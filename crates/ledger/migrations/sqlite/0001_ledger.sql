@@ -237,6 +237,17 @@ CREATE INDEX homes_moving ON homes (tenant_id, user_id) WHERE state = 'moving';
 CREATE INDEX homes_moved ON homes (since, tenant_id, user_id) WHERE version > 1;
 -- For the end of an adoption: pages of the homes in a lost region.
 CREATE INDEX homes_in_region ON homes (region, tenant_id, user_id);
+-- Every other region reads the homes that are in this region, in the order of their last change.
+CREATE INDEX homes_here ON homes (region, since, tenant_id, user_id) WHERE state = 'here';
+
+-- The position up to which each other region has told its homes, in the order of that region. A restored ledger has an
+-- older position, asks from there, and so learns the homes that it has forgotten.
+CREATE TABLE learnt_homes (
+    region    INTEGER NOT NULL PRIMARY KEY CHECK (region BETWEEN 1 AND 255),
+    since     TEXT    NOT NULL,
+    tenant_id TEXT    NOT NULL,
+    user_id   TEXT    NOT NULL
+) STRICT;
 
 -- The moves of homes into this region and out of this region. A home 'adopted' comes from a lost region. `seq` is the
 -- number of the pool's last event in this region at the move. `peer_seq` is the last number in the region that an arrived

@@ -324,7 +324,7 @@ pub(super) async fn last_event(tx: &mut Tx, pool: &PoolId) -> Result<i64, Error>
     Ok(tx.query(include_str!("../../sql/pool_seq.sql")).bind_pool(pool).scalar().await?)
 }
 
-fn subscriber_pool(tenant: &TenantId, user: &UserId) -> PoolId {
+pub(super) fn subscriber_pool(tenant: &TenantId, user: &UserId) -> PoolId {
     PoolId::new(PoolKind::Subscriber, tenant.clone(), user.as_str())
 }
 

@@ -8,9 +8,7 @@ use seatkeeper_core::{
     Change, EndReason, Particulars, PoolId, PoolKind, Region, RegistryTime, Session, Span, TenantId, Terms,
     UserId,
 };
-use seatkeeper_ledger::homes::{
-    Adoption, Arrival, ArrivalKind, Home, HomeState, KnownHome, MovedHomesCursor,
-};
+use seatkeeper_ledger::homes::{Adoption, Arrival, ArrivalKind, Home, HomeState, HomesCursor, KnownHome};
 use seatkeeper_ledger::licenses::License;
 use seatkeeper_ledger::subscriptions::{Subscription, SubscriptionChange, SubscriptionId};
 use seatkeeper_ledger::verify::{HomeMove, HomeMoveKind, HomeTrails, RegionBreach, Verdict};
@@ -128,7 +126,7 @@ async fn a_move_begins_once_and_ends_once() {
 }
 
 /// Returns the users of all homes that have moved, read page by page after a position, and the last position.
-async fn moved_after(ledger: &Ledger, mut after: MovedHomesCursor) -> (Vec<String>, MovedHomesCursor) {
+async fn moved_after(ledger: &Ledger, mut after: HomesCursor) -> (Vec<String>, HomesCursor) {
     let mut users = Vec::new();
     loop {
         let (page, last) = ledger.moved_homes_after(&after, 2).await.unwrap();
@@ -147,7 +145,7 @@ async fn the_homes_that_have_moved_are_read_in_the_order_of_their_changes() {
         let user = UserId::new(user);
         ledger.assign_home(&tenant(), &user, OWN, OWN).await.unwrap();
     }
-    let (none, start) = moved_after(&ledger, MovedHomesCursor::default()).await;
+    let (none, start) = moved_after(&ledger, HomesCursor::default()).await;
     assert!(none.is_empty(), "first homes: {none:?}");
     for user in ["dan", "bob", "cid"] {
         ledger.begin_home_move(&tenant(), &UserId::new(user), OWN, TARGET).await.unwrap();

@@ -11,6 +11,7 @@ mod copies;
 mod directory;
 mod fields;
 mod figures;
+mod forgotten_homes;
 mod group_contents;
 mod homes;
 mod jobs;

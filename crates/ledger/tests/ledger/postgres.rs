@@ -13,6 +13,7 @@ mod copies;
 mod encoding;
 mod fields;
 mod figures;
+mod forgotten_homes;
 mod homes;
 mod jobs;
 mod licenses;

@@ -70,6 +70,7 @@ async fn no_statement_of_a_request_walks_a_whole_table() {
         ("lose_job_run", include_str!("../../sql/lose_job_run.sql")),
         ("job_runs", include_str!("../../sql/job_runs.sql")),
         ("home", include_str!("../../sql/home.sql")),
+        ("homes_here_after", include_str!("../../sql/homes_here_after.sql")),
         ("anchor", include_str!("../../sql/anchor.sql")),
         ("next_known_tenant", include_str!("../../sql/next_known_tenant.sql")),
         ("known_subscribers_page", include_str!("../../sql/known_subscribers_page.sql")),

@@ -33,7 +33,7 @@ async fn beat(world: &World, region: usize, user: &str, session: &Value) -> u16 
 }
 
 /// Waits until a heartbeat of the session is answered with 204 in every region. Any answer but 503 before is a failure.
-async fn beats_everywhere(world: &World, user: &str, session: &Value) {
+pub(crate) async fn beats_everywhere(world: &World, user: &str, session: &Value) {
     let began = Instant::now();
     for region in [EU, US, AP] {
         loop {

@@ -11,7 +11,10 @@ use crate::app::App;
 use crate::error::Error;
 use crate::http::Body;
 use crate::regions::{Forwarder, HomeAnswer, HomeRecord, RECORD_PATH, RecordQuestion};
-use crate::relocation::{ANCHOR_PATH, ARRIVALS_PATH, AnchorUpdate, Handover, Mover, READINESS_PATH};
+use crate::relocation::{
+    ANCHOR_PATH, ARRIVALS_PATH, AnchorUpdate, HERE_PATH, Handover, HerePage, HereQuestion, Mover,
+    READINESS_PATH,
+};
 
 /// Returns the routes for moves.
 pub(super) fn routes() -> Router<App> {
@@ -20,6 +23,7 @@ pub(super) fn routes() -> Router<App> {
         .route(ARRIVALS_PATH, post(arrive))
         .route(ANCHOR_PATH, post(moved))
         .route(RECORD_PATH, post(record))
+        .route(HERE_PATH, post(here))
 }
 
 /// `POST /api/v1/regions/homes/readiness`: returns 204 if a home may arrive here.
@@ -66,6 +70,16 @@ async fn record(
     let (mover, forwarder) = require_peer(&app, forwarder)?;
     let (tenant, user) = (TenantId::new(ask.tenant), UserId::new(ask.user));
     mover.recorded(&tenant, &user, forwarder.region).await.map(Json)
+}
+
+/// `POST /api/v1/regions/homes/here`: a page of the homes in this region, in the order of their last change.
+async fn here(
+    State(app): State<App>,
+    forwarder: Option<Extension<Forwarder>>,
+    Body(ask): Body<HereQuestion>,
+) -> Result<Json<HerePage>, Error> {
+    let (mover, _) = require_peer(&app, forwarder)?;
+    mover.homes_here(ask).await.map(Json)
 }
 
 /// Returns the mover, for a request with the token of a peer.

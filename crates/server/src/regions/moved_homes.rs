@@ -16,7 +16,7 @@ use parking_lot::{Mutex, RwLock};
 use seatkeeper_core::{Region, TenantId, UserId};
 use seatkeeper_engine::{Progress, Worker};
 use seatkeeper_ledger::Ledger;
-use seatkeeper_ledger::homes::{Home, HomeState, KnownHome, MovedHomesCursor};
+use seatkeeper_ledger::homes::{Home, HomeState, HomesCursor, KnownHome};
 
 use super::Regions;
 use crate::hash;
@@ -43,7 +43,7 @@ pub(super) struct MovedHomes {
 /// The newest change that was read.
 #[derive(Default)]
 struct Newest {
-    position: MovedHomesCursor,
+    position: HomesCursor,
     /// The instant at which the change was first read. `None`: no earlier change can follow any more.
     read: Option<Instant>,
 }
@@ -153,7 +153,7 @@ impl MovedHomes {
         }
     }
 
-    fn note_newest(&self, read: &MovedHomesCursor) {
+    fn note_newest(&self, read: &HomesCursor) {
         let mut newest = self.newest.lock();
         if *read > newest.position {
             *newest = Newest { position: read.clone(), read: Some(Instant::now()) };
@@ -163,7 +163,7 @@ impl MovedHomes {
 
 impl Newest {
     /// Returns the position after which the next read starts.
-    fn reread_from(&self) -> MovedHomesCursor {
+    fn reread_from(&self) -> HomesCursor {
         match self.read {
             Some(_) => self.position.earlier_by(OVERLAP),
             None => self.position.clone(),

@@ -1,4 +1,4 @@
-//! The job that carries on moves of homes after a crash or a partition.
+//! The job that carries on moves of homes after a crash, a partition or a restore.
 
 use std::sync::Arc;
 
@@ -24,6 +24,8 @@ impl Job for MoveJob {
     }
 
     async fn run(&self, _: &Fence) -> Result<(), Error> {
-        self.0.carry_all().await
+        // A region that does not answer is asked again by the next run. The next run carries on the moves that were learnt.
+        let (_, carried) = tokio::join!(self.0.learn_forgotten(), self.0.carry_all());
+        carried
     }
 }

@@ -79,7 +79,7 @@ async fn a_subscriber_without_a_moved_home_stays_unread_until_the_record_is_read
 #[test]
 fn the_latest_changes_are_read_again_until_no_earlier_change_can_follow() {
     let read = Instant::now();
-    let mut newest = Newest { position: MovedHomesCursor::default(), read: Some(read) };
+    let mut newest = Newest { position: HomesCursor::default(), read: Some(read) };
     newest.settle(read + OVERLAP - Duration::from_millis(1));
     assert_eq!(newest.read, Some(read), "a change of a transaction under way may follow");
     newest.settle(read + OVERLAP);

@@ -1,0 +1,211 @@
+//! Homes that this region has forgotten: after a restore of an older backup, or the promotion of a standby without the
+//! latest commits, its record lacks moves, and as an anchor the latest assignments.
+//!
+//! Each region tells the others the homes that it has, in the order of their last change. The asking region keeps its
+//! position in that order on record. A restored record has an older position, so the region asks for the homes since then.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use garde::Validate;
+use seatkeeper_core::Region;
+use seatkeeper_ledger::homes::{Home, HomeState, HomesCursor, HomesHere, KnownHome};
+use serde::{Deserialize, Serialize};
+
+use super::Mover;
+use super::adoption_messages::{MESSAGE_BYTES_MAX, ToldHome};
+use crate::error::Error;
+use crate::outbound::PeerFault;
+
+/// The path at which a region tells the homes that it has.
+pub(crate) const HERE_PATH: &str = "/api/v1/regions/homes/here";
+
+/// Homes of a page: the longest names fit in a message.
+const PAGE: u32 = 500;
+
+/// The longest time for which a start waits for the other regions.
+const START_MAX: Duration = Duration::from_secs(5);
+
+/// The question for a page of the homes in a region.
+#[derive(Serialize, Deserialize, Validate)]
+pub(crate) struct HereQuestion {
+    /// The position of the last home of the page before.
+    #[garde(skip)]
+    after: HomesCursor,
+}
+
+/// A page of the homes in a region, in the order of their last change.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct HerePage {
+    homes: Vec<ToldHome>,
+    /// The position of the last home.
+    last: HomesCursor,
+    /// The last position up to the end of the page behind which no home may appear any more.
+    settled: HomesCursor,
+    /// No home follows.
+    is_last: bool,
+}
+
+/// The consequence of a home that another region has.
+#[derive(Debug, PartialEq, Eq)]
+enum Consequence {
+    /// The record has the home, or a newer home, or needs no record of the home.
+    Nothing,
+    /// The anchor has forgotten the assignment: the home goes on record.
+    Learn,
+    /// The anchor may have missed a move: the home on record is asked.
+    Confirm,
+    /// The record has forgotten the move of the home out of this region.
+    Move,
+    /// The same version is in both regions.
+    Conflict,
+}
+
+impl Mover {
+    /// Returns a page of the homes in this region.
+    pub(crate) async fn homes_here(&self, ask: HereQuestion) -> Result<HerePage, Error> {
+        let page = self.ledger.homes_here_after(self.regions.own(), &ask.after, PAGE).await;
+        let HomesHere { homes, last, settled } = page.map_err(Error::Ledger)?;
+        let is_last = homes.len() < PAGE as usize;
+        Ok(HerePage { homes: homes.iter().map(ToldHome::from).collect(), last, settled, is_last })
+    }
+
+    /// Asks the other regions for homes that this region has forgotten, before this region serves. A region that does not
+    /// answer in time is asked again by the job `moves`.
+    pub(crate) async fn learn_at_start(&self) {
+        let asked = tokio::time::timeout(START_MAX, self.learn_forgotten()).await;
+        let silent = asked.unwrap_or_else(|_| vec!["some region did not answer in time".to_owned()]);
+        if !silent.is_empty() {
+            tracing::warn!(
+                causes = silent.join("; "),
+                "this region has not asked every other region for its homes: if this ledger is restored from an older \
+                 backup, two regions may admit for a subscriber whose home has moved since, until the job `moves` \
+                 reaches the region"
+            );
+        }
+    }
+
+    /// Asks the other regions for homes that this region has forgotten. Returns a cause for each region that cannot tell its
+    /// homes.
+    pub(super) async fn learn_forgotten(&self) -> Vec<String> {
+        let names = self.regions.names().iter();
+        let peers = names.filter(|(region, _)| *region != self.regions.own());
+        let peers = peers.filter(|(region, _)| self.regions.adoption_of(*region).is_none());
+        let learning = peers.map(async |(region, name)| match self.learn_from(*region).await {
+            Ok(()) => None,
+            Err(error) => Some(format!("{name}: {}", error.with_causes())),
+        });
+        join_all(learning).await.into_iter().flatten().collect()
+    }
+
+    /// Learns the homes in a region that are newer than the position on record.
+    async fn learn_from(&self, peer: Region) -> Result<(), Error> {
+        let mut position = self.ledger.last_learnt_home(peer).await.map_err(Error::Ledger)?;
+        let (mut after, mut failed) = (position.clone(), None);
+        loop {
+            let page = self.ask_homes_here(peer, after).await?;
+            for told in page.homes {
+                // A home that waits for a third region keeps no other home waiting. The position stays before the home.
+                if let Err(error) = self.learn_one(peer, &KnownHome::from(told)).await {
+                    failed = failed.or(Some(error));
+                }
+            }
+            if failed.is_none() && page.settled > position {
+                position = page.settled;
+                self.ledger.note_learnt_home(peer, &position).await.map_err(Error::Ledger)?;
+            }
+            if page.is_last {
+                return failed.map_or(Ok(()), Err);
+            }
+            after = page.last;
+        }
+    }
+
+    async fn ask_homes_here(&self, peer: Region, after: HomesCursor) -> Result<HerePage, Error> {
+        let question = HereQuestion { after };
+        let (status, body) =
+            self.regions.ask_at_length(peer, HERE_PATH, &question, MESSAGE_BYTES_MAX).await?;
+        match serde_json::from_slice(&body) {
+            Ok(page) if status == 200 => Ok(page),
+            Ok(_) | Err(_) => {
+                Err(Error::RegionUnavailable { peer, source: PeerFault::refused(status, &body) })
+            }
+        }
+    }
+
+    /// Learns a home in region `peer` if this region has forgotten the home.
+    async fn learn_one(&self, peer: Region, told: &KnownHome) -> Result<(), Error> {
+        let KnownHome { tenant, user, home } = told;
+        // A region tells of its own homes alone.
+        if home.region != peer {
+            return Ok(());
+        }
+        let own = self.regions.own();
+        let known = self.ledger.home(tenant, user).await.map_err(Error::Ledger)?;
+        let is_anchor = || self.regions.named_anchor(tenant).is_ok_and(|anchor| anchor == own);
+        match consequence(own, known, home, is_anchor) {
+            Consequence::Nothing => return Ok(()),
+            Consequence::Learn => {
+                let newer = (peer, home.version);
+                self.ledger.learn_home(tenant, user, newer, own).await.map_err(Error::Ledger)?;
+            }
+            Consequence::Confirm => {
+                match self.regions.confirm_move(tenant, user, (peer, home.version)).await {
+                    // The home on record knows of no move: nothing has changed.
+                    Ok(_) | Err(Error::HomeNotMovable(_)) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            Consequence::Move => {
+                let newer = (peer, home.version);
+                let begun = self.ledger.begin_forgotten_move(tenant, user, own, newer).await;
+                if begun.map_err(Error::Ledger)? {
+                    tracing::warn!(
+                        tenant = tenant.as_str(),
+                        user = user.as_str(),
+                        region = peer.number(),
+                        version = home.version,
+                        "this ledger has forgotten the move of a home, as after a restore: the other region has the home, \
+                         and this region gives up the sessions that it had before the move"
+                    );
+                }
+            }
+            Consequence::Conflict => {
+                tracing::error!(
+                    tenant = tenant.as_str(),
+                    user = user.as_str(),
+                    region = peer.number(),
+                    version = home.version,
+                    "two regions have the home of a subscriber, and both admit: the anchor has assigned the home twice, as \
+                     after a restore; delete the home in the region that admitted last"
+                );
+            }
+        }
+        self.regions.invalidate(tenant, user);
+        Ok(())
+    }
+}
+
+/// Returns the consequence of a home that another region has, for the home on record in region `own`.
+fn consequence(
+    own: Region,
+    known: Option<Home>,
+    told: &Home,
+    is_anchor: impl FnOnce() -> bool,
+) -> Consequence {
+    match known {
+        None if is_anchor() => Consequence::Learn,
+        Some(known) if known.state == HomeState::Moving || known.version > told.version => {
+            Consequence::Nothing
+        }
+        Some(known) if known.region == own && known.version == told.version => Consequence::Conflict,
+        Some(known) if known.version == told.version => Consequence::Nothing,
+        Some(known) if known.admits(own) => Consequence::Move,
+        Some(_) if is_anchor() => Consequence::Confirm,
+        // Any other region asks the anchor, or follows the home on record, when a request needs the home.
+        None | Some(_) => Consequence::Nothing,
+    }
+}
+
+#[cfg(test)]
+mod tests;
