@@ -144,6 +144,7 @@ async fn the_memory_is_full() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "tried by scripts/faults"]
 async fn a_snapshot_fails() {
     let mut stage =
         Stage::over("a_snapshot_fails", RedisSetup::default().setting("save 3600 100000").start()).await;
@@ -317,6 +318,7 @@ async fn the_clock_shows_another_decade_for_a_second() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "tried by scripts/faults"]
 async fn the_clock_shows_another_decade_for_an_outage() {
     the_clock_shows_another_decade("the_clock_shows_another_decade_for_an_outage", outage()).await;
 }

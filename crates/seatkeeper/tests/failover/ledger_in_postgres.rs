@@ -267,7 +267,7 @@ async fn devices_hear_503_from_a_server_without_a_recent_word_of_its_ledger() {
     let server = tokio::task::block_in_place(Postgres::start);
     let proxy = Proxy::start(address_of(&server), knobs::seed()).await;
     let url = url_through(&proxy, &server);
-    let harness = tokio::task::block_in_place(|| {
+    let mut harness = tokio::task::block_in_place(|| {
         Harness::open_with(&[("LEDGER_URL", &url), ("DEVICES_TTL_SECONDS", "600")])
     });
     let ann = harness.client("ann");
@@ -291,6 +291,9 @@ async fn devices_hear_503_from_a_server_without_a_recent_word_of_its_ledger() {
         Some(1),
         "the refused claim took a screen: {listed:#}"
     );
+    // A job that met the silent ledger has logged an error.
+    let (status, log) = tokio::task::block_in_place(|| harness.stop());
+    assert!(status.success(), "{log}");
 }
 
 /// Waits until a request is answered with `status`.

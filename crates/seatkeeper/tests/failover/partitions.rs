@@ -137,6 +137,8 @@ splits! {
     nodes_start_while_one_node_is_alone_with_redis: survives_starts, 2 nodes with PostgreSQL, false;
     #[ignore = "tried by scripts/faults"]
     nodes_start_while_one_node_is_without_anything: survives_starts, 2 nodes with PostgreSQL, true;
+    #[ignore = "tried by scripts/faults"]
     two_nodes_without_anything: survives, 1 nodes with PostgreSQL, true;
+    #[ignore = "tried by scripts/faults"]
     all_nodes_without_anything: survives, 0 nodes with PostgreSQL, true;
 }
