@@ -25,7 +25,7 @@ pub(super) async fn is_here(layer: &Layer, request: &mut Request) -> Result<bool
     }
     let named = match locator {
         Some(Locator::BodySession) => {
-            locator::body_field(&read_ahead(request, layer.body_timeout()).await?, "session_id")
+            locator::body_session(&read_ahead(request, layer.body_timeout()).await?)
         }
         _ => locator::session_in(request.uri().path(), route),
     };

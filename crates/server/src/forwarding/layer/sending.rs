@@ -1,6 +1,6 @@
 //! A request that goes to its home: forwarded by itself, or as a heartbeat of a batch.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::MatchedPath;
@@ -61,7 +61,9 @@ impl Layer {
         let Some(plain) = self.plain_heartbeat(incoming).await? else {
             return self.forward(incoming, home).await;
         };
-        let waiting = self.regions.wait_for(home)?;
+        let waiting = self.regions.wait_for(home).inspect_err(|_| {
+            self.app.metrics.regions.forwarded(ForwardOutcome::Unavailable, Duration::ZERO);
+        })?;
         if let Some(answer) = heartbeats::renew(&self.app, batches, home, &plain).await? {
             return Ok(Forwarded::Answered(answer));
         }

@@ -4,7 +4,7 @@ use axum::http::Method;
 
 use uuid::Uuid;
 
-use super::{Locator, body_field, group_in, parameter, session_in};
+use super::{Locator, body_field, body_session, group_in, parameter, session_in};
 
 #[test]
 fn routes_of_pools_and_sessions_have_a_locator() {
@@ -54,6 +54,22 @@ fn a_field_is_read_whatever_stands_beside_it() {
     assert_eq!(body_field::<String>(br#"{"user": "ann"} x"#, "user"), None, "text behind the object");
     let twice = br#"{"user": "ann", "user": "bob"}"#;
     assert_eq!(body_field::<String>(twice, "user"), Some("bob".into()));
+}
+
+#[test]
+fn the_session_of_a_body_is_read_with_and_without_a_parser() {
+    let id = Uuid::from_u128(7);
+    for body in [
+        format!(r#"{{"session_id":"{id}"}}"#),
+        format!(r#"{{"session_id":"{}"}}"#, id.simple()),
+        format!(r#" {{ "session_id": "{id}", "idle_seconds": 3 }}"#),
+        format!(r#"{{"session_id":"{}","session_id":"{id}"}}"#, Uuid::nil()),
+    ] {
+        assert_eq!(body_session(body.as_bytes()), Some(id), "{body}");
+    }
+    for body in [r#"{"session_id":"7"}"#, r#"{"session_id":""}"#, r#"{"session_id":7}"#, "{}", ""] {
+        assert_eq!(body_session(body.as_bytes()), None, "{body}");
+    }
 }
 
 #[test]
