@@ -289,11 +289,11 @@ CREATE INDEX homes_moving ON homes (tenant_id, user_id) WHERE state = 'moving';
 CREATE INDEX homes_moved ON homes (since, tenant_id, user_id) WHERE version > 1;
 -- For the end of an adoption: pages of the homes in a lost region.
 CREATE INDEX homes_in_region ON homes (region, tenant_id, user_id);
--- Every other region reads the homes that are in this region, in the order of their last change.
+-- Peer regions read the homes in this region, in the order of the last change.
 CREATE INDEX homes_here ON homes (region, since, tenant_id, user_id) WHERE state = 'here';
 
--- The position up to which each other region has told its homes, in the order of that region. A restored ledger has an
--- older position, asks from there, and so learns the homes that it has forgotten.
+-- The position up to which a peer region has told its homes, in the order of the peer. A restored ledger has an older
+-- position, asks from there, and so learns forgotten homes.
 CREATE TABLE learnt_homes (
     region    BIGINT      NOT NULL PRIMARY KEY CHECK (region BETWEEN 1 AND 255),
     since     TIMESTAMPTZ NOT NULL,

@@ -36,6 +36,11 @@ impl HomesCursor {
         self.clone().min(now.earlier_by(COMMIT_MAX))
     }
 
+    /// Returns this position, or the position of time `now` if that is earlier.
+    pub(super) fn no_later_than(&self, now: DateTime<Utc>) -> Self {
+        self.clone().min(Self { since: now, ..Self::default() })
+    }
+
     /// Reads the position of a home.
     pub(super) fn read(row: &Row) -> Result<Self, Error> {
         let fields = Fields(row);

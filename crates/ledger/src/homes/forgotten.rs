@@ -1,4 +1,4 @@
-//! Homes that a restored ledger has forgotten, as the other regions tell them.
+//! Homes that a restored ledger has forgotten, as peer regions tell them.
 
 use seatkeeper_core::{Region, TenantId, UserId};
 
@@ -14,7 +14,7 @@ pub struct HomesHere {
     pub homes: Vec<KnownHome>,
     /// The position of the last home.
     pub last: HomesCursor,
-    /// The last position up to the end of the page behind which no home may appear any more.
+    /// The latest position on the page behind which no home may appear later.
     pub settled: HomesCursor,
 }
 
@@ -42,9 +42,11 @@ impl Ledger {
         Ok(last.unwrap_or_default())
     }
 
-    /// Records the position up to which region `peer` has told its homes.
+    /// Records the position up to which region `peer` has told its homes. A position in the future, by this ledger's
+    /// clock, would keep later homes from being told: the position of now goes on record in its place.
     pub async fn note_learnt_home(&self, peer: Region, position: &HomesCursor) -> Result<(), Error> {
         let mut tx = self.write().await?;
+        let position = position.no_later_than(tx.now().await?);
         let noted = tx.query(include_str!("../../sql/note_learnt_home.sql")).bind(stored(peer));
         position.bind(noted).execute().await?;
         tx.commit().await

@@ -66,6 +66,12 @@ async fn the_position_in_the_order_of_another_region_is_on_record() {
         told.push(position);
     }
     assert!(told[0] < told[1], "{told:?}");
+    // The clock of the other region is far ahead.
+    let ahead: HomesCursor =
+        serde_json::from_str(r#"{"since":"2200-01-01T00:00:00Z","tenant":"acme","user":"ann"}"#).unwrap();
+    ledger.note_learnt_home(PEER, &ahead).await.unwrap();
+    let noted = ledger.last_learnt_home(PEER).await.unwrap();
+    assert!(told[1] < noted && noted < ahead, "{noted:?}");
 }
 
 #[tokio::test]

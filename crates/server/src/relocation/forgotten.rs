@@ -1,8 +1,8 @@
-//! Homes that this region has forgotten: after a restore of an older backup, or the promotion of a standby without the
-//! latest commits, its record lacks moves, and as an anchor the latest assignments.
+//! Forgotten homes: after a restore of an older backup, or the promotion of a standby without the latest commits, the
+//! ledger of a region lacks moves, and the ledger of an anchor lacks assignments.
 //!
-//! Each region tells the others the homes that it has, in the order of their last change. The asking region keeps its
-//! position in that order on record. A restored record has an older position, so the region asks for the homes since then.
+//! Regions tell their peers their homes, in the order of the last change. The position in the order of a peer is on
+//! record in the ledger of the asking region. A restored ledger has an older position, and so asks from there.
 
 use std::time::Duration;
 
@@ -17,13 +17,16 @@ use super::adoption_messages::{MESSAGE_BYTES_MAX, ToldHome};
 use crate::error::Error;
 use crate::outbound::PeerFault;
 
-/// The path at which a region tells the homes that it has.
+/// The path at which a region tells its homes.
 pub(crate) const HERE_PATH: &str = "/api/v1/regions/homes/here";
 
 /// Homes of a page: the longest names fit in a message.
 const PAGE: u32 = 500;
 
-/// The longest time for which a start waits for the other regions.
+/// Pages that a run of the job asks a region for. The next run goes on.
+const PAGES_OF_RUN: usize = 20;
+
+/// Time limit of the questions at a start.
 const START_MAX: Duration = Duration::from_secs(5);
 
 /// The question for a page of the homes in a region.
@@ -40,24 +43,24 @@ pub(crate) struct HerePage {
     homes: Vec<ToldHome>,
     /// The position of the last home.
     last: HomesCursor,
-    /// The last position up to the end of the page behind which no home may appear any more.
+    /// The latest position on the page behind which no home may appear later.
     settled: HomesCursor,
     /// No home follows.
     is_last: bool,
 }
 
-/// The consequence of a home that another region has.
+/// The consequence of a home in a peer.
 #[derive(Debug, PartialEq, Eq)]
 enum Consequence {
-    /// The record has the home, or a newer home, or needs no record of the home.
+    /// The home is on record, or a newer home, or needs no record.
     Nothing,
     /// The anchor has forgotten the assignment: the home goes on record.
     Learn,
     /// The anchor may have missed a move: the home on record is asked.
     Confirm,
-    /// The record has forgotten the move of the home out of this region.
+    /// The move of the home out of this region is forgotten.
     Move,
-    /// The same version is in both regions.
+    /// Both regions have the same version.
     Conflict,
 }
 
@@ -70,42 +73,44 @@ impl Mover {
         Ok(HerePage { homes: homes.iter().map(ToldHome::from).collect(), last, settled, is_last })
     }
 
-    /// Asks the other regions for homes that this region has forgotten, before this region serves. A region that does not
-    /// answer in time is asked again by the job `moves`.
+    /// Learns forgotten homes from the peers before this region serves. The job `moves` asks a silent peer again.
     pub(crate) async fn learn_at_start(&self) {
-        let asked = tokio::time::timeout(START_MAX, self.learn_forgotten()).await;
-        let silent = asked.unwrap_or_else(|_| vec!["some region did not answer in time".to_owned()]);
+        let asked = tokio::time::timeout(START_MAX, self.learn_pages(usize::MAX)).await;
+        let silent = asked.unwrap_or_else(|_| vec!["no answer in time".to_owned()]);
         if !silent.is_empty() {
             tracing::warn!(
                 causes = silent.join("; "),
-                "this region has not asked every other region for its homes: if this ledger is restored from an older \
-                 backup, two regions may admit for a subscriber whose home has moved since, until the job `moves` \
-                 reaches the region"
+                "a peer has not told its homes: if this ledger is restored from an older backup, two regions may admit for a \
+                 subscriber whose home has moved to the peer since; the job `moves` asks again every 5 s: bring the peer back"
             );
         }
     }
 
-    /// Asks the other regions for homes that this region has forgotten. Returns a cause for each region that cannot tell its
-    /// homes.
-    pub(super) async fn learn_forgotten(&self) -> Vec<String> {
+    /// Learns forgotten homes from the peers, for a run of the job `moves`. The next run asks a silent peer again.
+    pub(super) async fn learn_forgotten(&self) {
+        drop(self.learn_pages(PAGES_OF_RUN).await);
+    }
+
+    /// Asks every peer for up to `pages` pages. Returns a cause for each peer without an answer.
+    async fn learn_pages(&self, pages: usize) -> Vec<String> {
         let names = self.regions.names().iter();
         let peers = names.filter(|(region, _)| *region != self.regions.own());
         let peers = peers.filter(|(region, _)| self.regions.adoption_of(*region).is_none());
-        let learning = peers.map(async |(region, name)| match self.learn_from(*region).await {
+        let learning = peers.map(async |(region, name)| match self.learn_from(*region, pages).await {
             Ok(()) => None,
             Err(error) => Some(format!("{name}: {}", error.with_causes())),
         });
         join_all(learning).await.into_iter().flatten().collect()
     }
 
-    /// Learns the homes in a region that are newer than the position on record.
-    async fn learn_from(&self, peer: Region) -> Result<(), Error> {
+    /// Learns the homes in `peer` after the position on record, up to `pages` pages.
+    async fn learn_from(&self, peer: Region, pages: usize) -> Result<(), Error> {
         let mut position = self.ledger.last_learnt_home(peer).await.map_err(Error::Ledger)?;
         let (mut after, mut failed) = (position.clone(), None);
-        loop {
+        for _ in 0..pages {
             let page = self.ask_homes_here(peer, after).await?;
             for told in page.homes {
-                // A home that waits for a third region keeps no other home waiting. The position stays before the home.
+                // A home that waits for a third region delays no further home. The position stays before the home.
                 if let Err(error) = self.learn_one(peer, &KnownHome::from(told)).await {
                     failed = failed.or(Some(error));
                 }
@@ -115,10 +120,11 @@ impl Mover {
                 self.ledger.note_learnt_home(peer, &position).await.map_err(Error::Ledger)?;
             }
             if page.is_last {
-                return failed.map_or(Ok(()), Err);
+                break;
             }
             after = page.last;
         }
+        failed.map_or(Ok(()), Err)
     }
 
     async fn ask_homes_here(&self, peer: Region, after: HomesCursor) -> Result<HerePage, Error> {
@@ -133,10 +139,10 @@ impl Mover {
         }
     }
 
-    /// Learns a home in region `peer` if this region has forgotten the home.
+    /// Learns a home in `peer` if this region has forgotten the home.
     async fn learn_one(&self, peer: Region, told: &KnownHome) -> Result<(), Error> {
         let KnownHome { tenant, user, home } = told;
-        // A region tells of its own homes alone.
+        // A peer tells of its own homes alone.
         if home.region != peer {
             return Ok(());
         }
@@ -186,13 +192,8 @@ impl Mover {
     }
 }
 
-/// Returns the consequence of a home that another region has, for the home on record in region `own`.
-fn consequence(
-    own: Region,
-    known: Option<Home>,
-    told: &Home,
-    is_anchor: impl FnOnce() -> bool,
-) -> Consequence {
+/// Returns the consequence of the home `told` in a peer, for the home `known` on record in region `own`.
+fn consequence(own: Region, known: Option<Home>, told: &Home, is_anchor: impl Fn() -> bool) -> Consequence {
     match known {
         None if is_anchor() => Consequence::Learn,
         Some(known) if known.state == HomeState::Moving || known.version > told.version => {
@@ -202,7 +203,7 @@ fn consequence(
         Some(known) if known.version == told.version => Consequence::Nothing,
         Some(known) if known.admits(own) => Consequence::Move,
         Some(_) if is_anchor() => Consequence::Confirm,
-        // Any other region asks the anchor, or follows the home on record, when a request needs the home.
+        // A region without the anchor asks the anchor, or the home on record, when a request needs the home.
         None | Some(_) => Consequence::Nothing,
     }
 }

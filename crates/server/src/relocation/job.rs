@@ -24,8 +24,8 @@ impl Job for MoveJob {
     }
 
     async fn run(&self, _: &Fence) -> Result<(), Error> {
-        // A region that does not answer is asked again by the next run. The next run carries on the moves that were learnt.
-        let (_, carried) = tokio::join!(self.0.learn_forgotten(), self.0.carry_all());
+        // The next run carries on the moves that this run learns.
+        let ((), carried) = tokio::join!(self.0.learn_forgotten(), self.0.carry_all());
         carried
     }
 }
