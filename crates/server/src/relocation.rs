@@ -15,9 +15,11 @@ mod handover;
 mod job;
 mod subscription;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use seatkeeper_core::{PoolId, PoolKind, Span, TenantId, UserId};
+use parking_lot::Mutex;
+use seatkeeper_core::{PoolId, PoolKind, Region, Span, TenantId, UserId};
 use seatkeeper_engine::Engine;
 use seatkeeper_ledger::Ledger;
 
@@ -46,6 +48,8 @@ pub(crate) struct Mover {
     /// The TTL of licenses without a TTL.
     pub(crate) license_ttl_default: Span,
     pub(crate) openings: Openings,
+    /// The peers that did not tell their homes when last asked.
+    pub(crate) silent_peers: Mutex<HashSet<Region>>,
 }
 
 /// Returns the pool of a subscriber.

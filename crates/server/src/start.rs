@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use seatkeeper_core::{Region, RegistryTime, Span};
 use seatkeeper_engine::{Endings, Engine, Inputs, RunningEngine, WorkerSet};
 use seatkeeper_ledger::Ledger;
@@ -273,6 +274,7 @@ fn mover(
         ttl_default: Span::from_secs(settings.devices.ttl_seconds),
         license_ttl_default: Span::from_secs(settings.licenses.ttl_seconds),
         openings: Openings::default(),
+        silent_peers: Mutex::default(),
     }))
 }
 

@@ -251,18 +251,19 @@ CREATE TABLE learnt_homes (
 
 -- The moves of homes into this region and out of this region. A home 'adopted' comes from a lost region. `seq` is the
 -- number of the pool's last event in this region at the move. `peer_seq` is the last number in the region that an arrived
--- home left: the pool's audit trail continues from there. An adopted home has none if no restored ledger was read for it.
+-- home left: the pool's audit trail continues from there. An adopted home has none if no restored ledger was read for it. A move
+-- 'forgotten' is the departure of a home whose move a restored ledger did not know: `seq` is the last event before its end.
 CREATE TABLE home_moves (
     tenant_id TEXT    NOT NULL,
     user_id   TEXT    NOT NULL,
     version   INTEGER NOT NULL CHECK (version >= 2),
-    direction TEXT    NOT NULL CHECK (direction IN ('arrived', 'left', 'adopted')),
+    direction TEXT    NOT NULL CHECK (direction IN ('arrived', 'left', 'adopted', 'forgotten')),
     peer      INTEGER NOT NULL CHECK (peer BETWEEN 1 AND 255),
     seq       INTEGER NOT NULL CHECK (seq >= 0),
     peer_seq  INTEGER CHECK (peer_seq >= 0),
     at        TEXT    NOT NULL,
     PRIMARY KEY (tenant_id, user_id, version, direction),
-    CHECK (direction = 'adopted' OR (direction = 'left') = (peer_seq IS NULL))
+    CHECK (direction = 'adopted' OR (direction <> 'arrived') = (peer_seq IS NULL))
 ) STRICT;
 
 -- The region whose ledger this is: fixed by the first server with regions.

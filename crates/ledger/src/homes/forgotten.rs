@@ -54,7 +54,8 @@ impl Ledger {
 
     /// Begins a move that this ledger has forgotten: region `to` has the home by `version`, and this ledger has the home
     /// in `own`, the region of this ledger, by an older version. The caller carries the move to its end, as any other
-    /// move. Returns whether a move has begun.
+    /// move. `audit verify` reads from the record that the numbers of `to` may belong to lost events. Returns whether a move
+    /// has begun.
     pub async fn begin_forgotten_move(
         &self,
         tenant: &TenantId,
@@ -69,8 +70,13 @@ impl Ledger {
         let seq = last_event(&mut tx, &subscriber_pool(tenant, user)).await?;
         let begun = tx.query(include_str!("../../sql/begin_forgotten_move.sql"));
         let begun = begun.bind(tenant.as_str()).bind(user.as_str()).bind(stored(to)).bind(stored(own));
-        let begun = begun.bind(now).bind(seq).bind(stored_whole(version)).execute().await?;
+        let has_begun = begun.bind(now).bind(seq).bind(stored_whole(version)).execute().await? > 0;
+        if has_begun {
+            let noted = tx.query(include_str!("../../sql/note_home_move.sql")).bind(tenant.as_str());
+            let noted = noted.bind(user.as_str()).bind(stored_whole(version)).bind("forgotten");
+            noted.bind(stored(to)).bind(seq).bind(None::<i64>).bind(now).execute().await?;
+        }
         tx.commit().await?;
-        Ok(begun > 0)
+        Ok(has_begun)
     }
 }

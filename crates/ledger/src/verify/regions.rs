@@ -38,6 +38,8 @@ pub struct HomeMove {
 pub enum HomeMoveKind {
     /// The home left the recording region.
     Left,
+    /// The home had left the recording region by a move that the region's restored ledger did not know.
+    Forgotten,
     /// The home arrived in the recording region.
     Arrived {
         /// The number of the pool's last event in the region that the home left.
@@ -138,6 +140,8 @@ named_enum! {
     enum MoveDirection else "not a direction of a move" {
         /// See [`HomeMoveKind::Left`].
         Left = "left",
+        /// See [`HomeMoveKind::Forgotten`].
+        Forgotten = "forgotten",
         /// See [`HomeMoveKind::Arrived`].
         Arrived = "arrived",
         /// See [`HomeMoveKind::Adopted`].
@@ -199,6 +203,7 @@ impl Ledger {
                 seq: fields.whole("seq")?,
                 kind: match (fields.named("direction")?, fields.number_maybe("peer_seq")?) {
                     (MoveDirection::Left, _) => HomeMoveKind::Left,
+                    (MoveDirection::Forgotten, _) => HomeMoveKind::Forgotten,
                     (MoveDirection::Arrived, Some(peer_seq)) => HomeMoveKind::Arrived { peer_seq },
                     (MoveDirection::Arrived, None) => return Err(corrupt("peer_seq", "none of an arrival")),
                     (MoveDirection::Adopted, peer_seq) => HomeMoveKind::Adopted { peer_seq },

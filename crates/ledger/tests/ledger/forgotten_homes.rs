@@ -6,6 +6,7 @@ use std::time::Duration;
 use seatkeeper_core::{Region, UserId};
 use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::homes::{Home, HomeState, HomesCursor, HomesHere};
+use seatkeeper_ledger::verify::HomeMoveKind;
 
 use crate::story::{ledger, tenant};
 
@@ -90,4 +91,7 @@ async fn a_forgotten_move_begins_again_by_the_version_of_its_target() {
     let moved = ledger.home(&tenant(), &user("ann")).await.unwrap();
     assert_eq!(moved, Some(Home { version: 4, state: HomeState::Moved, ..Home::first(PEER) }));
     assert!(!begin(5).await, "the home is elsewhere");
+    let moves = ledger.home_moves().await.unwrap();
+    let kinds: Vec<_> = moves.iter().map(|moved| (moved.version, moved.peer, moved.kind)).collect();
+    assert_eq!(kinds, [(4, PEER, HomeMoveKind::Forgotten)], "the home leaves once");
 }

@@ -26,6 +26,9 @@ const PAGE: u32 = 500;
 /// Pages that a run of the job asks a region for. The next run goes on.
 const PAGES_OF_RUN: usize = 20;
 
+/// Time limit of the questions in a run of the job.
+const RUN_MAX: Duration = Duration::from_secs(20);
+
 /// Time limit of the questions at a start.
 const START_MAX: Duration = Duration::from_secs(5);
 
@@ -54,10 +57,8 @@ pub(crate) struct HerePage {
 enum Consequence {
     /// The home is on record, or a newer home, or needs no record.
     Nothing,
-    /// The anchor has forgotten the assignment: the home goes on record.
+    /// The home goes on record.
     Learn,
-    /// The anchor may have missed a move: the home on record is asked.
-    Confirm,
     /// The move of the home out of this region is forgotten.
     Move,
     /// Both regions have the same version.
@@ -75,47 +76,60 @@ impl Mover {
 
     /// Learns forgotten homes from the peers before this region serves. The job `moves` asks a silent peer again.
     pub(crate) async fn learn_at_start(&self) {
-        let asked = tokio::time::timeout(START_MAX, self.learn_pages(usize::MAX)).await;
-        let silent = asked.unwrap_or_else(|_| vec!["no answer in time".to_owned()]);
-        if !silent.is_empty() {
-            tracing::warn!(
-                causes = silent.join("; "),
-                "a peer has not told its homes: if this ledger is restored from an older backup, two regions may admit for a \
-                 subscriber whose home has moved to the peer since; the job `moves` asks again every 5 s: bring the peer back"
-            );
-        }
+        self.learn_pages(usize::MAX, START_MAX).await;
     }
 
     /// Learns forgotten homes from the peers, for a run of the job `moves`. The next run asks a silent peer again.
     pub(super) async fn learn_forgotten(&self) {
-        drop(self.learn_pages(PAGES_OF_RUN).await);
+        self.learn_pages(PAGES_OF_RUN, RUN_MAX).await;
     }
 
-    /// Asks every peer for up to `pages` pages. Returns a cause for each peer without an answer.
-    async fn learn_pages(&self, pages: usize) -> Vec<String> {
+    /// Asks every peer for up to `pages` pages, for up to `time_max`.
+    async fn learn_pages(&self, pages: usize, time_max: Duration) {
         let names = self.regions.names().iter();
         let peers = names.filter(|(region, _)| *region != self.regions.own());
         let peers = peers.filter(|(region, _)| self.regions.adoption_of(*region).is_none());
-        let learning = peers.map(async |(region, name)| match self.learn_from(*region, pages).await {
-            Ok(()) => None,
-            Err(error) => Some(format!("{name}: {}", error.with_causes())),
+        let learning = peers.map(async |(region, name)| {
+            let learnt = tokio::time::timeout(time_max, self.learn_from(*region, pages)).await;
+            let cause = match learnt {
+                Ok(learnt) => learnt.err().map(|error| error.with_causes()),
+                Err(_) => Some("no answer in time".to_owned()),
+            };
+            self.note_told(*region, name, cause);
         });
-        join_all(learning).await.into_iter().flatten().collect()
+        join_all(learning).await;
+    }
+
+    /// Logs that a peer does not tell its homes for `cause`, or tells them again.
+    fn note_told(&self, peer: Region, name: &str, cause: Option<String>) {
+        let mut silent = self.silent_peers.lock();
+        match cause {
+            None if silent.remove(&peer) => {
+                tracing::info!(peer = name, "a peer tells its homes again: forgotten moves have been learnt");
+            }
+            Some(causes) if silent.insert(peer) => {
+                tracing::warn!(
+                    peer = name,
+                    causes,
+                    "a peer does not tell its homes: if this ledger is restored from an older backup, two regions may admit \
+                     for a subscriber whose home has moved to the peer since; the job `moves` asks again every 5 s: bring the \
+                     peer back"
+                );
+            }
+            None | Some(_) => {}
+        }
     }
 
     /// Learns the homes in `peer` after the position on record, up to `pages` pages.
     async fn learn_from(&self, peer: Region, pages: usize) -> Result<(), Error> {
         let mut position = self.ledger.last_learnt_home(peer).await.map_err(Error::Ledger)?;
-        let (mut after, mut failed) = (position.clone(), None);
+        let mut after = position.clone();
         for _ in 0..pages {
             let page = self.ask_homes_here(peer, after).await?;
             for told in page.homes {
-                // A home that waits for a third region delays no further home. The position stays before the home.
-                if let Err(error) = self.learn_one(peer, &KnownHome::from(told)).await {
-                    failed = failed.or(Some(error));
-                }
+                self.learn_one(peer, &KnownHome::from(told)).await?;
             }
-            if failed.is_none() && page.settled > position {
+            if page.settled > position {
                 position = page.settled;
                 self.ledger.note_learnt_home(peer, &position).await.map_err(Error::Ledger)?;
             }
@@ -124,7 +138,7 @@ impl Mover {
             }
             after = page.last;
         }
-        failed.map_or(Ok(()), Err)
+        Ok(())
     }
 
     async fn ask_homes_here(&self, peer: Region, after: HomesCursor) -> Result<HerePage, Error> {
@@ -153,13 +167,10 @@ impl Mover {
             Consequence::Nothing => return Ok(()),
             Consequence::Learn => {
                 let newer = (peer, home.version);
-                self.ledger.learn_home(tenant, user, newer, own).await.map_err(Error::Ledger)?;
-            }
-            Consequence::Confirm => {
-                match self.regions.confirm_move(tenant, user, (peer, home.version)).await {
-                    // The home on record knows of no move: nothing has changed.
-                    Ok(_) | Err(Error::HomeNotMovable(_)) => {}
-                    Err(error) => return Err(error),
+                let learnt = self.ledger.learn_home(tenant, user, newer, own).await.map_err(Error::Ledger)?;
+                if learnt.is_none_or(|learnt| learnt.region != peer && learnt.version <= home.version) {
+                    // Another node has assigned the home meanwhile. The position stays, so the next run looks again.
+                    return Err(Error::HomeMoving { tenant: tenant.clone(), user: user.clone() });
                 }
             }
             Consequence::Move => {
@@ -183,7 +194,7 @@ impl Mover {
                     region = peer.number(),
                     version = home.version,
                     "two regions have the home of a subscriber, and both admit: the anchor has assigned the home twice, as \
-                     after a restore; delete the home in the region that admitted last"
+                     after a restore; raise the version of the home in the ledger of the region to keep"
                 );
             }
         }
@@ -202,9 +213,12 @@ fn consequence(own: Region, known: Option<Home>, told: &Home, is_anchor: impl Fn
         Some(known) if known.region == own && known.version == told.version => Consequence::Conflict,
         Some(known) if known.version == told.version => Consequence::Nothing,
         Some(known) if known.admits(own) => Consequence::Move,
-        Some(_) if is_anchor() => Consequence::Confirm,
-        // A region without the anchor asks the anchor, or the home on record, when a request needs the home.
-        None | Some(_) => Consequence::Nothing,
+        // The anchor learns of a move from the home on its record alone. A region that the anchor leads to the home on
+        // record follows the newer home from there.
+        Some(_) if is_anchor() => Consequence::Nothing,
+        Some(_) => Consequence::Learn,
+        // A region without the anchor asks the anchor when a request needs the home.
+        None => Consequence::Nothing,
     }
 }
 

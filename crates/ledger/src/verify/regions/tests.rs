@@ -186,3 +186,30 @@ fn a_home_that_was_adopted_without_its_ledger_is_bounded_by_the_loss_alone() {
         trails.admission(region, ann(), seq).unwrap();
     }
 }
+
+/// A is restored after event 3, and has forgotten the move after event 5. The move begins again after event `seq`.
+fn restored(seq: u64) -> Vec<(Region, Vec<HomeMove>)> {
+    let mut trail = trail();
+    trail[0].1 = vec![HomeMove { kind: HomeMoveKind::Forgotten, ..moved(2, B, seq, None) }];
+    trail
+}
+
+#[test]
+fn a_forgotten_move_ends_the_tenure_of_the_restored_region() {
+    let mut trails = join(&restored(3)).unwrap();
+    for (region, seq) in [(A, 3), (B, 1), (B, 4), (C, 9)] {
+        trails.admission(region, ann(), seq).unwrap();
+    }
+    assert_admitted_away(join(&restored(3)).unwrap(), A, 4);
+    // The numbers of the events before the move count as well.
+    assert_admitted_away(join(&restored(9)).unwrap(), A, 6);
+}
+
+#[test]
+fn a_forgotten_move_leads_to_the_last_of_several_homes() {
+    let mut trail = restored(3);
+    trail[0].1[0].version = 3;
+    trail[0].1[0].peer = C;
+    join(&trail).unwrap().admission(A, ann(), 3).unwrap();
+    assert_admitted_away(join(&trail).unwrap(), A, 4);
+}

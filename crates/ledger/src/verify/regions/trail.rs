@@ -14,6 +14,8 @@ pub(super) struct Trail<'a> {
     arrivals: Vec<(Region, &'a HomeMove)>,
     /// Each departure, by the region left and the version in the target.
     departures: HashMap<(Region, u64), &'a HomeMove>,
+    /// Each forgotten move with the region left. The numbers in the arrival belong to records that a restore has lost.
+    forgotten: Vec<(Region, &'a HomeMove)>,
 }
 
 /// The numbers of events within which a region may admit to a pool.
@@ -31,6 +33,11 @@ impl Tenure {
     pub(super) fn covers(&self, region: Region, seq: u64) -> bool {
         self.region == region && self.after < seq && self.through.is_none_or(|through| seq <= through)
     }
+
+    /// Ends the tenure by the event `seq`, unless an earlier event ends the tenure.
+    fn cap(&mut self, seq: u64) {
+        self.through = Some(self.through.map_or(seq, |through| through.min(seq)));
+    }
 }
 
 impl<'a> Trail<'a> {
@@ -38,6 +45,7 @@ impl<'a> Trail<'a> {
     pub(super) fn add(&mut self, region: Region, moved: &'a HomeMove) {
         match moved.kind {
             HomeMoveKind::Left => drop(self.departures.insert((region, moved.version), moved)),
+            HomeMoveKind::Forgotten => self.forgotten.push((region, moved)),
             HomeMoveKind::Arrived { .. } | HomeMoveKind::Adopted { .. } => {
                 self.arrivals.push((region, moved))
             }
@@ -67,6 +75,10 @@ impl<'a> Trail<'a> {
             }
             let (version, after) = (arrival.version, arrival.seq);
             tenures.push(Tenure { region: *region, version, after, through: None });
+        }
+        for (region, forgotten) in &self.forgotten {
+            let older = tenures.iter_mut().filter(|tenure| tenure.version < forgotten.version);
+            older.filter(|tenure| tenure.region == *region).for_each(|tenure| tenure.cap(forgotten.seq));
         }
         Ok(tenures)
     }
@@ -125,7 +137,10 @@ impl<'a> Trail<'a> {
                 let left = self.departures.get(&(last.region, last.version + 1)).map(|left| left.seq);
                 left.or_else(|| lost.contains(&last.region).then_some(u64::MAX))
             }
-            HomeMoveKind::Arrived { .. } | HomeMoveKind::Adopted { .. } | HomeMoveKind::Left => None,
+            HomeMoveKind::Arrived { .. }
+            | HomeMoveKind::Adopted { .. }
+            | HomeMoveKind::Left
+            | HomeMoveKind::Forgotten => None,
         };
         let (from, version) = (next.peer, next.version);
         end.ok_or_else(|| RegionBreach::Unjoined { user: user.clone(), version, from, to })
@@ -142,7 +157,7 @@ impl<'a> Trail<'a> {
             // The departure went to a lost region first, and to its successor after the loss. The successor adopted the home
             // by the restored ledger, in which the move was over. `end_of` checks the moves between the two versions.
             HomeMoveKind::Adopted { .. } => arrival.version > left.version,
-            HomeMoveKind::Left => false,
+            HomeMoveKind::Left | HomeMoveKind::Forgotten => false,
         };
         let is_joined = self.arrivals.iter().any(|(region, arrival)| {
             (*region == left.peer && fits(arrival))
@@ -158,7 +173,5 @@ impl<'a> Trail<'a> {
 
 /// Ends every tenure of a lost region by the last event that the adoption read from the restored ledger.
 fn cap(tenures: &mut [Tenure], lost: Region, read: u64) {
-    for tenure in tenures.iter_mut().filter(|tenure| tenure.region == lost) {
-        tenure.through = Some(tenure.through.map_or(read, |through| through.min(read)));
-    }
+    tenures.iter_mut().filter(|tenure| tenure.region == lost).for_each(|tenure| tenure.cap(read));
 }

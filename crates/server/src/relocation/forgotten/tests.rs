@@ -28,11 +28,11 @@ fn a_newer_home_in_another_region_replaces_the_record() {
     assert_eq!(of_told(here, 3, false), Consequence::Move);
     let third = Some(home(THIRD, 2, HomeState::Here));
     assert_eq!(of_told(third, 2, true), Consequence::Nothing);
-    assert_eq!(of_told(third, 3, true), Consequence::Confirm);
-    assert_eq!(of_told(third, 3, false), Consequence::Nothing);
+    assert_eq!(of_told(third, 3, true), Consequence::Nothing, "the home on record tells the anchor");
+    assert_eq!(of_told(third, 3, false), Consequence::Learn);
     let moved = Some(home(PEER, 2, HomeState::Moved));
     assert_eq!(of_told(moved, 2, true), Consequence::Nothing);
-    assert_eq!(of_told(moved, 4, true), Consequence::Confirm);
+    assert_eq!(of_told(moved, 4, false), Consequence::Learn);
 }
 
 #[test]
