@@ -38,7 +38,8 @@ pub struct HomeMove {
 pub enum HomeMoveKind {
     /// The home left the recording region.
     Left,
-    /// The home had left the recording region by a move that the region's restored ledger did not know.
+    /// The home had left the recording region by a move that the region's restored ledger did not know. The move began
+    /// again, and its end is on record as [`Left`](Self::Left).
     Forgotten,
     /// The home arrived in the recording region.
     Arrived {

@@ -187,10 +187,12 @@ fn a_home_that_was_adopted_without_its_ledger_is_bounded_by_the_loss_alone() {
     }
 }
 
-/// A is restored after event 3, and has forgotten the move after event 5. The move begins again after event `seq`.
+/// A is restored after event 3, and has forgotten the move after event 5. The move begins again after event 2, and ends after
+/// event `seq`.
 fn restored(seq: u64) -> Vec<(Region, Vec<HomeMove>)> {
     let mut trail = trail();
-    trail[0].1 = vec![HomeMove { kind: HomeMoveKind::Forgotten, ..moved(2, B, seq, None) }];
+    let forgotten = HomeMove { kind: HomeMoveKind::Forgotten, ..moved(2, B, 2, None) };
+    trail[0].1 = vec![forgotten, moved(2, B, seq, None)];
     trail
 }
 
@@ -203,13 +205,17 @@ fn a_forgotten_move_ends_the_tenure_of_the_restored_region() {
     assert_admitted_away(join(&restored(3)).unwrap(), A, 4);
     // The numbers of the events before the move count as well.
     assert_admitted_away(join(&restored(9)).unwrap(), A, 6);
+    let mut begun = restored(3);
+    begun[0].1.truncate(1);
+    assert_admitted_away(join(&begun).unwrap(), A, 3);
 }
 
 #[test]
 fn a_forgotten_move_leads_to_the_last_of_several_homes() {
     let mut trail = restored(3);
-    trail[0].1[0].version = 3;
-    trail[0].1[0].peer = C;
+    for moved in &mut trail[0].1 {
+        (moved.version, moved.peer) = (3, C);
+    }
     join(&trail).unwrap().admission(A, ann(), 3).unwrap();
     assert_admitted_away(join(&trail).unwrap(), A, 4);
 }

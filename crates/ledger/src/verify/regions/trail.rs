@@ -63,7 +63,9 @@ impl<'a> Trail<'a> {
     pub(super) fn tenures(&self, user: &UserId, lost: &[Region]) -> Result<Vec<Tenure>, RegionBreach> {
         self.check_arrivals_differ(user)?;
         for ((from, _), left) in &self.departures {
-            self.check_departure(*from, left, lost)?;
+            if !self.is_forgotten(*from, left.version) {
+                self.check_departure(*from, left, lost)?;
+            }
         }
         let mut tenures: Vec<Tenure> = self.origin(user, lost)?.into_iter().collect();
         for (region, arrival) in &self.arrivals {
@@ -77,10 +79,17 @@ impl<'a> Trail<'a> {
             tenures.push(Tenure { region: *region, version, after, through: None });
         }
         for (region, forgotten) in &self.forgotten {
+            // A journal replayed after the begin has events from before the move.
+            let left = self.departures.get(&(*region, forgotten.version));
+            let last = left.map_or(forgotten.seq, |left| left.seq);
             let older = tenures.iter_mut().filter(|tenure| tenure.version < forgotten.version);
-            older.filter(|tenure| tenure.region == *region).for_each(|tenure| tenure.cap(forgotten.seq));
+            older.filter(|tenure| tenure.region == *region).for_each(|tenure| tenure.cap(last));
         }
         Ok(tenures)
+    }
+
+    fn is_forgotten(&self, from: Region, version: u64) -> bool {
+        self.forgotten.iter().any(|(region, forgotten)| *region == from && forgotten.version == version)
     }
 
     fn check_arrivals_differ(&self, user: &UserId) -> Result<(), RegionBreach> {
