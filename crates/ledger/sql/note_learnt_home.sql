@@ -1,4 +1,4 @@
--- Records the position up to which another region has told its homes. $1 the region, $2 time, $3 tenant, $4 user
+-- Records the position up to which a peer region has told its homes. $1 the peer, $2 time, $3 tenant, $4 user
 INSERT INTO learnt_homes (region, since, tenant_id, user_id)
 VALUES ($1, $2, $3, $4)
 ON CONFLICT (region) DO UPDATE

@@ -303,8 +303,9 @@ CREATE TABLE learnt_homes (
 
 -- The moves of homes into this region and out of this region. A home 'adopted' comes from a lost region. `seq` is the
 -- number of the pool's last event in this region at the move. `peer_seq` is the last number in the region that an arrived
--- home left: the pool's audit trail continues from there. An adopted home has none if no restored ledger was read for it. A record
--- 'forgotten' stands beside 'left' if a restored ledger did not know the move, and the move began again after event `seq`.
+-- home left: the pool's audit trail continues from there. An adopted home has none if no restored ledger was read for it.
+-- A record 'forgotten' stands beside 'left' if a restored ledger did not know the move: the move began again after event
+-- `seq`.
 CREATE TABLE home_moves (
     tenant_id TEXT        COLLATE "C" NOT NULL,
     user_id   TEXT        COLLATE "C" NOT NULL,

@@ -10,9 +10,6 @@ use crate::Error;
 use crate::database::{Query, Row};
 use crate::row::Fields;
 
-/// The longest time from the time of a change until its commit.
-const COMMIT_MAX: Duration = Duration::from_secs(20);
-
 /// A position in the order in which homes change: by time, tenant and user. The default is before every home.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct HomesCursor {
@@ -22,6 +19,9 @@ pub struct HomesCursor {
 }
 
 impl HomesCursor {
+    /// The longest time from a change until the commit, unless a transaction waits for more than three locks.
+    pub const COMMIT_MAX: Duration = Duration::from_secs(20);
+
     /// Returns a position that is earlier by `span`. A transaction gets its time before its commit, so a home may
     /// appear behind a reader's position.
     #[must_use]
@@ -30,10 +30,10 @@ impl HomesCursor {
         Self { since: since.unwrap_or_default().max(DateTime::UNIX_EPOCH), ..Self::default() }
     }
 
-    /// Returns this position, or the latest earlier position behind which no home may appear any more at time `now`.
+    /// Returns the latest position, up to this position, behind which no home may appear after time `now`.
     pub(super) fn settled(&self, now: DateTime<Utc>) -> Self {
         let now = Self { since: now, ..Self::default() };
-        self.clone().min(now.earlier_by(COMMIT_MAX))
+        self.clone().min(now.earlier_by(Self::COMMIT_MAX))
     }
 
     /// Returns this position, or the position of time `now` if that is earlier.

@@ -27,9 +27,8 @@ const READ_INTERVAL: Duration = Duration::from_secs(1);
 /// Homes in a page of a read.
 const PAGE: u32 = 5_000;
 
-/// The span that a read repeats: a change comes on record at most this long after its time, unless a transaction waits for
-/// more than three locks. The repetitions end once the newest change has been known for the span.
-const OVERLAP: Duration = Duration::from_secs(20);
+/// The span that a read repeats. The repetitions end once the newest change has been known for the span.
+const OVERLAP: Duration = HomesCursor::COMMIT_MAX;
 
 /// The homes that have moved, 40 to 75 bytes each.
 pub(super) struct MovedHomes {

@@ -156,7 +156,7 @@ impl Mover {
     /// Learns a home in `peer` if this region has forgotten the home.
     async fn learn_one(&self, peer: Region, told: &KnownHome) -> Result<(), Error> {
         let KnownHome { tenant, user, home } = told;
-        // A peer tells of its own homes alone.
+        // A peer tells only homes in the peer.
         if home.region != peer {
             return Ok(());
         }
@@ -182,8 +182,8 @@ impl Mover {
                         user = user.as_str(),
                         region = peer.number(),
                         version = home.version,
-                        "this ledger has forgotten the move of a home, as after a restore: the other region has the home, \
-                         and this region gives up the sessions that it had before the move"
+                        "this ledger has forgotten the move of a home, as after a restore: the region has the home, and this \
+                         region gives up the older sessions"
                     );
                 }
             }
@@ -217,7 +217,7 @@ fn consequence(own: Region, known: Option<Home>, told: &Home, is_anchor: impl Fn
         // record follows the newer home from there.
         Some(_) if is_anchor() => Consequence::Nothing,
         Some(_) => Consequence::Learn,
-        // A region without the anchor asks the anchor when a request needs the home.
+        // A region that is not the anchor asks the anchor when a request needs the home.
         None => Consequence::Nothing,
     }
 }

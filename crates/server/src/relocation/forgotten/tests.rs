@@ -1,4 +1,4 @@
-//! The consequences of homes in other regions.
+//! The consequences of homes in peers.
 
 use super::*;
 
