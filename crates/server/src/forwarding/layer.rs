@@ -59,7 +59,7 @@ impl Layer {
     /// Answers a request here by `next`, or forwards the request to its home.
     pub(crate) async fn pass(&self, mut request: Request, next: Next) -> Response {
         match fast_path::is_here(self, &mut request).await {
-            Ok(true) => self.answer_here(request, next).await,
+            Ok(true) => self.noted(next.run(request).await),
             // On the heap, so that the futures of other requests stay small: they are moved.
             Ok(false) => Box::pin(self.answer_or_forward(request, next)).await,
             Err(error) => error.into_response(),
@@ -68,11 +68,11 @@ impl Layer {
 
     async fn answer_or_forward(&self, request: Request, next: Next) -> Response {
         match self.routed(request).await {
-            Ok(Routed::Here(request)) => self.answer_here(request, next).await,
+            Ok(Routed::Here(request)) => self.noted(next.run(request).await),
             Ok(Routed::HereOrEnded(named)) => {
                 let (incoming, origin) = *named;
                 let mut copy = incoming.copy();
-                let answer = self.answer_here(incoming.into_request(), next).await;
+                let answer = self.noted(next.run(incoming.into_request()).await);
                 if answer.status() != StatusCode::NOT_FOUND {
                     return answer;
                 }
@@ -83,8 +83,8 @@ impl Layer {
         }
     }
 
-    async fn answer_here(&self, request: Request, next: Next) -> Response {
-        let answer = next.run(request).await;
+    /// Notes that a home has left this region, if an answer of this region says so.
+    fn noted(&self, answer: Response) -> Response {
         if let Some(LeftHome(tenant, user)) = answer.extensions().get() {
             self.regions.invalidate(tenant, user);
         }

@@ -118,7 +118,8 @@ fn for_capacities(method: &Method, path: &str) -> Locator {
 /// Returns the session in a path, by the place of the session in the route. The path equals the route up to the
 /// session.
 pub(super) fn session_in(path: &str, route: &str) -> Option<Uuid> {
-    let rest = path.get(route.find('{')?..)?;
+    let start = route.bytes().position(|byte| byte == b'{')?;
+    let rest = path.get(start..)?;
     Uuid::try_parse(rest.split_once('/').map_or(rest, |(id, _)| id)).ok()
 }
 

@@ -25,10 +25,10 @@ pub(crate) struct Unread(Request);
 pub(crate) struct ReadAhead(pub(crate) Bytes);
 
 /// Reads the body of a request within `patience`, and keeps the bytes for the handler.
-pub(crate) async fn read_ahead(request: &mut Request, patience: Duration) -> Result<Bytes, Error> {
+pub(crate) async fn read_ahead(request: &mut Request, patience: Duration) -> Result<&[u8], Error> {
     let body = std::mem::take(request.body_mut());
     let bytes = whole::read(request.headers(), body, patience).await?;
-    request.extensions_mut().insert(ReadAhead(bytes.clone()));
+    let ReadAhead(bytes) = request.extensions_mut().get_or_insert_with(|| ReadAhead(bytes));
     Ok(bytes)
 }
 

@@ -3,6 +3,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -21,6 +22,8 @@ const READ_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) struct Adoptions {
     ledger: Ledger,
     known: RwLock<Arc<[Adoption]>>,
+    /// `known` is not empty. Every heartbeat reads this flag alone, so that no two processors wait for each other at the lock.
+    has_any: AtomicBool,
 }
 
 /// The worker that reads the record once a second.
@@ -28,7 +31,7 @@ pub(crate) struct AdoptionReader(pub(crate) Arc<Regions>);
 
 impl Adoptions {
     pub(super) fn new(ledger: Ledger) -> Self {
-        Self { ledger, known: RwLock::new(Arc::from([])) }
+        Self { ledger, known: RwLock::new(Arc::from([])), has_any: AtomicBool::new(false) }
     }
 
     /// Returns the adoptions on record, as of the last read.
@@ -41,6 +44,7 @@ impl Adoptions {
         let read: Arc<[Adoption]> = self.ledger.adoptions().await?.into();
         let mut known = self.known.write();
         let has_changed = *known != read;
+        self.has_any.store(!read.is_empty(), Ordering::Release);
         *known = read;
         Ok(has_changed)
     }
@@ -57,6 +61,9 @@ impl Adoptions {
 
     /// Returns the last adoption of the pools of a region: the successor may be lost as well.
     pub(super) fn last_for(&self, region: Region) -> Option<Adoption> {
+        if !self.has_any.load(Ordering::Acquire) {
+            return None;
+        }
         let known = self.known();
         let mut last = None;
         // Each lost region is looked up once at most, so a ring on record ends as well.

@@ -34,6 +34,9 @@ const OVERLAP: Duration = HomesCursor::COMMIT_MAX;
 pub(super) struct MovedHomes {
     ledger: Ledger,
     homes: RwLock<HashMap<Subscriber, Option<MovedHome>>>,
+    /// `homes` is not empty. Every heartbeat of a device reads this flag alone, so that no two processors wait for each other
+    /// at the lock.
+    has_any: AtomicBool,
     newest: Mutex<Newest>,
     /// A read has reached the newest change.
     is_whole: AtomicBool,
@@ -74,12 +77,18 @@ pub(crate) struct MovedHomesReader(pub(crate) Arc<Regions>);
 
 impl MovedHomes {
     pub(super) fn new(ledger: Ledger) -> Self {
-        Self { ledger, homes: RwLock::default(), newest: Mutex::default(), is_whole: AtomicBool::new(false) }
+        Self {
+            ledger,
+            homes: RwLock::default(),
+            has_any: AtomicBool::new(false),
+            newest: Mutex::default(),
+            is_whole: AtomicBool::new(false),
+        }
     }
 
     /// Returns `true` if no home has moved, as far as this region knows. The answer may be a second late.
     pub(super) fn is_empty(&self) -> bool {
-        self.is_whole.load(Ordering::Acquire) && self.homes.read().is_empty()
+        self.is_whole.load(Ordering::Acquire) && !self.has_any.load(Ordering::Acquire)
     }
 
     /// Returns the knowledge of a subscriber's home. The answer may be a second late.
@@ -104,32 +113,42 @@ impl MovedHomes {
         };
         let is_settled = state != HomeState::Moving;
         let noted = is_settled.then_some(MovedHome { version, region, state });
-        let mut homes = self.homes.write();
-        let known = homes.entry(digest(tenant, user)).or_default();
-        // An older record was read before the newer record.
-        if known.is_none_or(|known| known.version <= version) {
-            *known = noted;
-        }
+        self.change(|homes| {
+            let known = homes.entry(digest(tenant, user)).or_default();
+            // An older record was read before the newer record.
+            if known.is_none_or(|known| known.version <= version) {
+                *known = noted;
+            }
+        });
     }
 
     /// Notes that the home of a subscriber on record has not moved.
     fn note_first(&self, tenant: &TenantId, user: &UserId) {
-        if self.homes.read().is_empty() {
+        if !self.has_any.load(Ordering::Acquire) {
             return;
         }
         let subscriber = digest(tenant, user);
         if self.homes.read().contains_key(&subscriber) {
-            let mut homes = self.homes.write();
-            // A home that has moved never becomes a first home: the record of the first home is older.
-            if homes.get(&subscriber) == Some(&None) {
-                homes.remove(&subscriber);
-            }
+            self.change(|homes| {
+                // A home that has moved never becomes a first home: the record of the first home is older.
+                if homes.get(&subscriber) == Some(&None) {
+                    homes.remove(&subscriber);
+                }
+            });
         }
     }
 
     /// Notes that the record of a subscriber must be read, because the home may have moved.
     pub(super) fn invalidate(&self, tenant: &TenantId, user: &UserId) {
-        self.homes.write().insert(digest(tenant, user), None);
+        self.change(|homes| {
+            homes.insert(digest(tenant, user), None);
+        });
+    }
+
+    fn change(&self, change: impl FnOnce(&mut HashMap<Subscriber, Option<MovedHome>>)) {
+        let mut homes = self.homes.write();
+        change(&mut homes);
+        self.has_any.store(!homes.is_empty(), Ordering::Release);
     }
 
     /// Reads the changes since the last read, and tells each home to `changed`.

@@ -2,6 +2,7 @@
 
 use axum::extract::{MatchedPath, Request};
 use seatkeeper_core::SessionId;
+use uuid::Uuid;
 
 use super::home::stays_at_origin;
 use super::{Layer, locator};
@@ -10,25 +11,38 @@ use crate::forwarding::locator::Locator;
 use crate::http::read_ahead;
 use crate::regions::REGION_TOKEN;
 
+/// The place of the session in a request that may take the fast path.
+enum Place {
+    /// The path, which names this session. `None`: the API refuses the path.
+    Path(Option<Uuid>),
+    /// The body.
+    Body,
+}
+
 /// Returns `true` if a request names a session at home here: the id has this region's number, and the session has not moved.
 /// Returns `false` if the home must be looked up, as for the sessions of a lost region, which are adopted one by one.
 pub(super) async fn is_here(layer: &Layer, request: &mut Request) -> Result<bool, Error> {
-    let Some(route) = request.extensions().get::<MatchedPath>().cloned() else { return Ok(false) };
-    let route = route.as_str();
-    let locator = Locator::for_route(request.method(), route);
-    let names_session = matches!(locator, Some(Locator::PathSession | Locator::BodySession));
-    if !names_session || request.headers().contains_key(&REGION_TOKEN) {
-        return Ok(false);
-    }
-    if !stays_at_origin(route) && !layer.regions.has_only_first_homes() {
-        return Ok(false);
-    }
-    let named = match locator {
-        Some(Locator::BodySession) => {
-            locator::body_session(&read_ahead(request, layer.body_timeout()).await?)
-        }
-        _ => locator::session_in(request.uri().path(), route),
+    let named = match place_in(layer, request) {
+        Some(Place::Path(named)) => named,
+        Some(Place::Body) => locator::body_session(read_ahead(request, layer.body_timeout()).await?),
+        None => return Ok(false),
     };
     let session = named.and_then(|id| SessionId::try_from(id).ok());
     Ok(session.is_some_and(|session| layer.regions.is_origin_of(session)))
+}
+
+/// Returns the place of the session in a request. `None` for a request whose home must be looked up.
+fn place_in(layer: &Layer, request: &Request) -> Option<Place> {
+    let route = request.extensions().get::<MatchedPath>()?.as_str();
+    let locator = Locator::for_route(request.method(), route)?;
+    if !matches!(locator, Locator::PathSession | Locator::BodySession)
+        || request.headers().contains_key(&REGION_TOKEN)
+        || !(stays_at_origin(route) || layer.regions.has_only_first_homes())
+    {
+        return None;
+    }
+    Some(match locator {
+        Locator::BodySession => Place::Body,
+        _ => Place::Path(locator::session_in(request.uri().path(), route)),
+    })
 }
