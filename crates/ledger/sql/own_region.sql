@@ -1,2 +1,2 @@
--- Reads the region of this ledger.
-SELECT region FROM own_region
+-- Reads the region and the deployment of this ledger.
+SELECT region, deployment_id, is_confirmed, refused_by FROM own_region

@@ -4,6 +4,7 @@
 mod adoptions;
 mod claims;
 mod cursor;
+mod deployments;
 mod forgotten;
 mod moved;
 mod moves;
@@ -15,6 +16,7 @@ use crate::row::{Fields, corrupt, stored_whole};
 use crate::{Error, Ledger, Write, tenants, times};
 pub use adoptions::{Adoption, KnownHome};
 pub use cursor::HomesCursor;
+pub use deployments::{DeploymentId, OwnRegion};
 pub use forgotten::HomesHere;
 pub use moves::{Arrival, ArrivalKind, Departure};
 

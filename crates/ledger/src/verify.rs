@@ -19,6 +19,9 @@ pub use finding::{Breach, BreachSite, Finding};
 pub use lost_terms::LostTerms;
 pub use plans::PlanHistory;
 pub use read::Verdict;
-pub use regions::{HomeMove, HomeMoveKind, HomeTrails, RegionBreach, RegionProof, Subscriber};
+pub use regions::{
+    HomeMove, HomeMoveKind, HomeTrails, KnownDeployments, RegionBreach, RegionProof, Subscriber,
+    check_deployments,
+};
 pub use replay::{Cut, Proof, Replay};
 pub use told_terms::ToldTerms;

@@ -28,6 +28,8 @@ mod agreement;
 mod arrivals;
 #[path = "regions/cuts.rs"]
 mod cuts;
+#[path = "regions/deployments.rs"]
+mod deployments;
 #[path = "regions/forgotten.rs"]
 mod forgotten;
 #[path = "regions/forwarding.rs"]

@@ -165,8 +165,13 @@ pub async fn adopt(settings: &Settings, lost: &str, into: &str) -> Result<Adopte
     }
     let location = settings.ledger.location()?;
     let ledger = Ledger::open_existing(seatkeeper_ledger::Settings::new(location)).await?;
+    let own = ledger.own_region().await?.ok_or(AdoptError::LedgerOfNone)?;
+    if own.region.number() != section.number {
+        let (recorded, lost) = (own.region, Region::new(section.number));
+        return Err(AdoptError::OtherLedger { recorded, lost });
+    }
     let leeway = Duration::from_secs(settings.auth.leeway_seconds);
-    let regions = Regions::new(section, settings.server.requests_max, leeway, &ledger)?;
+    let regions = Regions::new(section, settings.server.requests_max, leeway, (&ledger, &own))?;
     let into = regions.named(into).ok_or_else(|| AdoptError::UnknownSuccessor(into.to_owned()))?;
     let settle = READS_PAUSE + Duration::from_millis(section.forward_timeout_milliseconds);
     let mut courier =
@@ -203,13 +208,6 @@ impl Courier<'_> {
     async fn check(&mut self) -> Result<(), AdoptError> {
         if self.into == self.lost {
             return Err(AdoptError::Itself);
-        }
-        match self.ledger.own_region().await? {
-            None => return Err(AdoptError::LedgerOfNone),
-            Some(recorded) if recorded != self.lost => {
-                return Err(AdoptError::OtherLedger { recorded, lost: self.lost });
-            }
-            Some(_) => {}
         }
         let adoptions = self.ledger.adoptions().await?;
         if adoptions.iter().any(|known| known.lost == self.into) {

@@ -139,6 +139,12 @@ pub(crate) enum Error {
         "tenant {tenant} has anchor region {recorded} on record, and {named} in the settings of a region"
     )]
     RegionSettingsDiffer { tenant: TenantId, recorded: Region, named: Region },
+    #[error("the number of region {peer} belongs to another deployment than the one that asks")]
+    RegionNumberTaken { peer: Region },
+    #[error("region {peer} refuses this deployment: its region's number belongs to another deployment")]
+    RegionNumberRefused { peer: Region },
+    #[error("no peer region has accepted this new deployment yet")]
+    RegionUnconfirmed,
     #[error("region {peer} cannot answer")]
     RegionUnavailable { peer: Region, source: PeerFault },
     #[error("region {0} is not among the peers in the settings")]

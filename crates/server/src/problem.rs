@@ -87,6 +87,7 @@ problems! {
     IDEMPOTENCY_KEY_REUSED = "idempotency-key-reused", 422, "The Idempotency-Key was used for another request";
     WRONG_REGION = "wrong-region", 421, "This region is not the home";
     REGION_TOKEN_REFUSED = "region-token-refused", 421, "The token of the region is refused";
+    REGION_NUMBER_TAKEN = "region-number-taken", 421, "The region's number belongs to another deployment";
     REGION_SETTINGS_DIFFER = "region-settings-differ", 503, "The regions' settings differ";
     REGION_UNAVAILABLE = "region-unavailable", 503, "Another region cannot answer now";
     REGION_ADOPTING = "region-adopting", 503, "A lost region's pools are being taken over";
@@ -279,7 +280,16 @@ impl From<Error> for Problem {
                 "The tenant's anchor region is not the region on record; an operator must act.",
             )
             .retry_after(UNAVAILABLE_RETRY_AFTER_SECONDS),
-            Error::RegionUnavailable { .. } => {
+            Error::RegionNumberTaken { .. } => Self::new(
+                &REGION_NUMBER_TAKEN,
+                "Two deployments use one region's number and key; an operator must act.",
+            ),
+            Error::RegionNumberRefused { .. } => Self::new(
+                &REGION_SETTINGS_DIFFER,
+                "Another deployment has the number of this region; an operator must act.",
+            )
+            .retry_after(UNAVAILABLE_RETRY_AFTER_SECONDS),
+            Error::RegionUnavailable { .. } | Error::RegionUnconfirmed => {
                 Self::new(&REGION_UNAVAILABLE, "Nothing is lost: ask for the same again.")
                     .retry_after(UNAVAILABLE_RETRY_AFTER_SECONDS)
             }

@@ -3,17 +3,21 @@
 //! `homes` caches homes, `moved_homes` keeps the homes that have moved, and `adoptions` knows the successors of lost
 //! regions. `peers` sends requests to peer regions, `peer_limit` bounds the requests that wait for peers, `peer_token`
 //! authenticates peers, and `heartbeat_batches` queues heartbeats for peers. `lookup` finds the home of a request,
+//! `deployments` knows the deployment behind the number of each
+//! peer, and `own_number` whether the peers know this one.
 //! `successors` leads from a lost region to its successor, `requests` asks peers, and `confirmation` asks the home on
 //! record before another region's word of a move counts. `without_home` has the knowledge for admissions while a home
 //! is unreachable.
 
 mod adoptions;
 mod confirmation;
+mod deployments;
 mod heartbeat_batches;
 mod homes;
 mod keys;
 mod lookup;
 mod moved_homes;
+mod own_number;
 mod peer_limit;
 mod peer_token;
 mod peers;
@@ -26,6 +30,7 @@ use std::time::Duration;
 use seatkeeper_core::{Region, RegistryTime};
 use seatkeeper_engine::{Engine, WorkerSet};
 use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::homes::OwnRegion;
 use serde::{Deserialize, Serialize};
 
 use crate::auth::KeyError;
@@ -35,6 +40,7 @@ use crate::settings::RegionSettings;
 pub(crate) use adoptions::AdoptionReader;
 use adoptions::Adoptions;
 pub(crate) use confirmation::{DepartureStep, HomeRecord, RECORD_PATH, RecordQuestion};
+use deployments::Deployments;
 pub(crate) use heartbeat_batches::{
     BATCH_BYTES_MAX, BEATS_MAX, BatchAnswer, HEARTBEATS_PATH, Heartbeat, HeartbeatAnswer, HeartbeatBatches,
     Outcome, Renewal, Step, TokenDigest, Waiting, body_of, settle, without_abandoned,
@@ -42,6 +48,8 @@ pub(crate) use heartbeat_batches::{
 use homes::Homes;
 use keys::{KeyFiles, RegionKeys};
 pub(crate) use moved_homes::MovedHomesReader;
+use own_number::OwnNumber;
+pub(crate) use own_number::{DEPLOYMENTS_PATH, DeploymentAnswer, NumberChecker};
 use peer_limit::PeerLimit;
 use peer_token::PeerTokens;
 pub(crate) use peer_token::{Client, Forwarder, REGION_TOKEN};
@@ -59,6 +67,8 @@ pub(crate) struct Regions {
     names: Vec<(Region, String)>,
     homes: Homes,
     adoptions: Adoptions,
+    deployments: Deployments,
+    own_number: OwnNumber,
     peers: Peers,
     waiting: PeerLimit,
     tokens: PeerTokens,
@@ -76,41 +86,39 @@ pub(crate) struct HomeAnswer {
 }
 
 impl Regions {
-    /// Returns the regions of the settings; `None` for a deployment without regions. Starts the workers that reload the
-    /// keys.
+    /// Returns the regions of the settings, for the region `own` of the ledger; `None` for a deployment without regions. Starts
+    /// the workers that reload the keys.
     pub(crate) fn from_settings(
         settings: &RegionSettings,
         requests_max: usize,
         leeway: Duration,
-        ledger: &Ledger,
+        (ledger, own): (&Ledger, Option<&OwnRegion>),
         upkeep: &WorkerSet,
     ) -> Result<Option<Self>, KeyError> {
-        if settings.number == 0 {
-            return Ok(None);
-        }
-        let (regions, files) = Self::with_key_files(settings, requests_max, leeway, ledger)?;
+        let Some(own) = own else { return Ok(None) };
+        let (regions, files) = Self::with_key_files(settings, requests_max, leeway, (ledger, own))?;
         keys::keep_up(files, upkeep);
         Ok(Some(regions))
     }
 
-    /// Returns the regions of the settings. The keys are never read again.
+    /// Returns the regions of the settings, for the region `own` of the ledger. The keys are never read again.
     pub(crate) fn new(
         settings: &RegionSettings,
         requests_max: usize,
         leeway: Duration,
-        ledger: &Ledger,
+        (ledger, own): (&Ledger, &OwnRegion),
     ) -> Result<Self, KeyError> {
-        Self::with_key_files(settings, requests_max, leeway, ledger).map(|(regions, _)| regions)
+        Self::with_key_files(settings, requests_max, leeway, (ledger, own)).map(|(regions, _)| regions)
     }
 
     fn with_key_files(
         settings: &RegionSettings,
         requests_max: usize,
         leeway: Duration,
-        ledger: &Ledger,
+        (ledger, recorded): (&Ledger, &OwnRegion),
     ) -> Result<(Self, KeyFiles), KeyError> {
         let (keys, files) = RegionKeys::from_settings(settings)?;
-        let own = Region::new(settings.number);
+        let own = recorded.region;
         let regions = Self {
             own,
             names: std::iter::once((own, settings.name.clone()))
@@ -120,7 +128,9 @@ impl Regions {
             adoptions: Adoptions::new(ledger.clone()),
             peers: Peers::new(settings)?,
             waiting: PeerLimit::new(settings, requests_max),
-            tokens: PeerTokens::new(own, keys, leeway),
+            tokens: PeerTokens::new((own, recorded.deployment), keys, leeway),
+            deployments: Deployments::new(ledger.clone()),
+            own_number: OwnNumber::new(ledger.clone(), recorded),
             heartbeats: HeartbeatBatches::from_settings(settings),
             homes_away: HomesAway::from_settings(settings),
         };

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use seatkeeper_core::{Region, RegistryTime, Span};
 use seatkeeper_engine::{Endings, Engine, Inputs, RunningEngine, WorkerSet};
 use seatkeeper_ledger::Ledger;
+use seatkeeper_ledger::homes::OwnRegion;
 use seatkeeper_redis::Servers;
 use seatkeeper_registry::{MonotonicClock, TimeSource};
 use tokio::sync::Semaphore;
@@ -26,11 +27,12 @@ use crate::entitlements::{
     EndTeller, EndedAbroad, Entitlements, Licenses, Listener, NoticeReader, Others, PolicyReader, PoolTerms,
     Subscribers,
 };
+use crate::error::Error as RequestError;
 use crate::holders::Holders;
 use crate::jobs::{self, Roster};
 use crate::limits::Limits;
 use crate::metrics::{Books, Looks, Metrics, MetricsAccess, MetricsPage, Node, Redis};
-use crate::regions::{AdoptionReader, MovedHomesReader, Regions};
+use crate::regions::{AdoptionReader, MovedHomesReader, NumberChecker, Regions};
 use crate::release_codes::{ReleaseCodes, ReleaseKeyReader};
 use crate::relocation::{MoveJob, Mover, Openings};
 use crate::router::{metrics_router, router};
@@ -75,6 +77,18 @@ pub enum StartError {
     Unnumbered {
         /// The region on record.
         recorded: Region,
+    },
+    /// A peer knows another deployment by the number of this region.
+    #[error(
+        "region {peer} knows another deployment as region {own}, or has adopted region {own}: give this deployment a \
+         region.number and a key of its own; if it stands in for a lost one, adopt the lost one's backup with `seatkeeper region \
+         adopt`; if this is the true one, see `seatkeeper repair region {own}` for the ledger of region {peer}"
+    )]
+    NumberTaken {
+        /// This region.
+        own: Region,
+        /// The peer.
+        peer: Region,
     },
     /// Another region has adopted this region.
     #[error("region {successor} has adopted this region, and has its pools: this ledger serves no more")]
@@ -148,7 +162,7 @@ async fn start_by<C: TimeSource>(
     settings.check()?;
     let location = settings.ledger.location()?;
     let ledger = Ledger::open(seatkeeper_ledger::Settings::new(location.clone())).await?;
-    check_region(&settings, &ledger).await?;
+    let own_region = check_region(&settings, &ledger).await?;
     let verifier = Verifier::new(&settings)?;
     let listeners = Listeners::bind(&settings)?;
     let metrics = Metrics::default();
@@ -158,7 +172,7 @@ async fn start_by<C: TimeSource>(
     let ended = has_others.then(|| Arc::new(EndedAbroad::new(servers.is_some())));
     let inputs = engine_inputs(&settings, &ledger, &metrics, ended.as_ref(), shutdown.clone());
     let running = RunningEngine::start_with_clock(ledger.clone(), &engine_settings, inputs, clock).await?;
-    let base = Base { settings, ledger, verifier, metrics, servers, ended };
+    let base = Base { settings, ledger, own_region, verifier, metrics, servers, ended };
     match base.app(&running, shutdown).await {
         Ok((app, edges)) => Ok(serve(app, running, listeners, edges)),
         Err(error) => {
@@ -173,6 +187,8 @@ async fn start_by<C: TimeSource>(
 struct Base {
     settings: Settings,
     ledger: Ledger,
+    /// `None` without regions.
+    own_region: Option<OwnRegion>,
     verifier: Verifier,
     metrics: Metrics,
     servers: Option<Servers>,
@@ -187,7 +203,7 @@ impl Base {
         running: &RunningEngine,
         shutdown: CancellationToken,
     ) -> Result<(App, Edges), StartError> {
-        let Self { settings, ledger, verifier, metrics, servers, ended } = self;
+        let Self { settings, ledger, own_region, verifier, metrics, servers, ended } = self;
         let workers = running.workers();
         let others = ended.is_some().then(|| others(servers.clone(), &ledger, running.engine()));
         if let (Some(others), Some(ended)) = (others.clone(), ended) {
@@ -201,19 +217,27 @@ impl Base {
         workers.start(ReleaseKeyReader(Arc::clone(&release_codes)));
         let leeway = Duration::from_secs(settings.auth.leeway_seconds);
         let requests_max = settings.server.requests_max;
-        let regions = Regions::from_settings(&settings.region, requests_max, leeway, &ledger, workers);
+        let regions = Regions::from_settings(
+            &settings.region,
+            requests_max,
+            leeway,
+            (&ledger, own_region.as_ref()),
+            workers,
+        );
         let regions = regions.map_err(StartError::Region)?;
         let regions = regions.map(Arc::new);
         if let Some(regions) = &regions {
             // The first requests need the records, and the workers come later.
             regions.refresh_adoptions().await?;
             regions.refresh_moved_homes().await?;
+            regions.refresh_deployments().await?;
             workers.start(AdoptionReader(Arc::clone(regions)));
             workers.start(MovedHomesReader(Arc::clone(regions)));
         }
         let mover = mover(&settings, regions.as_ref(), running, &ledger, &entitlements);
         if let Some(mover) = &mover {
-            shutdown.run_until_cancelled(mover.learn_at_start()).await;
+            shutdown.run_until_cancelled(learn_at_start(mover)).await.transpose()?;
+            workers.start(NumberChecker(Arc::clone(&mover.regions)));
             jobs.start(MoveJob(Arc::clone(mover)), workers, running.started_at()).await?;
         }
         let looks = Arc::new(looks(&settings, running, &ledger, servers.clone()));
@@ -243,19 +267,31 @@ impl Base {
     }
 }
 
-/// Checks that the ledger belongs to the region of the settings, and that the region has no successor.
-async fn check_region(settings: &Settings, ledger: &Ledger) -> Result<(), StartError> {
+/// Checks that no peer knows another deployment by this region's number, and learns forgotten homes from the peers.
+async fn learn_at_start(mover: &Mover) -> Result<(), StartError> {
+    let (checked, ()) = tokio::join!(mover.regions.check_number_at_start(), mover.learn_at_start());
+    match checked {
+        Err(RequestError::RegionNumberRefused { peer }) => {
+            Err(StartError::NumberTaken { own: mover.regions.own(), peer })
+        }
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+/// Returns the region of the ledger. Checks that the ledger belongs to the region of the settings, and that the region has no
+/// successor.
+async fn check_region(settings: &Settings, ledger: &Ledger) -> Result<Option<OwnRegion>, StartError> {
     let named = Region::new(settings.region.number);
     if named == Region::default() {
         let recorded = ledger.own_region().await?;
-        return recorded.map_or(Ok(()), |recorded| Err(StartError::Unnumbered { recorded }));
+        return recorded.map_or(Ok(None), |own| Err(StartError::Unnumbered { recorded: own.region }));
     }
-    let recorded = ledger.fix_own_region(named).await?;
-    if recorded != named {
-        return Err(StartError::OtherRegion { recorded, named });
+    let own = ledger.fix_own_region(named, !settings.region.peers.is_empty()).await?;
+    if own.region != named {
+        return Err(StartError::OtherRegion { recorded: own.region, named });
     }
     let adoption = ledger.adoptions().await?.into_iter().find(|adoption| adoption.lost == named);
-    adoption.map_or(Ok(()), |adoption| Err(StartError::Adopted { successor: adoption.successor }))
+    adoption.map_or(Ok(Some(own)), |adoption| Err(StartError::Adopted { successor: adoption.successor }))
 }
 
 /// Returns the mover of homes, for a server with regions.

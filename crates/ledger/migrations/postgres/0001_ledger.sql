@@ -319,10 +319,21 @@ CREATE TABLE home_moves (
     CHECK (direction = 'adopted' OR (direction <> 'arrived') = (peer_seq IS NULL))
 );
 
--- The region whose ledger this is: fixed by the first server with regions.
+-- The region whose ledger this is: fixed by the first server with regions. `deployment_id` is random, and tells this deployment
+-- from another one with the same number. `is_confirmed`: the number was used without peers, or a peer has
+-- accepted it. `refused_by`: a peer that knows another deployment by the number, while no peer accepts this one.
 CREATE TABLE own_region (
-    id     BIGINT NOT NULL PRIMARY KEY CHECK (id = 1),
-    region BIGINT NOT NULL CHECK (region BETWEEN 1 AND 255)
+    id            BIGINT NOT NULL PRIMARY KEY CHECK (id = 1),
+    region        BIGINT NOT NULL CHECK (region BETWEEN 1 AND 255),
+    deployment_id UUID NOT NULL,
+    is_confirmed  BIGINT NOT NULL CHECK (is_confirmed IN (0, 1)),
+    refused_by    BIGINT CHECK (refused_by BETWEEN 1 AND 255)
+);
+
+-- The deployment that each peer region has shown first. Another deployment with the same number is refused.
+CREATE TABLE peer_deployments (
+    region        BIGINT NOT NULL PRIMARY KEY CHECK (region BETWEEN 1 AND 255),
+    deployment_id UUID NOT NULL
 );
 
 -- Regions lost for good, each with the successor of its pools. The successor admits nobody to the lost region's pools before

@@ -112,21 +112,6 @@ fn subscriber(row: &Row) -> Result<(&str, &str), Error> {
 }
 
 impl Ledger {
-    /// Returns the region of this ledger, and fixes `region` if no region is on record.
-    pub async fn fix_own_region(&self, region: Region) -> Result<Region, Error> {
-        let mut tx = self.write().await?;
-        tx.query(include_str!("../../sql/fix_own_region.sql")).bind(stored(region)).execute().await?;
-        let fixed = tx.query(include_str!("../../sql/own_region.sql")).scalar().await?;
-        tx.commit().await?;
-        region_from(fixed)
-    }
-
-    /// Returns the region of this ledger; `None` if no server with regions has used the ledger.
-    pub async fn own_region(&self) -> Result<Option<Region>, Error> {
-        let region = self.readers().query(include_str!("../../sql/own_region.sql"));
-        region.scalar_optional().await?.map(region_from).transpose()
-    }
-
     /// Returns every lost region with its successor.
     pub async fn adoptions(&self) -> Result<Vec<Adoption>, Error> {
         let rows = self.readers().query(include_str!("../../sql/adoptions.sql")).fetch_all().await?;

@@ -1,18 +1,23 @@
-//! Joins the audit logs of several regions, and proves that no subscriber's pool was admitted to by two regions at once.
+//! Joins the audit logs of several regions, and proves that no two regions admitted to one pool at once.
 //!
 //! The home of a subscriber has a version, and each version belongs to one region. A region may admit from the number of
-//! its last event at the arrival of the home up to the number that the region told its successor.
+//! its last event at the arrival of the home up to the number that the region told its successor. The home of a license and
+//! of a capacity is its tenant's anchor, until the anchor is lost and adopted.
 
 use std::collections::HashMap;
 
 use futures_util::TryStreamExt as _;
-use seatkeeper_core::{Region, TenantId, UserId, named_enum};
+use seatkeeper_core::{PoolId, PoolKind, Region, TenantId, UserId, named_enum};
 
 use crate::row::{Fields, corrupt};
 use crate::{Error, Ledger};
 
+mod anchored;
+mod deployments;
 mod trail;
 
+use anchored::AnchoredPools;
+pub use deployments::{KnownDeployments, check_deployments};
 use trail::{Tenure, Trail};
 
 /// A subscriber: the tenant and the user.
@@ -93,14 +98,34 @@ pub enum RegionBreach {
         seq: u64,
     },
     /// The restored ledger of a lost region has an admission that is later than the region's adoption.
-    #[error("region {region} admitted {user} by event {seq} after its adoption by another region")]
+    #[error("region {region} admitted to {pool:?} by event {seq} after its adoption by another region")]
     AdmittedAfterLoss {
-        /// The subscriber.
-        user: UserId,
+        /// The pool.
+        pool: PoolId,
         /// The lost region.
         region: Region,
         /// The number of the admission.
         seq: u64,
+    },
+    /// Two regions admitted to the pool of a license or a capacity, and neither has adopted the other.
+    #[error("regions {first} and {second} both admitted to {pool:?}, and neither has adopted the other")]
+    TwoAnchors {
+        /// The pool.
+        pool: PoolId,
+        /// A region.
+        first: Region,
+        /// Another region.
+        second: Region,
+    },
+    /// A region knows another deployment by the number of a peer than the deployment whose ledger was given.
+    #[error(
+        "region {region} knows another deployment as region {peer} than the deployment of the ledger that was given"
+    )]
+    OtherDeployment {
+        /// The region.
+        region: Region,
+        /// The peer.
+        peer: Region,
     },
     /// A node admitted in place of an unreachable home, by a limit that no region has granted.
     #[error(
@@ -123,16 +148,17 @@ pub struct RegionProof {
     pub regions: u64,
     /// Moves of homes.
     pub moves: u64,
-    /// Admissions to subscribers' pools, each in the home of its moment.
+    /// Admissions to the pools of subscribers, licenses and capacities, each in the home of its moment.
     pub admissions: u64,
 }
 
-/// The homes of all subscribers over time, joined from the records of several regions.
+/// The homes of all pools over time, joined from the records of several regions.
 #[derive(Debug)]
 pub struct HomeTrails {
     tenures: HashMap<Subscriber, Vec<Tenure>>,
     /// The only region so far that admitted a subscriber whose home never moved.
     unmoved: HashMap<Subscriber, Region>,
+    anchored: AnchoredPools,
     proof: RegionProof,
 }
 
@@ -151,9 +177,13 @@ named_enum! {
 }
 
 impl HomeTrails {
-    /// Joins the moves on record in each region. Records may be missing in the regions `lost` alone: their ledgers are
-    /// restored from backups.
-    pub fn join(regions: &[(Region, Vec<HomeMove>)], lost: &[Region]) -> Result<Self, RegionBreach> {
+    /// Joins the moves on record in each region. `adopted` has each lost region with its successor: records may be missing in
+    /// lost regions alone, whose ledgers are restored from backups.
+    pub fn join(
+        regions: &[(Region, Vec<HomeMove>)],
+        adopted: &[(Region, Region)],
+    ) -> Result<Self, RegionBreach> {
+        let lost: Vec<Region> = adopted.iter().map(|(lost, _)| *lost).collect();
         let mut trails: HashMap<&Subscriber, Trail<'_>> = HashMap::new();
         for (region, moved) in regions.iter().flat_map(|(region, moves)| moves.iter().map(|m| (*region, m))) {
             trails.entry(&moved.subscriber).or_default().add(region, moved);
@@ -162,20 +192,19 @@ impl HomeTrails {
         let mut moves = 0;
         for (subscriber, mut trail) in trails {
             moves += trail.sort();
-            tenures.insert(subscriber.clone(), trail.tenures(&subscriber.1, lost)?);
+            tenures.insert(subscriber.clone(), trail.tenures(&subscriber.1, &lost)?);
         }
         let proof = RegionProof { regions: regions.len() as u64, moves, admissions: 0 };
-        Ok(Self { tenures, unmoved: HashMap::new(), proof })
+        Ok(Self { tenures, unmoved: HashMap::new(), anchored: AnchoredPools::new(adopted), proof })
     }
 
-    /// Checks an admission on record in a region.
-    pub fn admission(
-        &mut self,
-        region: Region,
-        subscriber: Subscriber,
-        seq: u64,
-    ) -> Result<(), RegionBreach> {
+    /// Checks an admission on record in a region: the event `seq` of `pool`.
+    pub fn admission(&mut self, region: Region, pool: PoolId, seq: u64) -> Result<(), RegionBreach> {
         self.proof.admissions += 1;
+        if pool.kind != PoolKind::Subscriber {
+            return self.anchored.admission(region, pool);
+        }
+        let subscriber = (pool.tenant, UserId::new(&*pool.name));
         let is_home = match self.tenures.get(&subscriber) {
             Some(tenures) => tenures.iter().any(|tenure| tenure.covers(region, seq)),
             None => *self.unmoved.entry(subscriber.clone()).or_insert(region) == region,
@@ -214,7 +243,7 @@ impl Ledger {
         rows.iter().map(moved).collect()
     }
 
-    /// Checks every admission to subscribers' pools in this ledger of `region`. The inner result is the first violation. The
+    /// Checks every admission to the pools of subscribers, licenses and capacities in this ledger of `region`. The inner result is the first violation. The
     /// ledger of a lost region has no admission after its adoption.
     pub async fn check_admissions(
         &self,
@@ -224,16 +253,14 @@ impl Ledger {
         let adoptions = self.adoptions().await?;
         let own_loss = adoptions.iter().find(|adoption| adoption.lost == region);
         let audit_head = own_loss.map_or(u64::MAX, |adoption| adoption.audit_head);
-        let mut rows = self.readers().query(include_str!("../../sql/subscriber_admissions.sql")).fetch();
+        let mut rows = self.readers().query(include_str!("../../sql/home_admissions.sql")).fetch();
         while let Some(row) = rows.try_next().await? {
             let fields = Fields(&row);
-            let user = UserId::new(fields.value::<&str>("pool_id")?);
-            let subscriber = (TenantId::new(fields.value::<&str>("tenant_id")?), user);
-            let seq = fields.whole("seq")?;
+            let (pool, seq) = (fields.pool()?, fields.whole("seq")?);
             if fields.whole("id")? > audit_head {
-                return Ok(Err(RegionBreach::AdmittedAfterLoss { user: subscriber.1, region, seq }));
+                return Ok(Err(RegionBreach::AdmittedAfterLoss { pool, region, seq }));
             }
-            if let Err(breach) = trails.admission(region, subscriber, seq) {
+            if let Err(breach) = trails.admission(region, pool, seq) {
                 return Ok(Err(breach));
             }
         }

@@ -3,6 +3,7 @@
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use seatkeeper_core::Region;
 use seatkeeper_server::auth::MintError;
 use seatkeeper_server::{AdoptError, StartError};
 
@@ -59,6 +60,17 @@ pub(crate) enum Error {
     /// A lost region was not adopted.
     #[error(transparent)]
     Adopt(#[from] AdoptError),
+    /// A ledger was given for another region than its own.
+    #[error("the ledger given for region {named} is region {recorded}'s")]
+    OtherRegionsLedger {
+        /// The region of the command line.
+        named: Region,
+        /// The region on record.
+        recorded: Region,
+    },
+    /// Two ledgers were given for one region.
+    #[error("a region is named twice: give one ledger for each region")]
+    RegionNamedTwice,
     /// No token can be signed.
     #[error("no token could be signed; a first `seatkeeper serve` makes the key in its data directory")]
     Mint(#[from] MintError),
@@ -99,7 +111,11 @@ impl Error {
 
     fn exit_code(&self) -> u8 {
         match self {
-            Self::Settings(_) | Self::Logging(_) | Self::Admin(admin::Error::Settings(_)) => EXIT_USAGE,
+            Self::Settings(_)
+            | Self::Logging(_)
+            | Self::Admin(admin::Error::Settings(_))
+            | Self::OtherRegionsLedger { .. }
+            | Self::RegionNamedTwice => EXIT_USAGE,
             Self::Run(error) => error.exit_code(),
             Self::Admin(admin::Error::NoToken(_) | admin::Error::Client(_))
             | Self::Api(_)

@@ -2,6 +2,7 @@
 
 mod clock;
 mod nodes;
+mod region;
 mod usage;
 
 use std::process::ExitCode;
@@ -19,6 +20,8 @@ pub(crate) enum RepairCommand {
     Clock(clock::ClockArgs),
     /// Forget nodes that died without a farewell, and let the live nodes take over
     Nodes(nodes::NodesArgs),
+    /// Forget the deployment of a peer region that is wrong on record or gone for good
+    Region(region::RegionArgs),
     /// Let usage be recorded in a promoted standby or a restored backup, once the sink agrees with it
     Usage(usage::UsageArgs),
 }
@@ -27,6 +30,7 @@ pub(crate) async fn run(command: RepairCommand) -> Result<ExitCode, Error> {
     match command {
         RepairCommand::Clock(args) => clock::run(&args).await,
         RepairCommand::Nodes(args) => nodes::run(&args).await,
+        RepairCommand::Region(args) => region::run(&args).await,
         RepairCommand::Usage(args) => usage::run(&args).await,
     }
 }

@@ -121,7 +121,7 @@ async fn silence_ends(world: &World, admits_from: u64, license: &Value, (held, s
 /// Asserts that the tokens of the lost region are refused, and that no server starts on the restored ledger.
 async fn lost_is_out(world: &World) {
     for region in [US, AP] {
-        let token = world.region_token(EU, region, "192.0.2.1");
+        let token = world.region_token(EU, region, "192.0.2.1").await;
         let refused = world.send_with(region, "ann", &token, Method::GET, DEVICES, json!({})).await;
         assert_eq!(refused.expect(421)["type"], "/problems/region-token-refused");
     }
@@ -201,7 +201,7 @@ async fn lost_region_is_adopted(shares: [bool; 3]) {
 /// Begins the adoption with the key of the lost region, and asserts that the key hands over licenses of no tenant whose anchor
 /// is the successor.
 async fn foreign_licenses_are_refused(world: &World) {
-    let token = world.region_token(EU, US, "192.0.2.1");
+    let token = world.region_token(EU, US, "192.0.2.1").await;
     let send = async |step: &str, body| {
         let path = format!("/api/v1/regions/adoptions/{step}");
         world.send_with(US, "ann", &token, Method::POST, &path, body).await

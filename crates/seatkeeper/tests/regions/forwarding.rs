@@ -123,7 +123,7 @@ async fn a_stream_of_events_is_forwarded() {
 async fn the_home_takes_the_clients_address_from_the_token_of_a_region() {
     let world = World::start().await;
     world.client(AP, "bob").post("/api/v1/devices/sessions", screen("tv")).await.expect(201);
-    let to_home = world.region_token(US, AP, "203.0.113.7");
+    let to_home = world.region_token(US, AP, "203.0.113.7").await;
     let path = "/api/v1/devices/sessions";
     let forwarded = world.send_with(AP, "bob", &to_home, Method::POST, path, screen("phone")).await;
     forwarded.expect(201);
@@ -136,7 +136,7 @@ async fn the_home_takes_the_clients_address_from_the_token_of_a_region() {
 async fn a_forwarded_request_is_answered_at_home_alone_and_never_forwarded_again() {
     let world = World::start().await;
     let home = world.client(US, "ann").post("/api/v1/devices/sessions", screen("tv")).await.expect(201);
-    let token = world.region_token(AP, EU, "203.0.113.7");
+    let token = world.region_token(AP, EU, "203.0.113.7").await;
     let path = "/api/v1/devices/sessions";
     let answer = world.send_with(EU, "ann", &token, Method::POST, path, screen("phone")).await.expect(421);
     assert_eq!((&answer["type"], &answer["home"]), (&json!("/problems/wrong-region"), &json!(2)));
@@ -153,8 +153,8 @@ async fn a_token_that_no_peer_signed_for_this_region_is_refused() {
     let key = world.license(EU, 1).await;
     let seat = world.client(EU, "ann").acquire(&key, "desk").await.expect(201);
     let heartbeat = format!("/api/v1/licenses/sessions/{}/heartbeat", seat["session_id"].as_str().unwrap());
-    let for_another = world.region_token(US, AP, "203.0.113.7");
-    for token in ["forged", &for_another, &world.region_token(EU, EU, "203.0.113.7")] {
+    let for_another = world.region_token(US, AP, "203.0.113.7").await;
+    for token in ["forged", &for_another, &world.region_token(EU, EU, "203.0.113.7").await] {
         for (method, path) in [(Method::GET, "/api/v1/devices/sessions"), (Method::PATCH, &*heartbeat)] {
             let answer = world.send_with(EU, "ann", token, method, path, Value::Null).await.expect(421);
             assert_eq!(answer["type"], "/problems/region-token-refused");
@@ -162,7 +162,7 @@ async fn a_token_that_no_peer_signed_for_this_region_is_refused() {
     }
     let path = "/api/v1/regions/homes";
     let ask = json!({ "tenant": TENANT, "user": "ann" });
-    let token = world.region_token(US, EU, "203.0.113.7");
+    let token = world.region_token(US, EU, "203.0.113.7").await;
     let answer = world.send_with(EU, "ann", &token, Method::POST, path, ask).await.expect(200);
     assert_eq!(answer["region"], 2);
     world.close().await;

@@ -9,7 +9,8 @@ use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
 use reqwest::Method;
 use seatkeeper_core::SessionId;
-use seatkeeper_ledger::Location;
+use seatkeeper_ledger::homes::OwnRegion;
+use seatkeeper_ledger::{Ledger, Location};
 use seatkeeper_server::auth::{TokenRequest, mint};
 use seatkeeper_server::wall_clock;
 use seatkeeper_server::{LimitsSettings, PeerSettings, RegistryUrl, Running, Secret, Settings, start};
@@ -79,6 +80,21 @@ impl World {
     /// Starts three regions. A region of `shares` has a Redis and a PostgreSQL of its own. `change` changes the settings
     /// of every region.
     pub(crate) async fn start_with(shares: [bool; 3], change: impl Fn(&mut Settings)) -> Self {
+        let world = Self::prepare(shares, change).await;
+        for region in 0..3 {
+            world.start_region(region).await;
+        }
+        world
+    }
+
+    /// Starts a single embedded region. The two others have never run.
+    pub(crate) async fn start_alone(region: usize) -> Self {
+        let world = Self::prepare([false; 3], |_| {}).await;
+        world.start_region(region).await;
+        world
+    }
+
+    async fn prepare(shares: [bool; 3], change: impl Fn(&mut Settings)) -> Self {
         let dir = tempfile::tempdir().unwrap();
         for file in ["tokens", "licenses"].into_iter().chain(NAMES) {
             write_key_pair(dir.path(), file);
@@ -99,11 +115,7 @@ impl World {
             change(&mut own);
             settings.push(own);
         }
-        let world = Self { dir, settings, servers: [const { Mutex::new(None) }; 3], links, stores };
-        for region in 0..3 {
-            world.start_region(region).await;
-        }
-        world
+        Self { dir, settings, servers: [const { Mutex::new(None) }; 3], links, stores }
     }
 
     /// Starts a stopped region, and leads the links of the others to it.
@@ -243,11 +255,21 @@ impl World {
     }
 
     /// Signs a token of region `from` for region `to`, as for a client with the address `client`.
-    pub(crate) fn region_token(&self, from: usize, to: usize, client: &str) -> String {
+    pub(crate) async fn region_token(&self, from: usize, to: usize, client: &str) -> String {
+        let ledger = Ledger::open_read_only(self.ledger(from)).await.unwrap();
+        let OwnRegion { deployment, .. } = ledger.own_region().await.unwrap().expect("a region");
+        ledger.close().await;
+        self.region_token_as(&deployment.to_string(), from, to, client)
+    }
+
+    /// Signs such a token for another deployment with the key of region `from`.
+    pub(crate) fn region_token_as(&self, deployment: &str, from: usize, to: usize, client: &str) -> String {
         let key = std::fs::read(self.key_file(NAMES[from])).unwrap();
         let name = |region: usize| format!("seatkeeper-region-{}", region + 1);
         let expires = wall_clock::now().timestamp() + 60;
-        let claims = json!({ "iss": name(from), "aud": name(to), "exp": expires, "client": client });
+        let claims = json!({
+            "iss": name(from), "aud": name(to), "exp": expires, "deployment": deployment, "client": client,
+        });
         let header =
             Header { typ: Some("seatkeeper-region+jwt".to_owned()), ..Header::new(Algorithm::EdDSA) };
         jsonwebtoken::encode(&header, &claims, &EncodingKey::from_ed_pem(&key).unwrap()).unwrap()

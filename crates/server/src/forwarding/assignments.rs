@@ -1,4 +1,5 @@
-//! The API of an anchor for the other regions: the assignment of a subscriber's home.
+//! The API of a region for the other regions: the acceptance of their deployments, and the assignment of a subscriber's home
+//! by an anchor.
 
 use axum::extract::State;
 use axum::routing::post;
@@ -10,7 +11,7 @@ use serde::Deserialize;
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{Body, name_field};
-use crate::regions::{Forwarder, HOMES_PATH, HomeAnswer};
+use crate::regions::{DEPLOYMENTS_PATH, DeploymentAnswer, Forwarder, HOMES_PATH, HomeAnswer};
 
 /// A subscriber whose home is asked for.
 #[derive(Deserialize, Validate)]
@@ -24,9 +25,22 @@ struct HomeRequest {
 /// Returns the routes for the other regions.
 pub(crate) fn routes() -> Router<App> {
     Router::new()
+        .route(DEPLOYMENTS_PATH, post(accept))
         .route(HOMES_PATH, post(assign))
         .merge(super::arrivals::routes())
         .merge(super::adoptions::routes())
+}
+
+/// `POST /api/v1/regions/deployments`: accepts the deployment of a peer, which the layer in front has checked, and tells the
+/// own.
+async fn accept(
+    State(app): State<App>,
+    forwarder: Option<Extension<Forwarder>>,
+) -> Result<Json<DeploymentAnswer>, Error> {
+    let (Some(regions), Some(_)) = (&app.regions, forwarder) else {
+        return Err(Error::RegionTokenRefused(None));
+    };
+    Ok(Json(regions.own_deployment()))
 }
 
 /// `POST /api/v1/regions/homes`: the home of a subscriber. A subscriber without a home gets the region that asks.

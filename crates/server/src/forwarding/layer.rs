@@ -26,7 +26,7 @@ use crate::app::App;
 use crate::error::Error;
 use crate::http::Meta;
 use crate::problem::LeftHome;
-use crate::regions::{Forwarder, REGION_TOKEN, Regions, check_silence};
+use crate::regions::{DEPLOYMENTS_PATH, Forwarder, REGION_TOKEN, Regions, check_silence};
 use crate::relocation::ADOPTIONS_PATH;
 
 /// The most regions that are asked for one request: the home as this region knows it, or the region in a session's id, and two
@@ -97,7 +97,7 @@ impl Layer {
     }
 
     async fn routed(&self, mut request: Request) -> Result<Routed, Error> {
-        let forwarder = self.accept(&mut request)?;
+        let forwarder = self.accept(&mut request).await?;
         let route = request.extensions().get::<MatchedPath>();
         let Some(locator) = route.and_then(|route| Locator::for_route(request.method(), route.as_str()))
         else {
@@ -118,6 +118,7 @@ impl Layer {
             match home.filter(|home| home.region != self.regions.own()) {
                 None => {
                     if admits {
+                        self.regions.check_number()?;
                         self.check_silence(home).await?;
                     }
                     let origin = self.origin_beside(self.regions.own(), incoming.session);
@@ -154,7 +155,7 @@ impl Layer {
     }
 
     /// Checks the token of a forwarded request, and takes over the client's address and the id of the request.
-    fn accept(&self, request: &mut Request) -> Result<Option<Forwarder>, Error> {
+    async fn accept(&self, request: &mut Request) -> Result<Option<Forwarder>, Error> {
         let Some(token) = request.headers().get(REGION_TOKEN) else { return Ok(None) };
         let token = token.to_str().map_err(|_| Error::RegionTokenRefused(None))?;
         let checked = self.regions.forwarder(token);
@@ -168,8 +169,14 @@ impl Layer {
         // The keys of a lost region count for its adoption alone.
         let is_lost = self.regions.adoption_of(forwarder.region).is_some();
         if is_lost && !request.uri().path().starts_with(ADOPTIONS_PATH) {
-            return Err(Error::RegionTokenRefused(None));
+            // Its servers, back again, must hear that they admit nobody.
+            let peer = forwarder.region;
+            return Err(match request.uri().path() == DEPLOYMENTS_PATH {
+                true => Error::RegionNumberTaken { peer },
+                false => Error::RegionTokenRefused(None),
+            });
         }
+        self.regions.check_deployment(forwarder.region, forwarder.deployment).await?;
         if let Some(meta) = request.extensions_mut().get_mut::<Meta>() {
             meta.ip = forwarder.client.address;
             if let Some(id) = &forwarder.client.request_id {

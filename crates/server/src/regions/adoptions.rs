@@ -26,7 +26,7 @@ pub(super) struct Adoptions {
     has_any: AtomicBool,
 }
 
-/// The worker that reads the record once a second.
+/// The worker that reads the records of lost regions and of the peers' deployments once a second.
 pub(crate) struct AdoptionReader(pub(crate) Arc<Regions>);
 
 impl Adoptions {
@@ -91,10 +91,11 @@ impl Worker for AdoptionReader {
     }
 
     async fn activate(&self) -> Result<Progress, Self::Error> {
-        // Without the ledger, the last read goes on. The ledger's absence is logged elsewhere.
+        // Without the ledger, the last reads go on. The ledger's absence is logged elsewhere.
         if self.0.adoptions.refresh().await.unwrap_or_default() {
             self.0.homes.clear();
         }
+        let _ = self.0.deployments.refresh().await;
         Ok(Progress::Idle)
     }
 }

@@ -33,6 +33,9 @@ impl Regions {
     pub(crate) async fn anchor_of(&self, tenant: &TenantId) -> Result<Home, Error> {
         let anchor = self.homes.anchor_of(tenant).await?;
         self.check_adopted(anchor)?;
+        if self.present(anchor) == self.own {
+            self.check_confirmed().await?;
+        }
         let own = self.adoptions.last_for(anchor).filter(|adoption| adoption.successor == self.own);
         let admits_from = own.map(|adoption| adoption.admits_from);
         Ok(Home { admits_from, ..Home::first(self.present(anchor)) })
@@ -124,6 +127,7 @@ impl Regions {
         let recorded = anchor;
         let anchor = self.present(recorded);
         if anchor == self.own {
+            self.check_undisputed().await?;
             self.check_anchor_silence(recorded, engine).await?;
             return self.homes.assign(tenant, user, self.own, self.own).await;
         }
@@ -187,6 +191,7 @@ impl Regions {
             self.settled(tenant, user, home)?;
             return Ok(home);
         }
+        self.check_undisputed().await?;
         self.check_anchor_silence(self.homes.anchor_of(tenant).await?, engine).await?;
         self.homes.assign(tenant, user, asker, self.own).await
     }

@@ -9,6 +9,7 @@ use jsonwebtoken::errors::{Error, ErrorKind};
 use jsonwebtoken::{Algorithm, Header, Validation};
 use seatkeeper_core::Region;
 use seatkeeper_engine::wall_clock;
+use seatkeeper_ledger::homes::DeploymentId;
 use serde::{Deserialize, Serialize};
 
 use super::keys::RegionKeys;
@@ -25,6 +26,7 @@ const TYPE: &str = "seatkeeper-region+jwt";
 /// Signs tokens for peers, and checks the tokens of peers.
 pub(super) struct PeerTokens {
     own: Region,
+    deployment: DeploymentId,
     keys: RegionKeys,
     validation: Validation,
 }
@@ -35,6 +37,11 @@ struct Claims {
     iss: String,
     aud: String,
     exp: i64,
+    /// The deployment that sends.
+    deployment: DeploymentId,
+    /// The deployment that receives, if the sender knows it: another one behind the same URL must not answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    receiver: Option<DeploymentId>,
     #[serde(flatten)]
     client: Client,
 }
@@ -55,26 +62,39 @@ pub(crate) struct Client {
 pub(crate) struct Forwarder {
     /// The region that sent the request.
     pub(crate) region: Region,
+    /// The deployment that sent the request.
+    pub(crate) deployment: DeploymentId,
     /// The client behind the region.
     pub(crate) client: Client,
 }
 
 impl PeerTokens {
-    pub(super) fn new(own: Region, keys: RegionKeys, leeway: Duration) -> Self {
+    pub(super) fn new((own, deployment): (Region, DeploymentId), keys: RegionKeys, leeway: Duration) -> Self {
         let mut validation = Validation::new(Algorithm::EdDSA);
         validation.leeway = leeway.as_secs();
         validation.set_audience(&[name_of(own)]);
         validation.set_required_spec_claims(&["exp", "aud", "iss"]);
-        Self { own, keys, validation }
+        Self { own, deployment, keys, validation }
     }
 
-    /// Signs a token for `receiver`.
-    pub(super) fn sign(&self, receiver: Region, client: Client) -> Result<String, Error> {
+    /// Returns the deployment of this region.
+    pub(super) fn deployment(&self) -> DeploymentId {
+        self.deployment
+    }
+
+    /// Signs a token for a region, and for its deployment if that is known.
+    pub(super) fn sign(
+        &self,
+        (receiver, known): (Region, Option<DeploymentId>),
+        client: Client,
+    ) -> Result<String, Error> {
         let signing = self.keys.signing().ok_or(ErrorKind::InvalidKeyFormat)?;
         let claims = Claims {
             iss: name_of(self.own),
             aud: name_of(receiver),
             exp: wall_clock::now().timestamp().saturating_add(LIFETIME_SECONDS),
+            deployment: self.deployment,
+            receiver: known,
             client,
         };
         let header = Header { typ: Some(TYPE.to_owned()), ..Header::new(Algorithm::EdDSA) };
@@ -92,8 +112,14 @@ impl PeerTokens {
                 Ok(data) if data.header.typ.as_deref() != Some(TYPE) => {
                     return Err(ErrorKind::InvalidToken.into());
                 }
+                Ok(data) if data.claims.receiver.is_some_and(|receiver| receiver != self.deployment) => {
+                    return Err(ErrorKind::InvalidAudience.into());
+                }
                 Ok(data) if self.lives_too_long(&data.claims) => return Err(ErrorKind::InvalidToken.into()),
-                Ok(data) => return Ok(Forwarder { region, client: data.claims.client }),
+                Ok(data) => {
+                    let Claims { deployment, client, .. } = data.claims;
+                    return Ok(Forwarder { region, deployment, client });
+                }
                 Err(error) => refused = error,
             }
         }

@@ -20,7 +20,8 @@ impl Regions {
     pub(crate) async fn send(&self, peer: Region, client: Client, sent: Sent<'_>) -> Result<Response, Error> {
         let unavailable = |source| Error::RegionUnavailable { peer, source };
         let url = self.peers.url(peer)?;
-        let token = self.tokens.sign(peer, client).map_err(PeerFault::Unsigned).map_err(unavailable)?;
+        let receiver = (peer, self.deployments.known(peer));
+        let token = self.tokens.sign(receiver, client).map_err(PeerFault::Unsigned).map_err(unavailable)?;
         let answer = self.peers.send(url, &token, sent).await.map_err(unavailable)?;
         if is_from_server(answer.status(), answer.headers()) {
             self.note_answer(peer);

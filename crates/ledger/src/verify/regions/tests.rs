@@ -11,6 +11,11 @@ fn ann() -> Subscriber {
     (TenantId::new("acme"), UserId::new("ann"))
 }
 
+fn pool() -> PoolId {
+    let (tenant, user) = ann();
+    PoolId::new(PoolKind::Subscriber, tenant, user.as_str())
+}
+
 fn moved(version: u64, peer: Region, seq: u64, peer_seq: Option<u64>) -> HomeMove {
     let kind = peer_seq.map_or(HomeMoveKind::Left, |peer_seq| HomeMoveKind::Arrived { peer_seq });
     HomeMove { subscriber: ann(), version, peer, seq, kind }
@@ -25,13 +30,13 @@ fn join(regions: &[(Region, Vec<HomeMove>)]) -> Result<HomeTrails, RegionBreach>
     HomeTrails::join(regions, &[])
 }
 
-/// Joins the records after the loss of region A.
+/// Joins the records after the loss of region A, which B adopts.
 fn join_after_loss(regions: &[(Region, Vec<HomeMove>)]) -> Result<HomeTrails, RegionBreach> {
-    HomeTrails::join(regions, &[A])
+    HomeTrails::join(regions, &[(A, B)])
 }
 
 fn assert_admitted_away(mut trails: HomeTrails, region: Region, seq: u64) {
-    let breach = trails.admission(region, ann(), seq).unwrap_err();
+    let breach = trails.admission(region, pool(), seq).unwrap_err();
     assert_eq!(breach, RegionBreach::AdmittedAway { user: ann().1, region, seq });
 }
 
@@ -48,7 +53,7 @@ fn trail() -> Vec<(Region, Vec<HomeMove>)> {
 fn admissions_in_the_home_of_their_moment_are_proven() {
     let mut trails = join(&trail()).unwrap();
     for (region, seq) in [(A, 1), (A, 5), (B, 1), (B, 4), (C, 1), (C, 9)] {
-        trails.admission(region, ann(), seq).unwrap();
+        trails.admission(region, pool(), seq).unwrap();
     }
     assert_eq!(trails.finish(), RegionProof { regions: 3, moves: 2, admissions: 6 });
 }
@@ -63,8 +68,8 @@ fn an_admission_after_the_handover_or_in_no_home_is_found() {
 #[test]
 fn an_unmoved_subscriber_is_admitted_by_one_region() {
     let mut trails = join(&[(A, Vec::new()), (B, Vec::new())]).unwrap();
-    trails.admission(A, ann(), 1).unwrap();
-    assert!(trails.admission(B, ann(), 1).is_err());
+    trails.admission(A, pool(), 1).unwrap();
+    assert!(trails.admission(B, pool(), 1).is_err());
 }
 
 #[test]
@@ -93,7 +98,7 @@ fn an_adopted_home_ends_the_tenure_of_the_lost_region() {
     let regions = [(A, Vec::new()), (B, vec![adopted(2, A, 5)])];
     let mut trails = join_after_loss(&regions).unwrap();
     for (region, seq) in [(A, 5), (B, 1)] {
-        trails.admission(region, ann(), seq).unwrap();
+        trails.admission(region, pool(), seq).unwrap();
     }
     for (region, seq) in [(A, 6), (C, 1)] {
         assert_admitted_away(join_after_loss(&regions).unwrap(), region, seq);
@@ -110,7 +115,7 @@ fn moves_after_the_backup_join_through_the_adoption() {
     let mut regions = moved_there_and_back();
     let mut trails = join_after_loss(&regions).unwrap();
     for (region, seq) in [(A, 5), (C, 3), (B, 1)] {
-        trails.admission(region, ann(), seq).unwrap();
+        trails.admission(region, pool(), seq).unwrap();
     }
     regions[1].1.clear();
     assert!(matches!(join_after_loss(&regions), Err(RegionBreach::Unjoined { version: 3, .. })));
@@ -137,7 +142,7 @@ fn a_home_that_came_to_the_lost_region_after_the_backup_joins() {
     let regions = [(A, Vec::new()), (B, vec![adopted(3, A, 0)]), (C, vec![moved(2, A, 6, None)])];
     let mut trails = join_after_loss(&regions).unwrap();
     for (region, seq) in [(C, 6), (B, 1)] {
-        trails.admission(region, ann(), seq).unwrap();
+        trails.admission(region, pool(), seq).unwrap();
     }
     for (region, seq) in [(C, 7), (A, 1)] {
         assert_admitted_away(join_after_loss(&regions).unwrap(), region, seq);
@@ -150,7 +155,7 @@ fn a_home_that_the_lost_region_gave_away_joins_without_its_records() {
     let regions = [(A, Vec::new()), (B, vec![moved(2, A, 4, None)]), (C, vec![moved(3, A, 0, Some(2))])];
     let mut trails = join_after_loss(&regions).unwrap();
     for (region, seq) in [(B, 4), (C, 1)] {
-        trails.admission(region, ann(), seq).unwrap();
+        trails.admission(region, pool(), seq).unwrap();
     }
     for (region, seq) in [(B, 5), (A, 1)] {
         assert_admitted_away(join_after_loss(&regions).unwrap(), region, seq);
@@ -169,7 +174,7 @@ fn answer_lost(left: u64) -> [(Region, Vec<HomeMove>); 3] {
 fn a_move_that_the_lost_region_took_over_without_an_answer_joins_through_the_adoption() {
     let mut trails = join_after_loss(&answer_lost(2)).unwrap();
     for (region, seq) in [(C, 5), (A, 4), (B, 1)] {
-        trails.admission(region, ann(), seq).unwrap();
+        trails.admission(region, pool(), seq).unwrap();
     }
     for (region, seq) in [(C, 6), (A, 5)] {
         assert_admitted_away(join_after_loss(&answer_lost(2)).unwrap(), region, seq);
@@ -183,7 +188,7 @@ fn a_home_that_was_adopted_without_its_ledger_is_bounded_by_the_loss_alone() {
     let unread = HomeMove { kind: HomeMoveKind::Adopted { peer_seq: None }, ..adopted(2, A, 0) };
     let mut trails = join_after_loss(&[(A, Vec::new()), (B, vec![unread])]).unwrap();
     for (region, seq) in [(A, 9), (B, 1)] {
-        trails.admission(region, ann(), seq).unwrap();
+        trails.admission(region, pool(), seq).unwrap();
     }
 }
 
@@ -200,7 +205,7 @@ fn restored(seq: u64) -> Vec<(Region, Vec<HomeMove>)> {
 fn a_forgotten_move_ends_the_tenure_of_the_restored_region() {
     let mut trails = join(&restored(3)).unwrap();
     for (region, seq) in [(A, 3), (B, 1), (B, 4), (C, 9)] {
-        trails.admission(region, ann(), seq).unwrap();
+        trails.admission(region, pool(), seq).unwrap();
     }
     assert_admitted_away(join(&restored(3)).unwrap(), A, 4);
     // The numbers of the events before the move count as well.
@@ -216,6 +221,36 @@ fn a_forgotten_move_leads_to_the_last_of_several_homes() {
     for moved in &mut trail[0].1 {
         (moved.version, moved.peer) = (3, C);
     }
-    join(&trail).unwrap().admission(A, ann(), 3).unwrap();
+    join(&trail).unwrap().admission(A, pool(), 3).unwrap();
     assert_admitted_away(join(&trail).unwrap(), A, 4);
+}
+
+/// Admits to one license in each of `regions`, in turn, and returns the first breach.
+fn admit_to_license(regions: &[Region], adopted: &[(Region, Region)]) -> Result<(), (Region, Region)> {
+    let mut trails = HomeTrails::join(&[], adopted).unwrap();
+    for region in regions {
+        let license = PoolId::new(PoolKind::License, TenantId::new("acme"), "license");
+        match trails.admission(*region, license, 1) {
+            Ok(()) => {}
+            Err(RegionBreach::TwoAnchors { first, second, .. }) => return Err((first, second)),
+            Err(other) => panic!("{other}"),
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_license_is_admitted_to_by_one_region_and_its_successors() {
+    assert_eq!(admit_to_license(&[A, A], &[]), Ok(()));
+    assert_eq!(admit_to_license(&[A, B], &[]), Err((A, B)));
+    // A was lost first, and then B. The ledgers may be read in any order.
+    let adopted = [(A, B), (B, C)];
+    for order in [[A, B, C], [A, C, B], [B, A, C], [B, C, A], [C, A, B], [C, B, A]] {
+        assert_eq!(admit_to_license(&order, &adopted), Ok(()), "{order:?}");
+    }
+    // C adopted both, so neither of the two was the anchor after the other.
+    let adopted = [(A, C), (B, C)];
+    for order in [[A, B, C], [A, C, B], [B, A, C], [B, C, A], [C, A, B], [C, B, A]] {
+        assert!(admit_to_license(&order, &adopted).is_err(), "{order:?}");
+    }
 }

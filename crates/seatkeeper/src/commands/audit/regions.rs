@@ -1,11 +1,14 @@
-//! `seatkeeper audit verify --regions`: the proof of each region's limits, and that no two regions admitted to one
-//! subscriber's pool at once.
+//! `seatkeeper audit verify --regions`: the proof of each region's limits, and that no two regions admitted to one pool at
+//! once.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use seatkeeper_core::Region;
-use seatkeeper_ledger::verify::{HomeTrails, RegionBreach, RegionProof, ToldTerms, Verdict};
+use seatkeeper_ledger::verify::{
+    HomeTrails, KnownDeployments, RegionBreach, RegionProof, ToldTerms, Verdict, check_deployments,
+};
 use seatkeeper_ledger::{Ledger, Location};
 
 use super::verify;
@@ -39,6 +42,10 @@ pub(super) fn ledger(text: &str) -> Result<RegionLedger, String> {
 }
 
 pub(super) async fn run(regions: &[RegionLedger]) -> Result<ExitCode, Error> {
+    let numbers: BTreeSet<u8> = regions.iter().map(|ledger| ledger.region.number()).collect();
+    if numbers.len() < regions.len() {
+        return Err(Error::RegionNamedTwice);
+    }
     for RegionLedger { region, ledger } in regions {
         let verdict = verify::verify(ledger.clone(), |_| {}).await?;
         output::line(format_args!("Region {region}"))?;
@@ -50,8 +57,8 @@ pub(super) async fn run(regions: &[RegionLedger]) -> Result<ExitCode, Error> {
     match settled(READ_AGAIN_AFTER, async || join(regions).await).await? {
         Ok((RegionProof { regions, moves, admissions }, alone)) => {
             output::line(format_args!(
-                "All {regions} regions together: {moves} moves of homes join, and each of {admissions} admissions of \
-                 subscribers was in the home of its moment. No two regions admitted at once."
+                "All {regions} regions together: {moves} moves of homes join, and each of {admissions} admissions was in \
+                 the home of its moment. No two regions admitted at once."
             ))?;
             if alone > 0 {
                 output::line(format_args!(
@@ -89,17 +96,27 @@ async fn settled<T, B: PartialEq>(
 async fn join(regions: &[RegionLedger]) -> Result<Result<(RegionProof, u64), RegionBreach>, Error> {
     let mut ledgers = Vec::new();
     let mut moves = Vec::new();
-    let mut lost = Vec::new();
+    let mut adopted = Vec::new();
+    let mut deployments = Vec::new();
     let mut told = Vec::new();
     for RegionLedger { region, ledger } in regions {
         let ledger = Ledger::open_read_only(ledger.clone()).await?;
+        if let Some(own) = ledger.own_region().await? {
+            if own.region != *region {
+                return Err(Error::OtherRegionsLedger { named: *region, recorded: own.region });
+            }
+            deployments.push(KnownDeployments { own, peers: ledger.peer_deployments().await? });
+        }
         moves.push((*region, ledger.home_moves().await?));
-        lost.extend(ledger.adoptions().await?.iter().map(|adoption| adoption.lost));
+        adopted.extend(ledger.adoptions().await?.iter().map(|known| (known.lost, known.successor)));
         told.extend(ledger.told_terms().await?);
         ledgers.push((*region, ledger));
     }
+    if let Err(breach) = check_deployments(&deployments) {
+        return Ok(Err(breach));
+    }
     let alone = told.iter().map(|terms| terms.admissions).sum();
-    let mut trails = match HomeTrails::join(&moves, &lost) {
+    let mut trails = match HomeTrails::join(&moves, &adopted) {
         Ok(trails) => trails,
         Err(breach) => return Ok(Err(breach)),
     };
@@ -113,7 +130,7 @@ async fn join(regions: &[RegionLedger]) -> Result<Result<(RegionProof, u64), Reg
     }
     match told.first() {
         // The restored ledger of a lost region may lack the newest terms.
-        Some(terms) if lost.is_empty() => Ok(Err(terms.breach())),
+        Some(terms) if adopted.is_empty() => Ok(Err(terms.breach())),
         Some(_) | None => Ok(Ok((trails.finish(), alone))),
     }
 }

@@ -41,8 +41,9 @@ fn place_in(layer: &Layer, request: &Request) -> Option<Place> {
     {
         return None;
     }
-    Some(match locator {
-        Locator::BodySession => Place::Body,
-        _ => Place::Path(locator::session_in(request.uri().path(), route)),
+    Some(if matches!(locator, Locator::BodySession) {
+        Place::Body
+    } else {
+        Place::Path(locator::session_in(request.uri().path(), route))
     })
 }

@@ -7,6 +7,7 @@ use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header};
 use seatkeeper_core::Region;
 use seatkeeper_engine::wall_clock;
+use seatkeeper_ledger::homes::DeploymentId;
 
 use super::{Claims, Client, Forwarder, PeerTokens, RegionKeys, TYPE, name_of};
 
@@ -29,7 +30,7 @@ fn pair() -> Pair {
 }
 
 fn region(own: Region, signing: EncodingKey, peer: Region, public: DecodingKey) -> PeerTokens {
-    PeerTokens::new(own, RegionKeys::new(signing, peer, public), LEEWAY)
+    PeerTokens::new((own, DeploymentId::random()), RegionKeys::new(signing, peer, public), LEEWAY)
 }
 
 /// Returns the sender `US` and the receiver `EU`, and the sender's signing key.
@@ -40,7 +41,14 @@ fn regions() -> (PeerTokens, PeerTokens, EncodingKey) {
 
 fn claims(exp: i64) -> Claims {
     let exp = wall_clock::now().timestamp() + exp;
-    Claims { iss: name_of(US), aud: name_of(EU), exp, client: Client::default() }
+    Claims {
+        iss: name_of(US),
+        aud: name_of(EU),
+        exp,
+        deployment: DeploymentId::random(),
+        receiver: None,
+        client: Client::default(),
+    }
 }
 
 fn signed(typ: &str, claims: &Claims, key: &EncodingKey) -> String {
@@ -53,17 +61,24 @@ fn a_token_tells_the_forwarder_and_the_client() {
     let (us, eu, _) = regions();
     let address = Some(Ipv4Addr::new(203, 0, 113, 7).into());
     let client = Client { address, request_id: Some("r1".into()) };
-    let token = us.sign(EU, client.clone()).unwrap();
-    assert_eq!(eu.check(&token).unwrap(), Forwarder { region: US, client });
+    let token = us.sign((EU, None), client.clone()).unwrap();
+    let deployment = us.deployment;
+    assert_eq!(eu.check(&token).unwrap(), Forwarder { region: US, deployment, client });
 }
 
 #[test]
 fn a_token_for_another_region_or_of_another_key_is_refused() {
     let (us, eu, _) = regions();
-    assert!(eu.check(&us.sign(Region::new(3), Client::default()).unwrap()).is_err(), "another receiver");
+    assert!(
+        eu.check(&us.sign((Region::new(3), None), Client::default()).unwrap()).is_err(),
+        "another receiver"
+    );
     let (stranger, ..) = regions();
-    assert!(eu.check(&stranger.sign(EU, Client::default()).unwrap()).is_err(), "another key");
+    assert!(eu.check(&stranger.sign((EU, None), Client::default()).unwrap()).is_err(), "another key");
     assert!(eu.check("no token").is_err());
+    let for_deployment = |receiver| us.sign((EU, Some(receiver)), Client::default()).unwrap();
+    assert!(eu.check(&for_deployment(eu.deployment)).is_ok());
+    assert!(eu.check(&for_deployment(DeploymentId::random())).is_err(), "another deployment");
 }
 
 #[test]

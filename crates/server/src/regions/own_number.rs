@@ -1,0 +1,213 @@
+//! The standing of this deployment with its peers: whether the peers know this deployment, or another one, by the number of
+//! this region.
+//!
+//! A new deployment with peers assigns no home and decides for no tenant until a peer accepts it. A deployment that its peers
+//! refuse admits nobody.
+
+mod standing;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures_util::future::join_all;
+use parking_lot::Mutex;
+use seatkeeper_core::Region;
+use seatkeeper_engine::{Progress, Worker};
+use seatkeeper_ledger::homes::{DeploymentId, OwnRegion};
+use seatkeeper_ledger::{Error as LedgerError, Ledger};
+use serde::{Deserialize, Serialize};
+use tokio::sync::{Notify, watch};
+
+use super::Regions;
+use crate::error::Error;
+use standing::{Answer, Answers, Standing};
+
+/// The path at which a region accepts the deployment of a peer, and tells its own.
+pub(crate) const DEPLOYMENTS_PATH: &str = "/api/v1/regions/deployments";
+
+/// The type of the problem of a deployment whose number belongs to another deployment.
+const NUMBER_TAKEN_TYPE: &str = "/problems/region-number-taken";
+
+/// Time limit of the question to a peer.
+const QUESTION_MAX: Duration = Duration::from_secs(2);
+
+/// The rest between two rounds of questions, and until a peer has accepted the deployment.
+const REST: Duration = Duration::from_secs(5);
+const REST_UNCONFIRMED: Duration = Duration::from_secs(1);
+
+/// The longest wait of a request for the first acceptance: longer than a round of questions.
+const REQUEST_WAIT_MAX: Duration = Duration::from_secs(3);
+
+/// The number of this region, as the peers see it.
+pub(super) struct OwnNumber {
+    ledger: Ledger,
+    answers: Mutex<Answers>,
+    standing: watch::Sender<Standing>,
+    /// A peer has asked, so the peer may answer as well.
+    peer_asked: Notify,
+}
+
+/// The worker that asks the peers every 5 s.
+pub(crate) struct NumberChecker(pub(crate) Arc<Regions>);
+
+/// The deployment that answers.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct DeploymentAnswer {
+    deployment: DeploymentId,
+}
+
+/// The type of the problem in a refusal.
+#[derive(Deserialize)]
+struct Refusal {
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+impl OwnNumber {
+    pub(super) fn new(ledger: Ledger, own: &OwnRegion) -> Self {
+        let (answers, standing) =
+            (Mutex::new(Answers::new(own)), watch::Sender::new(Standing::on_record(own)));
+        Self { ledger, answers, standing, peer_asked: Notify::new() }
+    }
+
+    fn standing(&self) -> Standing {
+        *self.standing.borrow()
+    }
+
+    /// Takes the answers of a round over, and puts a change on record. `None` is the answer of a silent peer.
+    async fn note(&self, round: Vec<(Region, Option<Answer>)>) -> Result<(), LedgerError> {
+        let before = self.standing();
+        // Another node may have put the first acceptance on record.
+        let own = if before == Standing::Unconfirmed { self.ledger.own_region().await? } else { None };
+        let change = {
+            let mut answers = self.answers.lock();
+            let standing = answers.take(round, before, own.as_ref());
+            if self.standing.send_replace(standing) != standing {
+                log(standing);
+            }
+            answers.unrecorded(standing)
+        };
+        if let Some((is_confirmed, refused_by)) = change {
+            self.ledger.note_own_number(is_confirmed, refused_by).await?;
+            self.answers.lock().recorded(is_confirmed, refused_by);
+        }
+        Ok(())
+    }
+}
+
+fn log(standing: Standing) {
+    match standing {
+        Standing::Unconfirmed => {}
+        Standing::Confirmed => tracing::info!("the peer regions that answer accept this deployment"),
+        Standing::Disputed(peer) => tracing::error!(
+            region = peer.number(),
+            "a peer knows another deployment by the number of this region, and this one assigns no homes meanwhile: if this is \
+             the true one, run `seatkeeper repair region` on the peer's ledger; otherwise give this deployment a region.number \
+             and a key of its own"
+        ),
+        Standing::Refused(peer) => tracing::error!(
+            region = peer.number(),
+            "a peer knows another deployment by the number of this region, or has adopted the region, and no peer accepts this \
+             deployment, so it admits nobody: give this deployment a region.number and a key of its own; if this is the true \
+             one, run `seatkeeper repair region` on the peer's ledger"
+        ),
+    }
+}
+
+impl Regions {
+    /// Asks every peer at a start. Returns `Err(RegionNumberRefused)` if this region's number belongs to another deployment.
+    pub(crate) async fn check_number_at_start(&self) -> Result<(), Error> {
+        self.ask_for_number().await.map_err(Error::Ledger)?;
+        self.check_number()
+    }
+
+    /// Returns `Err(RegionNumberRefused)` if this region's number belongs to another deployment, by every peer that answers.
+    pub(crate) fn check_number(&self) -> Result<(), Error> {
+        match self.own_number.standing() {
+            Standing::Refused(peer) => Err(Error::RegionNumberRefused { peer }),
+            Standing::Confirmed | Standing::Unconfirmed | Standing::Disputed(_) => Ok(()),
+        }
+    }
+
+    /// Returns `Ok` once this region may decide for the tenants whose anchor it is. A request waits for the first acceptance by
+    /// a peer, up to 3 s.
+    pub(super) async fn check_confirmed(&self) -> Result<(), Error> {
+        if self.own_number.standing() == Standing::Unconfirmed {
+            let mut standing = self.own_number.standing.subscribe();
+            let settled = standing.wait_for(|standing| *standing != Standing::Unconfirmed);
+            if tokio::time::timeout(REQUEST_WAIT_MAX, settled).await.is_err() {
+                return Err(Error::RegionUnconfirmed);
+            }
+        }
+        self.check_number()
+    }
+
+    /// Returns `Ok` once this region may assign homes: no peer knows another deployment by its number.
+    pub(super) async fn check_undisputed(&self) -> Result<(), Error> {
+        self.check_confirmed().await?;
+        match self.own_number.standing() {
+            Standing::Disputed(peer) => Err(Error::RegionNumberRefused { peer }),
+            Standing::Confirmed | Standing::Unconfirmed | Standing::Refused(_) => Ok(()),
+        }
+    }
+
+    /// Asks every living peer whether this deployment has the region's number.
+    async fn ask_for_number(&self) -> Result<(), LedgerError> {
+        let peers = self.names.iter().map(|(region, _)| *region);
+        let peers = peers.filter(|peer| *peer != self.own && self.adoption_of(*peer).is_none());
+        let asked = peers.map(async |peer| (peer, self.ask_for_number_at(peer).await));
+        self.own_number.note(join_all(asked).await).await
+    }
+
+    /// Returns the answer of a peer; `None` if the peer is silent, which the job `moves` logs.
+    async fn ask_for_number_at(&self, peer: Region) -> Option<Answer> {
+        let answer = tokio::time::timeout(QUESTION_MAX, self.ask(peer, DEPLOYMENTS_PATH, &())).await;
+        let (status, body) = answer.ok()?.ok()?;
+        if let (200, Ok(DeploymentAnswer { deployment })) = (status, serde_json::from_slice(&body)) {
+            // The deployment at the peer's URL goes on record before another one can show the peer's key.
+            self.check_deployment(peer, deployment).await.ok()?;
+            return Some(Answer::Consent);
+        }
+        let Refusal { kind } = serde_json::from_slice(&body).ok()?;
+        (kind == NUMBER_TAKEN_TYPE).then_some(Answer::Refusal)
+    }
+
+    /// Returns the answer to a peer whose deployment this region accepts.
+    pub(crate) fn own_deployment(&self) -> DeploymentAnswer {
+        self.own_number.peer_asked.notify_one();
+        DeploymentAnswer { deployment: self.tokens.deployment() }
+    }
+}
+
+#[async_trait]
+impl Worker for NumberChecker {
+    type Error = Infallible;
+
+    fn name(&self) -> &'static str {
+        "region number"
+    }
+
+    fn rest(&self) -> Duration {
+        match self.0.own_number.standing() {
+            Standing::Unconfirmed => REST_UNCONFIRMED,
+            Standing::Confirmed | Standing::Disputed(_) | Standing::Refused(_) => REST,
+        }
+    }
+
+    async fn woken(&self) {
+        match self.0.own_number.standing() {
+            Standing::Unconfirmed => self.0.own_number.peer_asked.notified().await,
+            Standing::Confirmed | Standing::Disputed(_) | Standing::Refused(_) => {
+                std::future::pending().await
+            }
+        }
+    }
+
+    async fn activate(&self) -> Result<Progress, Self::Error> {
+        // Without the ledger, the last standing goes on. The ledger's absence is logged elsewhere.
+        let _ = self.0.ask_for_number().await;
+        Ok(Progress::Idle)
+    }
+}
