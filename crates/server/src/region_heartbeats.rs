@@ -1,6 +1,6 @@
 //! The API of a home for batches of heartbeats from other regions.
 
-use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -21,7 +21,8 @@ use crate::licenses::renewed;
 use crate::limits::StandingNote;
 use crate::problem::Problem;
 use crate::regions::{
-    BATCH_BYTES_MAX, BEATS_MAX, BatchAnswer, Forwarder, HEARTBEATS_PATH, Heartbeat, HeartbeatAnswer, Renewal,
+    BATCH_BYTES_MAX, BEATS_MAX, BatchAnswer, Client, Forwarder, HEARTBEATS_PATH, Heartbeat, HeartbeatAnswer,
+    Renewal,
 };
 
 /// Heartbeats of a batch that the registry gets at once: a quarter of the longest batch.
@@ -30,6 +31,9 @@ const AT_ONCE_MAX: usize = BEATS_MAX.div_ceil(4);
 /// Time limit of a heartbeat. A batch therefore takes four times the limit at most, and a few slow heartbeats, such as
 /// of ended sessions while the ledger is silent, delay the answer to the batch by the limit alone.
 const DECISION_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Time limit of the check of a token that comes along.
+const TOKEN_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// Maximum of slow heartbeats under way on this node after the answer to the batch.
 const SLOW_MAX: usize = 4 * BEATS_MAX;
@@ -100,24 +104,28 @@ async fn decide(app: &App, heartbeat: Heartbeat) -> HeartbeatAnswer {
 /// gets the reason from the session's API.
 async fn renew_one(app: App, heartbeat: Heartbeat) -> Result<Option<Renewal>, Error> {
     let Some(regions) = &app.regions else { return Ok(None) };
-    let Heartbeat { id, kind, tenant, user, admin, service, client } = heartbeat;
-    let (tenant, user) = (TenantId::new(tenant), UserId::new(user));
+    let (id, kind) = (heartbeat.id, heartbeat.kind);
+    let meta = meta_of(&heartbeat.client);
+    // A key that must be fetched first takes longer than a batch waits.
+    let Ok(who) = tokio::time::timeout(TOKEN_TIMEOUT, caller_of(&app, heartbeat)).await else {
+        return Ok(None);
+    };
+    let who = who?;
     let home = match kind {
         PoolKind::License => regions.home_of_session(id),
         // A home that has moved here keeps the ids of its sessions.
-        PoolKind::Subscriber => regions.home_of_held(&tenant, &user, id).await?.map(|home| home.region),
+        PoolKind::Subscriber => {
+            regions.home_of_held(&who.tenant, &who.user, id).await?.map(|home| home.region)
+        }
         PoolKind::Capacity | PoolKind::Group => None,
     };
     if home != Some(regions.own()) {
         return Ok(None);
     }
-    let who =
-        Caller { tenant, user, scopes: Scopes { admin, service, license: None }, expires_at_seconds: 0 };
     // A session in place of the home lives on only after a question to the home, which a heartbeat by itself asks.
     if app.engine.pool_without_home(id, who.authority()).await?.is_some() {
         return Ok(None);
     }
-    let meta = meta_of(client.address, client.request_id);
     let liveness = match renew(&app, (kind, id), &who, &meta).await? {
         HeartbeatOutcome::Renewed(liveness) => liveness,
         HeartbeatOutcome::Ended(_) | HeartbeatOutcome::Missing => return Ok(None),
@@ -132,7 +140,24 @@ async fn renew_one(app: App, heartbeat: Heartbeat) -> Result<Option<Renewal>, Er
     Ok(Some(Renewal { body, standing: meta.standing.noted() }))
 }
 
-fn meta_of(ip: Option<IpAddr>, request_id: Option<String>) -> Meta {
-    let id = RequestId::new(request_id.unwrap_or_default());
-    Meta { id, ip, standing: StandingNote::default() }
+/// Returns the caller of a heartbeat: by the token, or without a token as the sending region names the caller.
+async fn caller_of(app: &App, heartbeat: Heartbeat) -> Result<Arc<Caller>, Error> {
+    let Heartbeat { kind, tenant, user, admin, service, token, .. } = heartbeat;
+    match token {
+        Some(token) => {
+            let caller = app.verifier.caller(&token).await?;
+            Ok(if kind == PoolKind::License { caller } else { caller.without_license_token()? })
+        }
+        None => Ok(Arc::new(Caller {
+            tenant: TenantId::new(tenant),
+            user: UserId::new(user),
+            scopes: Scopes { admin, service, license: None },
+            expires_at_seconds: 0,
+        })),
+    }
+}
+
+fn meta_of(client: &Client) -> Meta {
+    let id = RequestId::new(client.request_id.as_deref().unwrap_or_default());
+    Meta { id, ip: client.address, standing: StandingNote::default() }
 }

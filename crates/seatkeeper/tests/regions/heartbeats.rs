@@ -19,8 +19,11 @@ use crate::world::{AP, EU, NOWHERE, US, World, lead_ledger_through, screen};
 
 const DEVICE_BEAT: &str = "/api/v1/devices/sessions/heartbeat";
 
-/// Batches of 25 ms: the requests of a peer in a second, and one for a batch at once.
-const BATCHES_PER_SECOND_MAX: f64 = 41.0;
+/// Batches of 50 ms: the requests of a peer in a second, and one for a batch at once.
+const BATCHES_PER_SECOND_MAX: f64 = 21.0;
+
+/// The requests that another region has answered.
+const FORWARDED: &str = r#"region_forwarded_total{outcome="answered"}"#;
 
 async fn batched() -> World {
     batched_with([false; 3]).await
@@ -48,12 +51,13 @@ async fn scraped(world: &World, region: usize, series: &str) -> f64 {
     Scrape::fetch(&[world.url(region)]).await.value(series)
 }
 
-/// Returns a screen of `ann`, at home in `us`, after a heartbeat by `ap` that confirmed the caller.
+/// Returns a screen of `ann`, at home in `us`, after a heartbeat by `ap`, with which the home checked the token.
 async fn screen_of_ann(world: &World) -> (Client, Value) {
     let screen = world.client(US, "ann").post("/api/v1/devices/sessions", screen("tv")).await.expect(201);
     let away = world.client(AP, "ann");
     beat(&away, &screen).await.expect(204);
-    assert_eq!(renewed(world, AP).await, 0.0, "the first heartbeat is forwarded by itself");
+    assert_eq!(renewed(world, AP).await, 1.0);
+    assert_eq!(scraped(world, AP, FORWARDED).await, 0.0, "no heartbeat is forwarded by itself");
     (away, screen)
 }
 
@@ -64,9 +68,10 @@ async fn a_batched_heartbeat_has_the_answer_of_a_forwarded_heartbeat() {
     beat(&away, &screen).await.expect(204);
     let key = world.license(EU, 1).await;
     let seat = away.acquire(&key, "machine").await.expect(201);
-    let forwarded = away.heartbeat(&seat["session_id"]).await;
+    let told = format!("/api/v1/licenses/sessions/{}/heartbeat", seat["session_id"].as_str().unwrap());
+    let forwarded = away.send(Method::PATCH, &told, Some(json!({ "idle_seconds": 1 }))).await;
     let batched = away.heartbeat(&seat["session_id"]).await;
-    assert_eq!(renewed(&world, AP).await, 2.0);
+    assert_eq!(renewed(&world, AP).await, 3.0);
     assert_eq!((forwarded.status, batched.status), (200, 200));
     assert_eq!(forwarded.headers["content-type"], batched.headers["content-type"]);
     let fields = |answer: &Answer| answer.body.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
@@ -75,7 +80,7 @@ async fn a_batched_heartbeat_has_the_answer_of_a_forwarded_heartbeat() {
     assert_eq!(batched.body["session_id"], seat["session_id"]);
     let path = format!("/api/v1/licenses/sessions/{}/heartbeat", seat["session_id"].as_str().unwrap());
     away.send(Method::PUT, &path, Some(json!({}))).await.expect(200);
-    assert_eq!(renewed(&world, AP).await, 3.0);
+    assert_eq!(renewed(&world, AP).await, 4.0);
     world.close().await;
 }
 
@@ -108,21 +113,20 @@ async fn a_caller_who_does_not_own_the_session_never_hears_that_it_lives() {
     for _ in 0..2 {
         beat(&world.client(AP, "bob"), &screen).await.expect(404);
     }
-    let forwarded = r#"region_forwarded_total{outcome="answered"}"#;
-    let before = scraped(&world, AP, forwarded).await;
+    let before = scraped(&world, AP, FORWARDED).await;
     for region in [US, AP] {
         let nobody = Client::new(&world.url(region), "no token".to_owned());
         beat(&nobody, &screen).await.expect(401);
         let end = format!("/api/v1/devices/sessions/{}", screen["session_id"].as_str().unwrap());
         nobody.delete(&end).await.expect(401);
     }
-    assert_eq!(scraped(&world, AP, forwarded).await, before, "a caller without a token causes a request");
+    assert_eq!(scraped(&world, AP, FORWARDED).await, before, "a caller without a token causes a request");
     assert_eq!(renewed(&world, AP).await, batched);
     // The confirmed caller is batched as before. An admin's heartbeat is checked at home as well.
     beat(&away, &screen).await.expect(204);
     assert_eq!(renewed(&world, AP).await, batched + 1.0);
     beat(&world.admin(AP), &screen).await.expect(204);
-    assert_eq!(renewed(&world, AP).await, batched + 1.0);
+    assert_eq!(renewed(&world, AP).await, batched + 2.0);
     world.close().await;
 }
 
@@ -132,7 +136,8 @@ async fn another_token_is_checked_at_home_and_an_expired_token_is_refused() {
     let (_, screen) = screen_of_ann(&world).await;
     let brief = world.client_for(AP, "ann", "", Duration::from_secs(2));
     beat(&brief, &screen).await.expect(204);
-    assert_eq!(renewed(&world, AP).await, 0.0, "a new token is forwarded by itself");
+    assert_eq!(renewed(&world, AP).await, 2.0);
+    assert_eq!(scraped(&world, AP, FORWARDED).await, 0.0, "a new token goes in a batch");
     let deadline = Instant::now() + Duration::from_secs(20);
     while beat(&brief, &screen).await.status != 401 {
         assert!(Instant::now() < deadline, "an expired token is accepted");
@@ -150,7 +155,7 @@ async fn a_heartbeat_with_further_content_is_forwarded_by_itself() {
     assert_eq!(scraped(&world, US, "session_offline_seconds_sum").await, 7.0);
     let wrong = json!({ "session_id": screen["session_id"], "idle_seconds": -1 });
     away.post(DEVICE_BEAT, wrong).await.expect(422);
-    assert_eq!(renewed(&world, AP).await, 0.0);
+    assert_eq!(renewed(&world, AP).await, 1.0);
     world.close().await;
 }
 
@@ -190,14 +195,20 @@ async fn a_batch_without_the_token_of_a_peer_is_refused() {
         let answer = client.post(path, heartbeat.clone()).await;
         assert_eq!(answer.expect(421)["type"], "/problems/region-token-refused");
     }
-    let for_another = world.region_token(AP, EU, "203.0.113.7");
+    let for_another = world.region_token(AP, EU, "203.0.113.7").await;
     world.send_with(US, "ann", &for_another, Method::POST, path, heartbeat.clone()).await.expect(421);
     // With the token, each caller reaches its own session alone.
-    let token = world.region_token(AP, US, "203.0.113.7");
+    let token = world.region_token(AP, US, "203.0.113.7").await;
     let answer = world.send_with(US, "ann", &token, Method::POST, path, heartbeat.clone()).await.expect(200);
     assert_eq!(answer["answers"], json!([{ "renewed": {} }, "not_renewed", "not_renewed", "not_renewed"]));
+    // A bearer token that comes along decides, whomever the region names.
+    let named = |token: &str| json!({ "id": screen["session_id"], "kind": "subscriber", "tenant": "acme", "user": "ann", "token": token });
+    let [ann, bob] = ["ann", "bob"].map(|user| world.client(US, user).token);
+    let with_tokens = json!([named(&ann), named(&bob), named("forged")]);
+    let answer = world.send_with(US, "ann", &token, Method::POST, path, with_tokens).await.expect(200);
+    assert_eq!(answer["answers"], json!([{ "renewed": {} }, "not_renewed", "not_renewed"]));
     // A region that is not the home renews nothing.
-    let token = world.region_token(AP, EU, "203.0.113.7");
+    let token = world.region_token(AP, EU, "203.0.113.7").await;
     let answer = world.send_with(EU, "ann", &token, Method::POST, path, heartbeat).await.expect(200);
     assert_eq!(answer["answers"], json!(["not_renewed", "not_renewed", "not_renewed", "not_renewed"]));
     world.close().await;
@@ -219,7 +230,7 @@ async fn a_rate_limit_counts_batched_heartbeats_at_home() {
         statuses.push(answer.status);
     }
     assert_eq!(statuses, [204, 204, 204, 204, 204, 204, 429, 429]);
-    assert_eq!(renewed(&world, AP).await, 5.0);
+    assert_eq!(renewed(&world, AP).await, 6.0);
     world.close().await;
 }
 
@@ -262,7 +273,7 @@ async fn keep_seats(world: World) {
     let most = (began.elapsed().as_secs_f64() + 1.0) * BATCHES_PER_SECOND_MAX;
     println!("{requests} requests for {beats} heartbeats in {:?}", began.elapsed());
     assert!(requests > 0.0 && requests <= most, "{requests} requests for {beats} heartbeats");
-    assert_eq!(renewed(&world, AP).await, f64::from(beats - 100));
+    assert_eq!(renewed(&world, AP).await, f64::from(beats));
     world.close().await;
 }
 
@@ -338,7 +349,7 @@ async fn the_heartbeats_of_a_moved_session_go_in_batches() {
     for _ in 0..3 {
         beat(&away, &held).await.expect(204);
     }
-    assert_eq!(renewed(&world, EU).await, 2.0, "all heartbeats but the first");
+    assert!(renewed(&world, EU).await >= 2.0, "at most the first finds an older home");
     world.close().await;
 }
 

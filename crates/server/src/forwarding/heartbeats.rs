@@ -30,7 +30,7 @@ pub(super) async fn renew(
     home: Region,
     plain: &PlainHeartbeat,
 ) -> Result<Option<Response>, Error> {
-    if !batches.is_confirmed(plain.heartbeat.id, plain.token) {
+    if batches.goes_alone(plain.id(), plain.token()) {
         return Ok(None);
     }
     let began = Instant::now();
@@ -40,10 +40,14 @@ pub(super) async fn renew(
     match outcome.await.unwrap_or(Outcome::Forward) {
         Outcome::Renewed(renewal) => {
             app.metrics.regions.renewed(began.elapsed());
+            if plain.heartbeat.token.is_some() {
+                // The home has checked the token itself.
+                batches.confirm(plain.id(), plain.token());
+            }
             Ok(Some(answer_of(renewal, plain)))
         }
         Outcome::Forward => {
-            batches.forget(plain.heartbeat.id);
+            batches.refuse(plain.id(), plain.token());
             Ok(None)
         }
         Outcome::Unavailable(cause) => {

@@ -31,8 +31,11 @@ pub(crate) const BATCH_BYTES_MAX: usize = 2 * queue::BYTES_MAX;
 /// Capacity of the cache of confirmed callers, in sessions of 60 to 90 bytes each. The cache grows with the sessions.
 const CONFIRMED_MAX: usize = 2_000_000;
 
+/// Capacity of the cache of heartbeats that go alone, because a batch did not renew their sessions.
+const ALONE_MAX: usize = 100_000;
+
 /// A heartbeat in a batch. The sending region has verified the caller's token.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize)]
 pub(crate) struct Heartbeat {
     pub(crate) id: SessionId,
     pub(crate) kind: PoolKind,
@@ -42,6 +45,9 @@ pub(crate) struct Heartbeat {
     pub(crate) admin: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) service: bool,
+    /// The caller's bearer token, which the home checks itself. `None` if the home has accepted the token for the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) token: Option<String>,
     #[serde(flatten)]
     pub(crate) client: Client,
 }
@@ -106,6 +112,8 @@ impl TokenDigest {
 pub(crate) struct HeartbeatBatches {
     queues: HashMap<Region, Mutex<BatchQueue<Waiting>>>,
     confirmed: Cache<SessionId, TokenDigest>,
+    /// The sessions whose heartbeats with this token go alone: a batch would only count each against the limits once more.
+    alone: Cache<SessionId, TokenDigest>,
     began: Instant,
 }
 
@@ -121,6 +129,7 @@ impl HeartbeatBatches {
                     .map(|peer| (Region::new(peer.number), Mutex::default()))
                     .collect(),
                 confirmed: Cache::new(CONFIRMED_MAX),
+                alone: Cache::new(ALONE_MAX),
                 began: Instant::now(),
             }),
         }
@@ -134,11 +143,18 @@ impl HeartbeatBatches {
     /// Notes that the home has checked the token and renewed the session.
     pub(crate) fn confirm(&self, id: SessionId, token: TokenDigest) {
         self.confirmed.insert(id, token);
+        self.alone.remove(&id);
     }
 
-    /// Forgets the confirmed caller of a session.
-    pub(crate) fn forget(&self, id: SessionId) {
+    /// Returns `true` if a batch did not renew the session for this token, and no heartbeat by itself has done so since.
+    pub(crate) fn goes_alone(&self, id: SessionId, token: TokenDigest) -> bool {
+        self.alone.get(&id) == Some(token)
+    }
+
+    /// Notes that a batch did not renew the session for this token.
+    pub(crate) fn refuse(&self, id: SessionId, token: TokenDigest) {
         self.confirmed.remove(&id);
+        self.alone.insert(id, token);
     }
 
     /// Adds a heartbeat to the next batch for `home`, and returns the receiver of the outcome and the next step of the

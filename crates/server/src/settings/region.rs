@@ -30,7 +30,7 @@ pub struct RegionSettings {
     /// Time limit for the beginning of a peer's answer, in milliseconds: 100 to 60,000. The connection is made within three
     /// quarters of the limit, and within 5 s. Default 5,000.
     pub forward_timeout_milliseconds: u64,
-    /// The way of heartbeats to the home: `forward`, a request for each, or `batched`, plain heartbeats of up to 25 ms
+    /// The way of heartbeats to the home: `forward`, a request for each, or `batched`, plain heartbeats of up to 50 ms
     /// in one request. Default `forward`.
     #[schema(value_type = String)]
     pub heartbeats: HeartbeatForwarding,

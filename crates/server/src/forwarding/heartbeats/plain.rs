@@ -70,6 +70,7 @@ impl PlainHeartbeat {
             user: caller.user.as_str().to_owned(),
             admin: caller.scopes.admin,
             service: caller.scopes.service,
+            token: None,
             client: Client {
                 address: meta.and_then(|meta| meta.ip),
                 request_id: meta.map(|meta| meta.id.as_str().to_owned()),
@@ -77,6 +78,12 @@ impl PlainHeartbeat {
         };
         let standing = meta.map(|meta| meta.standing.clone());
         Some(Self { heartbeat, token: TokenDigest::new(token), standing })
+    }
+
+    /// Sends the bearer token along, for the home to check.
+    pub(crate) fn with_token(mut self, token: &str) -> Self {
+        self.heartbeat.token = Some(token.to_owned());
+        self
     }
 
     /// Returns the session.

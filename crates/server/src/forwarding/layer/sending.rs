@@ -18,7 +18,7 @@ use crate::forwarding::heartbeats::{self, PlainHeartbeat};
 use crate::http::Meta;
 use crate::metrics::ForwardOutcome;
 use crate::outbound;
-use crate::regions::{Client, REGION_TERMS, Sent};
+use crate::regions::{Client, HeartbeatBatches, REGION_TERMS, Sent};
 
 /// The headers of a request that are forwarded.
 const FORWARDED: [HeaderName; 7] = [
@@ -58,7 +58,7 @@ impl Layer {
         home: Region,
     ) -> Result<Forwarded, Error> {
         let Some(batches) = self.regions.heartbeats() else { return self.forward(incoming, home).await };
-        let Some(plain) = self.plain_heartbeat(incoming).await? else {
+        let Some(plain) = self.plain_heartbeat(incoming, batches).await? else {
             return self.forward(incoming, home).await;
         };
         let waiting = self.regions.wait_for(home).inspect_err(|_| {
@@ -78,8 +78,12 @@ impl Layer {
         Ok(forwarded)
     }
 
-    /// Returns the heartbeat of a request that a batch can carry.
-    async fn plain_heartbeat(&self, incoming: &mut Incoming) -> Result<Option<PlainHeartbeat>, Error> {
+    /// Returns the heartbeat of a request that a batch can carry, with the caller's token unless the home has accepted it before.
+    async fn plain_heartbeat(
+        &self,
+        incoming: &mut Incoming,
+        batches: &HeartbeatBatches,
+    ) -> Result<Option<PlainHeartbeat>, Error> {
         let Some(route) = incoming.parts.extensions.get::<MatchedPath>().cloned() else { return Ok(None) };
         let body = incoming.bytes(self.body_timeout()).await?;
         let parts = &incoming.parts;
@@ -87,7 +91,11 @@ impl Layer {
         let Some(session) = session else { return Ok(None) };
         let token = bearer_of(&parts.headers)?;
         let caller = self.app.verifier.caller(token).await?;
-        Ok(PlainHeartbeat::new(session, &caller, token, parts))
+        let plain = PlainHeartbeat::new(session, &caller, token, parts);
+        Ok(plain.map(|plain| match batches.is_confirmed(plain.id(), plain.token()) {
+            true => plain,
+            false => plain.with_token(token),
+        }))
     }
 
     pub(super) async fn forward(&self, incoming: &mut Incoming, home: Region) -> Result<Forwarded, Error> {

@@ -17,7 +17,9 @@ fn a_node_keeps_a_million_callers_confirmed() {
     (0..SESSIONS).for_each(|number| batches.confirm(session(number), token));
     let forgotten = (0..SESSIONS).filter(|number| !batches.is_confirmed(session(*number), token)).count();
     assert_eq!(forgotten, 0, "each forgotten caller is a request of its own");
-    batches.forget(session(7));
-    assert!(!batches.is_confirmed(session(7), token));
+    batches.refuse(session(7), token);
+    assert!(!batches.is_confirmed(session(7), token) && batches.goes_alone(session(7), token));
+    batches.confirm(session(7), token);
+    assert!(batches.is_confirmed(session(7), token) && !batches.goes_alone(session(7), token));
     assert!(!batches.is_confirmed(session(8), TokenDigest::new("another token")));
 }
