@@ -37,6 +37,7 @@ mod process;
 mod product;
 mod records;
 mod regions;
+mod renewal;
 mod thin;
 mod verdict;
 mod versus;

@@ -220,6 +220,20 @@ impl Product {
         Ok(subscribers)
     }
 
+    /// Subscribes a user, and moves the user's home to a peer region.
+    pub(crate) async fn move_away(&self, user: &str, region: &str) -> Result<(), Error> {
+        let post = async |path: &str, ask: serde_json::Value| {
+            let request = self.client.post(format!("{}{path}", self.address)).bearer_auth(&self.token);
+            request.json(&ask).send().await?.error_for_status()
+        };
+        post("/api/v1/admin/subscriptions", json!({ "user": user, "plan": PLAN })).await?;
+        let moved = post("/api/v1/admin/homes/moves", json!({ "user": user, "to": region })).await?;
+        match moved.status() {
+            StatusCode::OK => Ok(()),
+            _ => Err(Error::Unclear { said: moved.text().await? }),
+        }
+    }
+
     /// Waits until the ledger has caught up, and returns the time until its last record.
     pub(crate) async fn caught_up(&self) -> Result<Duration, Error> {
         let mut ledger = self.records().await?;

@@ -1,18 +1,18 @@
 //! A home region beside a server without regions, and the price of a request that another region forwards.
 //!
-//! All servers are on this machine, so a round trip between the regions takes next to no time: the price of a forwarded
-//! request is what the two servers add to the round trip.
+//! All servers are on this machine. For admissions, proxies make every answer of the home late by the time between two
+//! continents, to the client and to the other region alike: the price of a foreign admission is what the region adds.
 
 mod batches;
 
 use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
-use http::Method;
-use seatkeeper_load::{Bounds, FixedRequest, Operation, Plan, Report, Scenario};
-use serde_json::json;
+use seatkeeper_load::{Bounds, Operation, Plan, Report, Scenario, Target};
+use seatkeeper_testbed::proxy::{Network, Proxy};
 use tempfile::TempDir;
 use uuid::Uuid;
 
@@ -21,6 +21,7 @@ use crate::error::Error;
 use crate::faultless::answered;
 use crate::process::cpu_time;
 use crate::product::{Product, directory};
+use crate::renewal::renewal;
 use crate::verdict::{Bound, Line, median};
 
 /// Connections of the loads that are compared by their rate.
@@ -38,7 +39,13 @@ const LESS: Bound = Bound::Below(1.0);
 /// Turns of a side in a round. Short turns spread the noise of the machine over both sides.
 const TURNS: u32 = 4;
 
-/// The most milliseconds that the two servers may add to the round trip of a foreign admission.
+/// The round trip between two continents.
+const FAR: Duration = Duration::from_millis(80);
+
+/// An address at which no server listens.
+const NOWHERE: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
+
+/// The most milliseconds that a foreign admission may take beyond the same round trip to the home.
 const MILLISECONDS_ADDED: Bound = Bound::AtMost(2.0);
 
 /// The servers: without regions, the home, a region that forwards, and a region that batches heartbeats.
@@ -47,6 +54,10 @@ struct Servers {
     home: Product,
     forwarding: Product,
     batching: Product,
+    /// The way of a client to the home, and of the region that forwards.
+    ways: [Proxy; 2],
+    /// The way of the home to the region that forwards.
+    _to_us: Proxy,
     // Dropped after the servers.
     _files: TempDir,
 }
@@ -59,12 +70,12 @@ struct Round {
     cycles: [f64; 2],
     /// Microseconds of the home's CPU for a heartbeat of a region that forwards, and of a region that batches.
     foreign_heartbeat_cpu: [f64; 2],
-    /// Median latency of an admission, in milliseconds: at home, and by the region that forwards.
+    /// Median latency of an admission, in milliseconds: at the home far away, and by the region that forwards.
     admission_ms: [f64; 2],
 }
 
 pub(crate) async fn run(effort: Effort) -> Result<Vec<Line>, Error> {
-    let servers = Servers::start()?;
+    let servers = Servers::start().await?;
     let license = servers.home.license(2 * CONCURRENCY as u32).await?;
     let plain_license = servers.plain.license(2 * CONCURRENCY as u32).await?;
     let screens = [servers.plain.screen().await?, servers.home.screen().await?];
@@ -75,6 +86,7 @@ pub(crate) async fn run(effort: Effort) -> Result<Vec<Line>, Error> {
         rounds.push(play(effort, &servers, [&plain_license, &license], screens, round % 2 == 1).await?);
     }
     let mut lines = lines(&rounds[1..]);
+    lines.insert(2, after_a_move(effort, &servers, screens).await?);
     let crowded = servers.home.license(batches::SEATS).await?;
     lines.push(batches::run(effort, &servers.batching, &crowded).await?);
     Ok(lines)
@@ -88,7 +100,7 @@ async fn play(
     screens: [Uuid; 2],
     backwards: bool,
 ) -> Result<Round, Error> {
-    let Servers { plain, home, forwarding, batching, .. } = servers;
+    let Servers { plain, home, forwarding, batching, ways, .. } = servers;
     let heartbeats = Scenario::Heartbeats { sessions_per_connection: 1 };
     let cycle = Scenario::Cycle { heartbeats: 0 };
     let rate = |report: &Report, _| report.requests_per_second;
@@ -96,55 +108,69 @@ async fn play(
     let latency = |report: &Report, _| {
         report.operations.get(&Operation::Acquire).map_or(f64::NAN, |acquires| acquires.p50_ms)
     };
-    let at_home = [(plain, plain_license), (home, license)];
-    let away = [(forwarding, license), (batching, license)];
-    let both = [(home, license), (forwarding, license)];
+    let at_home = [(plain.target()?, plain_license), (home.target()?, license)];
+    let away = [(forwarding.target()?, license), (batching.target()?, license)];
+    let afar = home.with_our_token(&format!("http://{}", ways[0].address()))?;
+    let both = [(afar, license), (forwarding.target()?, license)];
     let home_pid = home.pid();
-    let loads = |sides: [(_, _); 2], scenario: Scenario, concurrency| {
-        let sides = sides.map(|(product, license)| (product, license, scenario.clone()));
+    let loads = |sides: &[(Target, &'_ str); 2], scenario: Scenario, concurrency| {
+        let sides = sides.clone().map(|(target, license)| (target, license.to_owned(), scenario.clone()));
         Loads { effort, sides, concurrency, home_pid, backwards }
     };
-    let renewals = [(plain, "", renewal(screens[0])), (home, "", renewal(screens[1]))];
+    let renewals = [(plain.target()?, screens[0]), (home.target()?, screens[1])];
+    let renewals = renewals.map(|(target, screen)| (target, String::new(), renewal(screen)));
     let renewals = Loads { effort, sides: renewals, concurrency: CONCURRENCY, home_pid, backwards };
+    let admissions = async || {
+        ways.iter().for_each(|way| way.set(Network::AnswersLate(FAR)));
+        let played = loads(&both, cycle.clone(), 1).play(latency).await;
+        ways.iter().for_each(|way| way.set(Network::Well));
+        played
+    };
     Ok(Round {
-        heartbeats: loads(at_home, heartbeats.clone(), CONCURRENCY).play(rate).await?,
+        heartbeats: loads(&at_home, heartbeats.clone(), CONCURRENCY).play(rate).await?,
         screens: renewals.play(rate).await?,
-        cycles: loads(at_home, cycle.clone(), CONCURRENCY).play(rate).await?,
-        foreign_heartbeat_cpu: loads(away, heartbeats, CONCURRENCY).play(cpu_micros).await?,
-        admission_ms: loads(both, cycle, 1).play(latency).await?,
+        cycles: loads(&at_home, cycle.clone(), CONCURRENCY).play(rate).await?,
+        foreign_heartbeat_cpu: loads(&away, heartbeats, CONCURRENCY).play(cpu_micros).await?,
+        admission_ms: admissions().await?,
     })
 }
 
-/// Returns the scenario that renews a screen.
-fn renewal(screen: Uuid) -> Scenario {
-    Scenario::Fixed(FixedRequest {
-        method: Method::POST,
-        path: "/api/v1/devices/sessions/heartbeat".to_owned(),
-        body: json!({ "session_id": screen }).to_string(),
-        status_expected: 204,
-    })
+/// Moves the home of a subscriber away, and renews the screen of another: the home of each device is looked up from now on.
+async fn after_a_move(effort: Effort, servers: &Servers, screens: [Uuid; 2]) -> Result<Line, Error> {
+    let Servers { plain, home, .. } = servers;
+    home.move_away("mover", "us").await?;
+    let mut rates = Vec::new();
+    for round in 0..=effort.rounds {
+        eprintln!("regions after a move: round {round} of {}", effort.rounds);
+        let sides = [(plain.target()?, screens[0]), (home.target()?, screens[1])];
+        let sides = sides.map(|(target, screen)| (target, String::new(), renewal(screen)));
+        let (home_pid, backwards) = (home.pid(), round % 2 == 1);
+        let loads = Loads { effort, sides, concurrency: CONCURRENCY, home_pid, backwards };
+        rates.push(loads.play(|report, _| report.requests_per_second).await?);
+    }
+    Ok(beside("heartbeats of a screen at home, after a move / without regions", &rates[1..]))
 }
 
 /// One load on two servers, each with a license and a scenario.
-struct Loads<'a> {
+struct Loads {
     effort: Effort,
-    sides: [(&'a Product, &'a str, Scenario); 2],
+    sides: [(Target, String, Scenario); 2],
     concurrency: usize,
     home_pid: u32,
     backwards: bool,
 }
 
-impl Loads<'_> {
+impl Loads {
     /// Returns the mean figure of each side, from the report and the CPU time of the home.
     async fn play(&self, figure: impl Fn(&Report, Duration) -> f64) -> Result<[f64; 2], Error> {
         let mut figures = [0.0; 2];
         for turn in 0..2 * TURNS {
             // The order 0, 1, 1, 0, 0, 1, 1, 0: a machine that becomes slower or faster counts for both sides alike.
             let number = usize::from((turn % 4 == 1 || turn % 4 == 2) != self.backwards);
-            let (product, license, scenario) = &self.sides[number];
+            let (target, license, scenario) = &self.sides[number];
             let plan = Plan {
-                target: product.target()?,
-                license_keys: vec![(*license).to_owned()],
+                target: target.clone(),
+                license_keys: vec![license.clone()],
                 concurrency: self.concurrency,
                 bounds: Bounds { duration: self.effort.measured / TURNS, turns: None },
                 scenario: scenario.clone(),
@@ -158,16 +184,21 @@ impl Loads<'_> {
     }
 }
 
+/// Returns the line of the rates without regions and at home.
+fn beside(what: &str, rates: &[[f64; 2]]) -> Line {
+    let ratios: Vec<f64> = rates.iter().map(|[plain, home]| home / plain).collect();
+    let [plain, home] = [0, 1].map(|side| median(&rates.iter().map(|rates| rates[side]).collect::<Vec<_>>()));
+    Line::new(what, AS_FAST, &ratios, format!("{home:.0} against {plain:.0} a second"))
+}
+
 fn lines(rounds: &[Round]) -> Vec<Line> {
     let middle = |figure: &dyn Fn(&Round) -> f64| median(&rounds.iter().map(figure).collect::<Vec<_>>());
     let beside = |what: &str, rates: fn(&Round) -> [f64; 2]| {
-        let ratios: Vec<f64> = rounds.iter().map(|round| rates(round)[1] / rates(round)[0]).collect();
-        let (plain, home) = (middle(&|round| rates(round)[0]), middle(&|round| rates(round)[1]));
-        Line::new(what, AS_FAST, &ratios, format!("{home:.0} against {plain:.0} a second"))
+        beside(what, &rounds.iter().map(rates).collect::<Vec<_>>())
     };
     let added: Vec<f64> = rounds.iter().map(|round| round.admission_ms[1] - round.admission_ms[0]).collect();
     let admissions = format!(
-        "{:.2} ms from another region, {:.2} ms at home",
+        "{:.2} ms from another region, {:.2} ms from the home as far away",
         middle(&|round| round.admission_ms[1]),
         middle(&|round| round.admission_ms[0]),
     );
@@ -181,7 +212,7 @@ fn lines(rounds: &[Round]) -> Vec<Line> {
         beside("acquire + release at home / without regions", |round| round.cycles),
         Line::new("the home's CPU for a batched heartbeat / a forwarded", LESS, &batched, batched_cpu),
         Line::new(
-            "ms that a foreign admission adds to the round trip",
+            "ms that a foreign admission adds to a round trip of 80 ms",
             MILLISECONDS_ADDED,
             &added,
             admissions,
@@ -190,14 +221,12 @@ fn lines(rounds: &[Round]) -> Vec<Line> {
 }
 
 impl Servers {
-    fn start() -> Result<Self, Error> {
+    async fn start() -> Result<Self, Error> {
         let files = directory()?;
         let path = |name: &str| files.path().join(name);
-        for name in ["tokens", "license-tokens", "eu", "us"] {
+        for name in ["tokens", "license-tokens", "eu", "us", "ap"] {
             write_key_pair(files.path(), name)?;
         }
-        // The home sends no request to the other regions, so their address need not exist.
-        let nowhere = "http://127.0.0.1:1";
         let peer = |number, name, url: &str| {
             let key = path(&format!("{name}.pub.pem"));
             format!(
@@ -222,12 +251,26 @@ impl Servers {
             )
         };
         let plain = start("plain.toml", String::new())?;
-        let home = start("eu.toml", region(1, "eu", "forward", peer(2, "us", nowhere)))?;
-        let eu = || peer(1, "eu", home.address());
-        let forwarding = start("us.toml", region(2, "us", "forward", eu()))?;
-        let batching = start("us-batched.toml", region(2, "us", "batched", eu()))?;
-        Ok(Self { plain, home, forwarding, batching, _files: files })
+        // The home starts before its peers have an address.
+        let to_us = Proxy::start(NOWHERE, 0).await;
+        let peers =
+            peer(2, "us", &format!("http://{}", to_us.address())) + &peer(3, "ap", "http://127.0.0.1:1");
+        let home = start("eu.toml", region(1, "eu", "forward", peers))?;
+        let home_address = address_of(&home)?;
+        let ways = [Proxy::start(home_address, 1).await, Proxy::start(home_address, 2).await];
+        let way = format!("http://{}", ways[1].address());
+        let forwarding = start("us.toml", region(2, "us", "forward", peer(1, "eu", &way)))?;
+        to_us.redirect(address_of(&forwarding)?);
+        let batching = start("ap.toml", region(3, "ap", "batched", peer(1, "eu", home.address())))?;
+        // The home assigns nothing until a peer has accepted it.
+        home.license(1).await?;
+        Ok(Self { plain, home, forwarding, batching, ways, _to_us: to_us, _files: files })
     }
+}
+
+fn address_of(product: &Product) -> Result<SocketAddr, Error> {
+    let address = product.address().trim_start_matches("http://");
+    address.parse().map_err(|_| Error::Worthless { why: format!("{address} is no address") })
 }
 
 /// Writes a private key to `NAME.pem` and its public key to `NAME.pub.pem`.

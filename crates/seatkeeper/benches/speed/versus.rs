@@ -9,6 +9,7 @@ use seatkeeper_testbed::redis::Redis;
 use crate::effort::Effort;
 use crate::error::Error;
 use crate::product::Product;
+use crate::renewal::renewal;
 use crate::verdict::{Bound, Line, median};
 
 /// Connections of the load.
@@ -31,7 +32,7 @@ const SUBSCRIBERS: usize = 4 * CONCURRENCY;
 const AS_FAST: Bound = Bound::AtLeast(0.97);
 
 /// Number of loads of each side.
-const LOADS: usize = 6;
+const LOADS: usize = 7;
 
 /// A server of one build and its loads.
 struct Side {
@@ -120,6 +121,7 @@ impl Side {
         let shared = vec![product.license(SEATS_SHARED).await?];
         let full = vec![product.license(SEATS_FULL).await?];
         let subscribers = product.subscribers(SUBSCRIBERS).await?;
+        let screen = product.screen().await?;
         let target = product.target()?;
         let plan = |license_keys: &[String], scenario| Plan {
             target: target.clone(),
@@ -135,6 +137,7 @@ impl Side {
         let sustained = Plan { bounds: sustained, ..evictions.clone() };
         let loads: [(_, _, _); LOADS] = [
             ("heartbeats", plan(&license_keys, heartbeats), false),
+            ("heartbeats of a screen", plan(&[], renewal(screen)), false),
             ("denied acquires", plan(&full, Scenario::Denied), false),
             ("acquire + release of one license", plan(&shared, cycle()), false),
             ("acquire + release, a license each", plan(&license_keys, cycle()), false),

@@ -10,7 +10,7 @@ use crate::faultless;
 use crate::product::Product;
 use crate::verdict::{Bound, Line, median};
 
-/// Connections. A connection has a heartbeat in flight, for up to 25 ms until the next batch.
+/// Connections. A connection has a heartbeat in flight, for up to 50 ms until the next batch.
 const CONNECTIONS: usize = 1_200;
 
 /// Seats of a connection, renewed in turn.
