@@ -4,6 +4,7 @@ pub(crate) mod support;
 
 mod devices_within_the_limit;
 mod ended_stays_ended;
+mod groups_within_the_plan;
 mod highest_tier_wins;
 mod nobody_on_time_is_ended;
 mod one_holder_one_seat;

@@ -18,7 +18,7 @@ use crate::world::{AP, EU, NAMES, NOWHERE, US, World, lead_ledger_through, regio
 const DEVICES: &str = "/api/v1/devices/sessions";
 
 /// The longest time for which a move closes a pool.
-const CLOSED_MAX: Duration = Duration::from_secs(5);
+pub(crate) const CLOSED_MAX: Duration = Duration::from_secs(5);
 
 /// The deadline of conditions that the job `moves` brings about.
 const DEADLINE: Duration = Duration::from_secs(40);

@@ -1,17 +1,19 @@
 //! Storms in rounds over three regions with a Redis and a PostgreSQL each, as far apart as continents, while networks are
 //! cut, homes move and regions restart. `SEATKEEPER_STORM_ROUNDS` sets the number of rounds.
 
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use rand::RngExt as _;
 use rand::rngs::StdRng;
+use seatkeeper_server::HeartbeatForwarding;
 use seatkeeper_testbed::proxy::Network;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::moves::relocate;
+use crate::moves::{CLOSED_MAX, relocate};
 use crate::storm::{LIMIT, Observed, Storm, greatest};
-use crate::world::{AP, EU, US, World, screen};
+use crate::world::{AP, EU, NAMES, US, World, screen};
 
 /// The default number of rounds: each weather once.
 const ROUNDS: u64 = 4;
@@ -52,7 +54,7 @@ impl Weather {
         }
     }
 
-    async fn blow(self, world: &World, name: &str, dice: &mut StdRng) {
+    async fn blow(self, world: &World, name: &str, dice: &mut StdRng, moves: &Mutex<Vec<Duration>>) {
         let pause = |dice: &mut StdRng| tokio::time::sleep(Duration::from_millis(dice.random_range(50..300)));
         match self {
             Self::Calm => pause(dice).await,
@@ -67,8 +69,13 @@ impl Weather {
             }
             Self::Moves => {
                 let user = format!("{name}user-{}", dice.random_range(0..3));
-                let answer = relocate(world, dice.random_range(0..3), &user, dice.random_range(0..3)).await;
+                let (from, to) = (dice.random_range(0..3), dice.random_range(0..3));
+                let began = Instant::now();
+                let answer = relocate(world, from, &user, to).await;
                 assert!(matches!(answer.status, 200 | 202 | 409 | 503), "{:#}", answer.body);
+                if answer.status == 200 {
+                    moves.lock().unwrap().push(began.elapsed());
+                }
                 pause(dice).await;
             }
             Self::Restarts(region) => {
@@ -129,7 +136,14 @@ fn check(weather: Weather, observed: &Observed) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn storms_in_rounds_never_exceed_a_limit_and_end_no_session() {
     let rounds = std::env::var("SEATKEEPER_STORM_ROUNDS").map_or(ROUNDS, |rounds| rounds.parse().unwrap());
-    let world = World::start_with([true; 3], |settings| settings.devices.ttl_seconds = TTL_SECONDS).await;
+    let world = World::start_with([true; 3], |settings| {
+        settings.devices.ttl_seconds = TTL_SECONDS;
+        if settings.region.name == NAMES[US] {
+            settings.region.heartbeats = HeartbeatForwarding::Batched;
+        }
+    })
+    .await;
+    let moves = Mutex::default();
     world.create_plan().await;
     let holders =
         [Holder::start(&world, EU).await, Holder::start(&world, US).await, Holder::start(&world, AP).await];
@@ -141,7 +155,7 @@ async fn storms_in_rounds_never_exceed_a_limit_and_end_no_session() {
         let regions = weather.regions();
         let storm = Storm { world: &world, name: name.clone(), regions, seed: rand::random() };
         let storm = async {
-            let observed = storm.run(async |dice| weather.blow(&world, &name, dice).await).await;
+            let observed = storm.run(async |dice| weather.blow(&world, &name, dice, &moves).await).await;
             stop.cancel();
             observed
         };
@@ -154,6 +168,11 @@ async fn storms_in_rounds_never_exceed_a_limit_and_end_no_session() {
     }
     println!("{rounds} rounds: {holds} holds, {denied} denials, {unavailable} answers of 503");
     assert!(rounds < 2 || unavailable > 0, "no cut was felt");
+    let moves = moves.into_inner().unwrap();
+    let longest = moves.iter().max().copied().unwrap_or_default();
+    println!("{} moves, the longest in {longest:?}", moves.len());
+    assert!(rounds < 3 || !moves.is_empty(), "no home moved");
+    assert!(longest < CLOSED_MAX, "a move took {longest:?}");
     for Holder { user, session } in &holders {
         let path = format!("/api/v1/devices/sessions/{}", session.as_str().unwrap());
         world.client(AP, user).delete(&path).await.expect(204);

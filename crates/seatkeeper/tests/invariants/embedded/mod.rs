@@ -2,8 +2,8 @@
 
 /// Billing over ninety days. A manual clock drives the registry in the process.
 mod billed_exactly;
-/// Groups that watch together, in a storm of joins, leaves, silent hosts and evictions.
-mod groups_within_the_plan;
+/// Join codes, which count for ten minutes. A manual clock passes the time.
+mod expired_codes;
 /// Recovery from the ledger after `kill -9`. With several nodes, sessions live in Redis, and `failover` kills
 /// Redis.
 mod nothing_answered_is_lost;

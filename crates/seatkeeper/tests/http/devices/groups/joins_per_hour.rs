@@ -1,4 +1,4 @@
-//! The rates of joins of a group.
+//! The rates of joins of a group, and of guesses.
 
 use serde_json::{Value, json};
 
@@ -18,6 +18,22 @@ async fn open() -> TenantClient {
     let terms = json!({ "device_limit": 2, "group_members_max": 2, "group_scope": "any_user" });
     subscribe(&api, "ann", terms).await;
     api
+}
+
+#[tokio::test]
+async fn guesses_of_a_code_are_limited_as_acquires_are() {
+    let api = TenantClient::open_with(&[("LIMITS_DEVICES_ACQUIRES_PER_MINUTE", "12")]);
+    subscribe(&api, "ann", json!({ "device_limit": 2, "group_members_max": 2, "group_scope": "any_user" }))
+        .await;
+    let host = create(&api.user("ann"), "tv").await;
+    let bob = api.user("bob");
+    let guess = text(&host["join_code"]).replace(&text(&host["join_code"])[70..], "0000000000");
+    for _ in 0..12 {
+        assert_refused(&join(&bob, &json!(guess), "phone").await, "join-code-refused");
+    }
+    // The right code comes too late.
+    let denied = join(&bob, &host["join_code"], "phone").await;
+    assert_eq!(denied.expect(429)["type"], "/problems/too-many-requests");
 }
 
 #[tokio::test]

@@ -26,6 +26,9 @@ const USERS: usize = 4;
 const LANES_PER_USER: usize = 3;
 const DEVICES_PER_USER: u32 = 6;
 
+/// The least number of steps: with fewer, not every kind of step happens.
+const STEPS_MIN: u32 = 500;
+
 /// Time limit until the ledger has committed every end, on a busy machine.
 const ON_RECORD_MAX: Duration = Duration::from_secs(60);
 
@@ -34,6 +37,8 @@ const ON_RECORD_MAX: Duration = Duration::from_secs(60);
 struct Membership {
     group: Value,
     session: Value,
+    /// The last answer named the member as the host.
+    is_host: bool,
 }
 
 /// A user's devices in one lane of the storm.
@@ -50,7 +55,7 @@ struct Lane {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_storm_of_groups_stays_within_the_plan() {
-    let (rounds, seed) = (knobs::storm_rounds(), knobs::seed());
+    let (steps, seed) = (knobs::storm_rounds().max(STEPS_MIN), knobs::seed());
     let harness = patient(&[("DEVICES_TTL_SECONDS", TTL_SECONDS)]);
     let codes = Arc::default();
     let mut lanes = Vec::new();
@@ -61,7 +66,7 @@ async fn a_storm_of_groups_stays_within_the_plan() {
         for lane in 0..LANES_PER_USER {
             let seed = seed.wrapping_add((user * LANES_PER_USER + lane) as u64);
             let lane = Lane::new(harness.client(&subscriber.user), seed, &codes);
-            lanes.push(tokio::spawn(lane.run(rounds.div_ceil((USERS * LANES_PER_USER) as u32))));
+            lanes.push(tokio::spawn(lane.run(steps.div_ceil((USERS * LANES_PER_USER) as u32))));
         }
     }
     let mut seen = BTreeMap::new();
@@ -79,6 +84,7 @@ async fn a_storm_of_groups_stays_within_the_plan() {
         ("beat", 200),
         ("beat", 410),
         ("leave", 204),
+        ("host lost", 0),
     ] {
         assert!(seen.contains_key(&happened), "never happened: {happened:?} in {seen:?}");
     }
@@ -91,15 +97,16 @@ impl Lane {
         Self { client, dice, codes, single: None, members: Vec::new(), seen: BTreeMap::new() }
     }
 
-    async fn run(mut self, rounds: u32) -> BTreeMap<(&'static str, u16), u32> {
-        for _ in 0..rounds {
-            match self.dice.random_range(0..12) {
+    async fn run(mut self, steps: u32) -> BTreeMap<(&'static str, u16), u32> {
+        for _ in 0..steps {
+            match self.dice.random_range(0..13) {
                 0 => self.admit().await,
                 1 | 2 => self.create().await,
                 3..=5 => self.join().await,
                 6..=8 => self.beat().await,
                 9 => self.leave().await,
                 10 => self.fall_silent(),
+                11 => self.lose_a_host(),
                 _ => self.revoke().await,
             }
         }
@@ -115,6 +122,8 @@ impl Lane {
         let (number, ask) = self.device();
         let answer = self.client.post(DEVICES, ask).await;
         self.count("admit", &answer, &[200, 201]);
+        let used = answer.body["devices_in_use"].as_u64();
+        assert!(used.is_some_and(|used| used <= u64::from(SCREENS)), "{:#}", answer.body);
         self.single = Some((number, answer.body["session_id"].clone()));
     }
 
@@ -145,6 +154,7 @@ impl Lane {
         let answer = self.client.post(&format!("{GROUPS}/join"), ask).await;
         self.count("join", &answer, &[201, 403, 429]);
         if answer.status == 201 {
+            assert_members(&answer);
             self.joined(&answer);
         }
     }
@@ -156,15 +166,26 @@ impl Lane {
         self.count("beat", &answer, &[200, 410, 404]);
         if answer.status != 200 {
             self.members.swap_remove(at);
+            return;
         }
+        assert_members(&answer);
+        self.members[at].is_host = answer.body["host_session_id"] == self.members[at].session;
     }
 
     async fn leave(&mut self) {
         let Some(at) = self.any_member() else { return };
-        let Membership { group, session } = self.members.swap_remove(at);
+        let Membership { group, session, .. } = self.members.swap_remove(at);
         let ask = json!({ "group_id": group, "session_id": session });
         let answer = self.client.post(&format!("{GROUPS}/leave"), ask).await;
         self.count("leave", &answer, &[204, 404]);
+    }
+
+    /// Forgets the host of a group without a word: another member succeeds it.
+    fn lose_a_host(&mut self) {
+        if let Some(at) = self.members.iter().position(|member| member.is_host) {
+            self.members.swap_remove(at);
+            *self.seen.entry(("host lost", 0)).or_insert(0) += 1;
+        }
     }
 
     /// Forgets a member without a word, as a device that lost its power.
@@ -187,7 +208,8 @@ impl Lane {
 
     fn joined(&mut self, answer: &Answer) {
         let (group, session) = (answer.body["group_id"].clone(), answer.body["session_id"].clone());
-        self.members.push(Membership { group, session });
+        let is_host = answer.body["host_session_id"] == session;
+        self.members.push(Membership { group, session, is_host });
     }
 
     #[track_caller]
@@ -195,6 +217,13 @@ impl Lane {
         assert!(expected.contains(&answer.status), "{step}: {} {:#}", answer.status, answer.body);
         *self.seen.entry((step, answer.status)).or_insert(0) += 1;
     }
+}
+
+/// Checks the number of members that an answer tells.
+#[track_caller]
+fn assert_members(answer: &Answer) {
+    let members = answer.body["members"].as_u64();
+    assert!(members.is_some_and(|members| members <= u64::from(MEMBERS_MAX)), "{:#}", answer.body);
 }
 
 /// Checks the audit log once every session is over: with `audit verify`, and record by record.
