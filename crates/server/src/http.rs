@@ -26,4 +26,4 @@ pub(crate) use query::{IdPath, Query};
 pub(crate) use renew::renew;
 pub(crate) use request_id::Meta;
 pub(crate) use session_path::SessionPath;
-pub(crate) use who::{Admin, LicenseCaller, Who};
+pub(crate) use who::{Admin, LicenseCaller, VerifiedCaller, Who};

@@ -3,8 +3,8 @@
 //! `homes` caches homes, `moved_homes` keeps the homes that have moved, and `adoptions` knows the successors of lost
 //! regions. `peers` sends requests to peer regions, `peer_limit` bounds the requests that wait for peers, `peer_token`
 //! authenticates peers, and `heartbeat_batches` queues heartbeats for peers. `lookup` finds the home of a request,
-//! `deployments` knows the deployment behind the number of each
-//! peer, and `own_number` whether the peers know this one.
+//! `deployments` knows the deployments of the peers,
+//! and `own_number` the answers of the peers about the own deployment.
 //! `successors` leads from a lost region to its successor, `requests` asks peers, and `confirmation` asks the home on
 //! record before another region's word of a move counts. `without_home` has the knowledge for admissions while a home
 //! is unreachable.

@@ -78,7 +78,7 @@ pub enum StartError {
         /// The region on record.
         recorded: Region,
     },
-    /// A peer knows another deployment by the number of this region.
+    /// A peer knows a rival, a second deployment with the number of the region.
     #[error(
         "region {peer} knows another deployment as region {own}, or has adopted region {own}: give this deployment a \
          region.number and a key of its own; if it stands in for a lost one, adopt the lost one's backup with `seatkeeper region \
@@ -267,7 +267,7 @@ impl Base {
     }
 }
 
-/// Checks that no peer knows another deployment by this region's number, and learns forgotten homes from the peers.
+/// Checks that no peer knows a rival of the deployment, and learns forgotten homes from the peers.
 async fn learn_at_start(mover: &Mover) -> Result<(), StartError> {
     let (checked, ()) = tokio::join!(mover.regions.check_number_at_start(), mover.learn_at_start());
     match checked {

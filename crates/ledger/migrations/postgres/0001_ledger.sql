@@ -319,9 +319,9 @@ CREATE TABLE home_moves (
     CHECK (direction = 'adopted' OR (direction <> 'arrived') = (peer_seq IS NULL))
 );
 
--- The region whose ledger this is: fixed by the first server with regions. `deployment_id` is random, and tells this deployment
--- from another one with the same number. `is_confirmed`: the number was used without peers, or a peer has
--- accepted it. `refused_by`: a peer that knows another deployment by the number, while no peer accepts this one.
+-- The region of the ledger: fixed by the first server with regions. `deployment_id` is random, and tells the deployment from
+-- rivals with the same number. `is_confirmed`: the number was used without peers, or a peer has accepted the deployment.
+-- `refused_by`: a peer that knows a rival, while no peer accepts the deployment.
 CREATE TABLE own_region (
     id            BIGINT NOT NULL PRIMARY KEY CHECK (id = 1),
     region        BIGINT NOT NULL CHECK (region BETWEEN 1 AND 255),
@@ -330,7 +330,7 @@ CREATE TABLE own_region (
     refused_by    BIGINT CHECK (refused_by BETWEEN 1 AND 255)
 );
 
--- The deployment that each peer region has shown first. Another deployment with the same number is refused.
+-- The first known deployment of each peer region. A rival with the same number is refused.
 CREATE TABLE peer_deployments (
     region        BIGINT NOT NULL PRIMARY KEY CHECK (region BETWEEN 1 AND 255),
     deployment_id UUID NOT NULL

@@ -1,5 +1,5 @@
-//! The deployments behind the numbers of regions. A number belongs to one deployment: two deployments with the same number
-//! could be the home of one subscriber at the same time.
+//! The deployments behind the numbers of regions. A number belongs to a single deployment. A rival, a second deployment with
+//! the number, could be the home of a subscriber at the same time.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -12,7 +12,7 @@ use crate::database::Row;
 use crate::row::Fields;
 use crate::{Error, Ledger};
 
-/// The identity of a deployment with regions: random, and kept in its ledger. A restored backup and a promoted standby keep
+/// The identity of a deployment with regions: random, and kept in the ledger. A restored backup and a promoted standby keep
 /// the identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -27,7 +27,7 @@ pub struct OwnRegion {
     pub deployment: DeploymentId,
     /// The region was used without peers, or a peer has accepted the deployment.
     pub is_confirmed: bool,
-    /// A peer that knows another deployment by the number, while no peer accepts this one.
+    /// A peer that knows a rival, while no peer accepts the deployment.
     pub refused_by: Option<Region>,
 }
 
@@ -57,7 +57,7 @@ impl OwnRegion {
 }
 
 impl Ledger {
-    /// Returns the region of this ledger, and fixes `region` with a new deployment if no region is on record. A region
+    /// Returns the region of the ledger, and fixes `region` with a new deployment if no region is on record. A region
     /// without peers needs no confirmation.
     pub async fn fix_own_region(&self, region: Region, has_peers: bool) -> Result<OwnRegion, Error> {
         let mut tx = self.write().await?;
@@ -74,7 +74,7 @@ impl Ledger {
         region.fetch_optional().await?.as_ref().map(OwnRegion::read).transpose()
     }
 
-    /// Records whether a peer has ever accepted the deployment of this ledger, and which peer refuses it now.
+    /// Records whether a peer has ever accepted the deployment, and the peer that refuses the deployment now.
     pub async fn note_own_number(&self, is_confirmed: bool, refused_by: Option<Region>) -> Result<(), Error> {
         let mut tx = self.write().await?;
         let note = tx.query(include_str!("../../sql/note_own_number.sql"));
@@ -92,7 +92,7 @@ impl Ledger {
         rows.iter().map(deployment).collect()
     }
 
-    /// Records the deployment of a peer region, and returns the one on record: the first stays.
+    /// Records the deployment of a peer region, and returns the deployment on record: the first stays.
     pub async fn note_peer_deployment(
         &self,
         region: Region,
@@ -107,8 +107,8 @@ impl Ledger {
         Ok(DeploymentId(noted))
     }
 
-    /// Forgets the deployment of a peer region, so that the next one with its number and a key of the peer goes on record.
-    /// Returns `false` if none was on record.
+    /// Forgets the deployment of a peer region, so that the next deployment with the number and a key of the peer goes on record.
+    /// Returns `false` if no deployment was on record.
     pub async fn forget_peer_deployment(&self, region: Region) -> Result<bool, Error> {
         let mut tx = self.write().await?;
         let forget = tx.query(include_str!("../../sql/forget_peer_deployment.sql"));

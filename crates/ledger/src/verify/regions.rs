@@ -117,9 +117,9 @@ pub enum RegionBreach {
         /// Another region.
         second: Region,
     },
-    /// A region knows another deployment by the number of a peer than the deployment whose ledger was given.
+    /// A region knows a rival of a deployment whose ledger was given.
     #[error(
-        "region {region} knows another deployment as region {peer} than the deployment of the ledger that was given"
+        "region {region} knows another deployment as region {peer} than the deployment of the given ledger"
     )]
     OtherDeployment {
         /// The region.

@@ -67,6 +67,8 @@ pub(crate) struct Product {
     client: reqwest::Client,
     address: String,
     token: String,
+    /// The token of a user without scopes.
+    viewer_token: String,
     /// URL of the ledger's PostgreSQL database. `None` stands for SQLite in the data directory.
     postgres: Option<String>,
     // Fields drop in order: the server before its data directory.
@@ -152,8 +154,11 @@ impl Product {
         let mut server = Child::start(command.stderr(Stdio::null()))?;
         let address = server.says("listening on ")?;
         let config = flags.iter().skip_while(|flag| **flag != "--config").take(2);
-        let token = token(data.path(), config, "bench", "admin service")?;
-        Ok(Self { client: reqwest::Client::new(), address, token, postgres, server, data })
+        let config: Vec<_> = config.collect();
+        let of_viewer = token(data.path(), &config, "viewer", "")?;
+        let token = token(data.path(), &config, "bench", "admin service")?;
+        let client = reqwest::Client::new();
+        Ok(Self { client, address, token, viewer_token: of_viewer, postgres, server, data })
     }
 
     /// Returns the base URL of the server.
@@ -264,12 +269,13 @@ impl Product {
         })
     }
 
-    /// Takes a screen for a device of the benchmark's own user, and returns the session.
-    pub(crate) async fn screen(&self) -> Result<Uuid, Error> {
+    /// Takes a screen for a device of a user without scopes, and returns a load target of the user and the session.
+    pub(crate) async fn screen(&self) -> Result<(Target, Uuid), Error> {
         let url = format!("{}/api/v1/devices/sessions", self.address);
         let ask = json!({ "device_id": "tv", "device_type": "tv" });
-        let answer = self.client.post(url).bearer_auth(&self.token).json(&ask).send().await?;
-        Ok(answer.error_for_status()?.json::<Seat>().await?.session_id)
+        let answer = self.client.post(url).bearer_auth(&self.viewer_token).json(&ask).send().await?;
+        let session = answer.error_for_status()?.json::<Seat>().await?.session_id;
+        Ok((Target::new(&self.address, Some(&self.viewer_token))?, session))
     }
 
     /// Returns the sum of a metric of the server over all labels.

@@ -27,6 +27,9 @@ use crate::verdict::{Bound, Line, median};
 /// Connections of the loads that are compared by their rate.
 const CONCURRENCY: usize = 64;
 
+/// Connections of the loads that renew seats from another region: a batch of 50 ms has a heartbeat of each.
+const AWAY_CONCURRENCY: usize = 640;
+
 /// All connections renew one screen, faster than a client may.
 const UNLIMITED: &str = "[limits]\ndevices_heartbeats_per_minute = 0\nservice_heartbeats_per_minute = 0\n";
 
@@ -77,16 +80,20 @@ struct Round {
 pub(crate) async fn run(effort: Effort) -> Result<Vec<Line>, Error> {
     let servers = Servers::start().await?;
     let license = servers.home.license(2 * CONCURRENCY as u32).await?;
+    let away_license = servers.home.license(2 * AWAY_CONCURRENCY as u32).await?;
     let plain_license = servers.plain.license(2 * CONCURRENCY as u32).await?;
     let screens = [servers.plain.screen().await?, servers.home.screen().await?];
     let mut rounds = Vec::new();
     // The first round warms up and is not counted.
     for round in 0..=effort.rounds {
         eprintln!("regions: round {round} of {}", effort.rounds);
-        rounds.push(play(effort, &servers, [&plain_license, &license], screens, round % 2 == 1).await?);
+        rounds.push(
+            play(effort, &servers, [&plain_license, &license, &away_license], &screens, round % 2 == 1)
+                .await?,
+        );
     }
     let mut lines = lines(&rounds[1..]);
-    lines.insert(2, after_a_move(effort, &servers, screens).await?);
+    lines.insert(2, after_a_move(effort, &servers.home, &screens).await?);
     let crowded = servers.home.license(batches::SEATS).await?;
     lines.push(batches::run(effort, &servers.batching, &crowded).await?);
     Ok(lines)
@@ -96,8 +103,8 @@ pub(crate) async fn run(effort: Effort) -> Result<Vec<Line>, Error> {
 async fn play(
     effort: Effort,
     servers: &Servers,
-    [plain_license, license]: [&str; 2],
-    screens: [Uuid; 2],
+    [plain_license, license, away_license]: [&str; 3],
+    screens: &[(Target, Uuid); 2],
     backwards: bool,
 ) -> Result<Round, Error> {
     let Servers { plain, home, forwarding, batching, ways, .. } = servers;
@@ -109,7 +116,7 @@ async fn play(
         report.operations.get(&Operation::Acquire).map_or(f64::NAN, |acquires| acquires.p50_ms)
     };
     let at_home = [(plain.target()?, plain_license), (home.target()?, license)];
-    let away = [(forwarding.target()?, license), (batching.target()?, license)];
+    let away = [(forwarding.target()?, away_license), (batching.target()?, away_license)];
     let afar = home.with_our_token(&format!("http://{}", ways[0].address()))?;
     let both = [(afar, license), (forwarding.target()?, license)];
     let home_pid = home.pid();
@@ -117,8 +124,7 @@ async fn play(
         let sides = sides.clone().map(|(target, license)| (target, license.to_owned(), scenario.clone()));
         Loads { effort, sides, concurrency, home_pid, backwards }
     };
-    let renewals = [(plain.target()?, screens[0]), (home.target()?, screens[1])];
-    let renewals = renewals.map(|(target, screen)| (target, String::new(), renewal(screen)));
+    let renewals = screens.clone().map(|(target, screen)| (target, String::new(), renewal(screen)));
     let renewals = Loads { effort, sides: renewals, concurrency: CONCURRENCY, home_pid, backwards };
     let admissions = async || {
         ways.iter().for_each(|way| way.set(Network::AnswersLate(FAR)));
@@ -130,20 +136,18 @@ async fn play(
         heartbeats: loads(&at_home, heartbeats.clone(), CONCURRENCY).play(rate).await?,
         screens: renewals.play(rate).await?,
         cycles: loads(&at_home, cycle.clone(), CONCURRENCY).play(rate).await?,
-        foreign_heartbeat_cpu: loads(&away, heartbeats, CONCURRENCY).play(cpu_micros).await?,
+        foreign_heartbeat_cpu: loads(&away, heartbeats, AWAY_CONCURRENCY).play(cpu_micros).await?,
         admission_ms: admissions().await?,
     })
 }
 
 /// Moves the home of a subscriber away, and renews the screen of another: the home of each device is looked up from now on.
-async fn after_a_move(effort: Effort, servers: &Servers, screens: [Uuid; 2]) -> Result<Line, Error> {
-    let Servers { plain, home, .. } = servers;
+async fn after_a_move(effort: Effort, home: &Product, screens: &[(Target, Uuid); 2]) -> Result<Line, Error> {
     home.move_away("mover", "us").await?;
     let mut rates = Vec::new();
     for round in 0..=effort.rounds {
         eprintln!("regions after a move: round {round} of {}", effort.rounds);
-        let sides = [(plain.target()?, screens[0]), (home.target()?, screens[1])];
-        let sides = sides.map(|(target, screen)| (target, String::new(), renewal(screen)));
+        let sides = screens.clone().map(|(target, screen)| (target, String::new(), renewal(screen)));
         let (home_pid, backwards) = (home.pid(), round % 2 == 1);
         let loads = Loads { effort, sides, concurrency: CONCURRENCY, home_pid, backwards };
         rates.push(loads.play(|report, _| report.requests_per_second).await?);

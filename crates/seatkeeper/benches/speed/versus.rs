@@ -121,7 +121,7 @@ impl Side {
         let shared = vec![product.license(SEATS_SHARED).await?];
         let full = vec![product.license(SEATS_FULL).await?];
         let subscribers = product.subscribers(SUBSCRIBERS).await?;
-        let screen = product.screen().await?;
+        let (viewer, screen) = product.screen().await?;
         let target = product.target()?;
         let plan = |license_keys: &[String], scenario| Plan {
             target: target.clone(),
@@ -137,7 +137,7 @@ impl Side {
         let sustained = Plan { bounds: sustained, ..evictions.clone() };
         let loads: [(_, _, _); LOADS] = [
             ("heartbeats", plan(&license_keys, heartbeats), false),
-            ("heartbeats of a screen", plan(&[], renewal(screen)), false),
+            ("heartbeats of a screen", Plan { target: viewer, ..plan(&[], renewal(screen)) }, false),
             ("denied acquires", plan(&full, Scenario::Denied), false),
             ("acquire + release of one license", plan(&shared, cycle()), false),
             ("acquire + release, a license each", plan(&license_keys, cycle()), false),

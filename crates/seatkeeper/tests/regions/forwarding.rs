@@ -154,7 +154,10 @@ async fn a_token_that_no_peer_signed_for_this_region_is_refused() {
     let seat = world.client(EU, "ann").acquire(&key, "desk").await.expect(201);
     let heartbeat = format!("/api/v1/licenses/sessions/{}/heartbeat", seat["session_id"].as_str().unwrap());
     let for_another = world.region_token(US, AP, "203.0.113.7").await;
-    for token in ["forged", &for_another, &world.region_token(EU, EU, "203.0.113.7").await] {
+    let own = world.region_token(EU, EU, "203.0.113.7").await;
+    // Clocks that are two minutes apart.
+    let [behind, ahead] = [-120, 120].map(|ahead| world.region_token_ahead(ahead, US, EU));
+    for token in ["forged", &for_another, &own, &behind, &ahead] {
         for (method, path) in [(Method::GET, "/api/v1/devices/sessions"), (Method::PATCH, &*heartbeat)] {
             let answer = world.send_with(EU, "ann", token, method, path, Value::Null).await.expect(421);
             assert_eq!(answer["type"], "/problems/region-token-refused");

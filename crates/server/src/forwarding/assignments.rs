@@ -1,5 +1,5 @@
-//! The API of a region for the other regions: the acceptance of their deployments, and the assignment of a subscriber's home
-//! by an anchor.
+//! The API of a region for its peers: the acceptance of a peer's deployment, and the assignment of a subscriber's home by an
+//! anchor.
 
 use axum::extract::State;
 use axum::routing::post;
@@ -31,8 +31,8 @@ pub(crate) fn routes() -> Router<App> {
         .merge(super::adoptions::routes())
 }
 
-/// `POST /api/v1/regions/deployments`: accepts the deployment of a peer, which the layer in front has checked, and tells the
-/// own.
+/// `POST /api/v1/regions/deployments`: accepts the deployment of a peer, which the layer in front has checked, and answers with
+/// the own deployment.
 async fn accept(
     State(app): State<App>,
     forwarder: Option<Extension<Forwarder>>,

@@ -162,14 +162,14 @@ impl Layer {
         let forwarder = checked.map_err(|error| {
             tracing::warn!(
                 error = &error as &dyn std::error::Error,
-                "a token of another region was refused, and so was its request: check region.peers and the key files"
+                "a token of another region was refused, and so was its request: check region.peers, the key files and the clocks of both"
             );
             Error::RegionTokenRefused(Some(error))
         })?;
         // The keys of a lost region count for its adoption alone.
         let is_lost = self.regions.adoption_of(forwarder.region).is_some();
         if is_lost && !request.uri().path().starts_with(ADOPTIONS_PATH) {
-            // Its servers, back again, must hear that they admit nobody.
+            // The servers of a lost region, back again, must hear the refusal.
             let peer = forwarder.region;
             return Err(match request.uri().path() == DEPLOYMENTS_PATH {
                 true => Error::RegionNumberTaken { peer },

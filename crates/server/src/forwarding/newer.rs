@@ -42,7 +42,7 @@ pub(super) async fn home(
     tracing::error!(
         region = asked.region.number(),
         error = &fault as &dyn std::error::Error,
-        "a region refused a forwarded request, so its caller gets 503: compare the [region] settings of both regions"
+        "a region refused a forwarded request, so its caller gets 503: compare the [region] settings and the clocks of both regions"
     );
     Err(Error::RegionUnavailable { peer: asked.region, source: fault })
 }

@@ -17,6 +17,10 @@ pub(crate) struct Who(Arc<Caller>);
 /// license token reaches nothing but its license ([`Scopes::license`](crate::auth::Scopes)).
 pub(crate) struct LicenseCaller(Arc<Caller>);
 
+/// The caller of a request whose token a layer has verified.
+#[derive(Clone)]
+pub(crate) struct VerifiedCaller(pub(crate) Arc<Caller>);
+
 /// A caller whose token has the admin scope.
 pub(crate) struct Admin(Arc<Caller>);
 
@@ -31,6 +35,9 @@ impl FromRequestParts<App> for Who {
 impl FromRequestParts<App> for LicenseCaller {
     type Rejection = Error;
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Error> {
+        if let Some(VerifiedCaller(caller)) = parts.extensions.remove() {
+            return Ok(Self(caller));
+        }
         Ok(Self(app.verifier.caller(bearer_of(&parts.headers)?).await?))
     }
 }

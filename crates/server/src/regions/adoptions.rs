@@ -22,7 +22,7 @@ const READ_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) struct Adoptions {
     ledger: Ledger,
     known: RwLock<Arc<[Adoption]>>,
-    /// `known` is not empty. Every heartbeat reads this flag alone, so that no two processors wait for each other at the lock.
+    /// `known` is not empty. Every heartbeat reads the flag alone, so that processors do not wait for each other at the lock.
     has_any: AtomicBool,
 }
 

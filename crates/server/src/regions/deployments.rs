@@ -1,5 +1,5 @@
-//! The deployments behind the numbers of the peers. The first deployment of each peer stays on record. Another one with the
-//! same number and key is refused, as after a copied settings file: both could be the home of a subscriber.
+//! The deployments of the peers. The first deployment of each peer stays on record. A rival, a second deployment with the number
+//! and the key of a peer as after a copied settings file, is refused: two deployments could be the home of a subscriber.
 
 use std::collections::HashMap;
 
@@ -11,11 +11,11 @@ use seatkeeper_ledger::{Error as LedgerError, Ledger};
 use super::Regions;
 use crate::error::Error;
 
-/// The deployments that this region knows.
+/// The deployments on record.
 pub(super) struct Deployments {
     ledger: Ledger,
     known: RwLock<HashMap<Region, DeploymentId>>,
-    /// The last refused deployment of each peer, for the log.
+    /// The last refused rival of each peer, for the log.
     refused: Mutex<HashMap<Region, DeploymentId>>,
 }
 
@@ -36,8 +36,8 @@ impl Deployments {
         self.known.read().get(&peer).copied()
     }
 
-    /// Checks the deployment that a peer shows. The first one goes on record. Returns `Err(RegionNumberTaken)` for another one,
-    /// which may be a second late after an operator's repair.
+    /// Checks the deployment in a peer's token. The first deployment goes on record. Returns `Err(RegionNumberTaken)` for a rival.
+    /// An operator's repair counts after a second.
     async fn check(&self, peer: Region, shown: DeploymentId) -> Result<(), Error> {
         let known = match self.known(peer) {
             Some(known) => known,
@@ -55,8 +55,8 @@ impl Deployments {
                 region = peer.number(),
                 deployment = %shown,
                 on_record = %known,
-                "a second deployment uses the number and a key of a peer, and is refused: give the second one a number and a key \
-                 of its own; if the one on record is wrong or gone for good, see `seatkeeper repair region`"
+                "a second deployment uses the number and a key of a peer, and is refused: give the second deployment a number \
+                 and a key of its own; if the deployment on record is wrong or gone for good, see `seatkeeper repair region`"
             );
         }
         Err(Error::RegionNumberTaken { peer })
@@ -64,8 +64,7 @@ impl Deployments {
 }
 
 impl Regions {
-    /// Checks the deployment that a peer's token shows. Returns `Err(RegionNumberTaken)` if the peer's number belongs to another
-    /// deployment.
+    /// Checks the deployment in a peer's token. Returns `Err(RegionNumberTaken)` for a rival.
     pub(crate) async fn check_deployment(&self, peer: Region, shown: DeploymentId) -> Result<(), Error> {
         self.deployments.check(peer, shown).await
     }

@@ -31,7 +31,7 @@ pub(crate) const BATCH_BYTES_MAX: usize = 2 * queue::BYTES_MAX;
 /// Capacity of the cache of confirmed callers, in sessions of 60 to 90 bytes each. The cache grows with the sessions.
 const CONFIRMED_MAX: usize = 2_000_000;
 
-/// Capacity of the cache of heartbeats that go alone, because a batch did not renew their sessions.
+/// Capacity of the cache of heartbeats that go alone, because a batch did not renew the session.
 const ALONE_MAX: usize = 100_000;
 
 /// A heartbeat in a batch. The sending region has verified the caller's token.
@@ -45,7 +45,7 @@ pub(crate) struct Heartbeat {
     pub(crate) admin: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) service: bool,
-    /// The caller's bearer token, which the home checks itself. `None` if the home has accepted the token for the session.
+    /// The caller's bearer token, for the home to check. `None` if the home has accepted the token for the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) token: Option<String>,
     #[serde(flatten)]
@@ -112,7 +112,7 @@ impl TokenDigest {
 pub(crate) struct HeartbeatBatches {
     queues: HashMap<Region, Mutex<BatchQueue<Waiting>>>,
     confirmed: Cache<SessionId, TokenDigest>,
-    /// The sessions whose heartbeats with this token go alone: a batch would only count each against the limits once more.
+    /// The sessions whose heartbeats go alone, by the token: a batch would count each heartbeat against the limits once more.
     alone: Cache<SessionId, TokenDigest>,
     began: Instant,
 }

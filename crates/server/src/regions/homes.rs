@@ -162,6 +162,11 @@ impl Homes {
         self.moved.is_empty()
     }
 
+    /// Returns `true` if the home of a subscriber has not moved, as far as this region knows. The answer may be a second late.
+    pub(super) fn is_first(&self, tenant: &TenantId, user: &UserId) -> bool {
+        matches!(self.moved.find(tenant, user), Knowledge::First)
+    }
+
     /// Returns the home of a subscriber whose home has moved; `None` for a first home and for an unknown home. The
     /// ledger is read only while the home changes. The answer may be a second late.
     pub(super) async fn moved(&self, tenant: &TenantId, user: &UserId) -> Result<Option<Home>, Error> {

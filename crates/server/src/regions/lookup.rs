@@ -81,6 +81,12 @@ impl Regions {
         !self.admits_without_home() && self.homes.has_only_first()
     }
 
+    /// Returns `true` if the home of a subscriber has never moved, as far as this node knows, and this node admits nobody in place
+    /// of a home. The answer may be a second late.
+    pub(crate) fn is_first_home(&self, tenant: &TenantId, user: &UserId) -> bool {
+        !self.admits_without_home() && self.homes.is_first(tenant, user)
+    }
+
     /// Reads the homes that have moved from the record.
     pub(crate) async fn refresh_moved_homes(&self) -> Result<(), LedgerError> {
         self.homes.refresh_moved().await

@@ -34,8 +34,8 @@ const OVERLAP: Duration = HomesCursor::COMMIT_MAX;
 pub(super) struct MovedHomes {
     ledger: Ledger,
     homes: RwLock<HashMap<Subscriber, Option<MovedHome>>>,
-    /// `homes` is not empty. Every heartbeat of a device reads this flag alone, so that no two processors wait for each other
-    /// at the lock.
+    /// `homes` is not empty. Every heartbeat of a device reads the flag alone, so that processors do not wait for each other at
+    /// the lock.
     has_any: AtomicBool,
     newest: Mutex<Newest>,
     /// A read has reached the newest change.

@@ -1,8 +1,7 @@
-//! The standing of this deployment with its peers: whether the peers know this deployment, or another one, by the number of
-//! this region.
+//! The standing of the own deployment: the peers accept the deployment, or know a rival, a second deployment with the number.
 //!
-//! A new deployment with peers assigns no home and decides for no tenant until a peer accepts it. A deployment that its peers
-//! refuse admits nobody.
+//! A new deployment with peers assigns no home and decides for no tenant until a peer accepts the deployment. A refused
+//! deployment admits nobody.
 
 mod standing;
 
@@ -24,10 +23,10 @@ use super::Regions;
 use crate::error::Error;
 use standing::{Answer, Answers, Standing};
 
-/// The path at which a region accepts the deployment of a peer, and tells its own.
+/// The path at which a region accepts the deployment of a peer, and answers with the own deployment.
 pub(crate) const DEPLOYMENTS_PATH: &str = "/api/v1/regions/deployments";
 
-/// The type of the problem of a deployment whose number belongs to another deployment.
+/// The type of the problem of a rival.
 const NUMBER_TAKEN_TYPE: &str = "/problems/region-number-taken";
 
 /// Time limit of the question to a peer.
@@ -40,12 +39,12 @@ const REST_UNCONFIRMED: Duration = Duration::from_secs(1);
 /// The longest wait of a request for the first acceptance: longer than a round of questions.
 const REQUEST_WAIT_MAX: Duration = Duration::from_secs(3);
 
-/// The number of this region, as the peers see it.
+/// The number of the own region, by the answers of the peers.
 pub(super) struct OwnNumber {
     ledger: Ledger,
     answers: Mutex<Answers>,
     standing: watch::Sender<Standing>,
-    /// A peer has asked, so the peer may answer as well.
+    /// A peer has asked, so the peer may answer a question as well.
     peer_asked: Notify,
 }
 
@@ -117,13 +116,13 @@ fn log(standing: Standing) {
 }
 
 impl Regions {
-    /// Asks every peer at a start. Returns `Err(RegionNumberRefused)` if this region's number belongs to another deployment.
+    /// Asks every peer at a start. Returns `Err(RegionNumberRefused)` for a rival.
     pub(crate) async fn check_number_at_start(&self) -> Result<(), Error> {
         self.ask_for_number().await.map_err(Error::Ledger)?;
         self.check_number()
     }
 
-    /// Returns `Err(RegionNumberRefused)` if this region's number belongs to another deployment, by every peer that answers.
+    /// Returns `Err(RegionNumberRefused)` if the peers that answer know the own deployment as a rival.
     pub(crate) fn check_number(&self) -> Result<(), Error> {
         match self.own_number.standing() {
             Standing::Refused(peer) => Err(Error::RegionNumberRefused { peer }),
@@ -131,8 +130,7 @@ impl Regions {
         }
     }
 
-    /// Returns `Ok` once this region may decide for the tenants whose anchor it is. A request waits for the first acceptance by
-    /// a peer, up to 3 s.
+    /// Returns `Ok` once the region may decide as an anchor. A request waits for the first acceptance by a peer, up to 3 s.
     pub(super) async fn check_confirmed(&self) -> Result<(), Error> {
         if self.own_number.standing() == Standing::Unconfirmed {
             let mut standing = self.own_number.standing.subscribe();
@@ -144,7 +142,7 @@ impl Regions {
         self.check_number()
     }
 
-    /// Returns `Ok` once this region may assign homes: no peer knows another deployment by its number.
+    /// Returns `Ok` once the region may assign homes: no peer knows a rival.
     pub(super) async fn check_undisputed(&self) -> Result<(), Error> {
         self.check_confirmed().await?;
         match self.own_number.standing() {
@@ -153,7 +151,7 @@ impl Regions {
         }
     }
 
-    /// Asks every living peer whether this deployment has the region's number.
+    /// Asks every living peer to accept the own deployment.
     async fn ask_for_number(&self) -> Result<(), LedgerError> {
         let peers = self.names.iter().map(|(region, _)| *region);
         let peers = peers.filter(|peer| *peer != self.own && self.adoption_of(*peer).is_none());
@@ -166,7 +164,7 @@ impl Regions {
         let answer = tokio::time::timeout(QUESTION_MAX, self.ask(peer, DEPLOYMENTS_PATH, &())).await;
         let (status, body) = answer.ok()?.ok()?;
         if let (200, Ok(DeploymentAnswer { deployment })) = (status, serde_json::from_slice(&body)) {
-            // The deployment at the peer's URL goes on record before another one can show the peer's key.
+            // The deployment at the peer's URL goes on record before a rival can show the peer's key.
             self.check_deployment(peer, deployment).await.ok()?;
             return Some(Answer::Consent);
         }
@@ -174,7 +172,7 @@ impl Regions {
         (kind == NUMBER_TAKEN_TYPE).then_some(Answer::Refusal)
     }
 
-    /// Returns the answer to a peer whose deployment this region accepts.
+    /// Returns the answer to an accepted peer.
     pub(crate) fn own_deployment(&self) -> DeploymentAnswer {
         self.own_number.peer_asked.notify_one();
         DeploymentAnswer { deployment: self.tokens.deployment() }

@@ -39,7 +39,7 @@ struct Claims {
     exp: i64,
     /// The deployment that sends.
     deployment: DeploymentId,
-    /// The deployment that receives, if the sender knows it: another one behind the same URL must not answer.
+    /// The receiving deployment, if known to the sender: a rival behind the same URL must not answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     receiver: Option<DeploymentId>,
     #[serde(flatten)]
@@ -82,7 +82,7 @@ impl PeerTokens {
         self.deployment
     }
 
-    /// Signs a token for a region, and for its deployment if that is known.
+    /// Signs a token for a region, and for the region's deployment if known.
     pub(super) fn sign(
         &self,
         (receiver, known): (Region, Option<DeploymentId>),

@@ -1,5 +1,5 @@
-//! The pools of licenses and capacities: each is at home in its tenant's anchor, which never changes, or in the successor of a
-//! lost anchor.
+//! The pools of licenses and capacities. Their home is the anchor of the tenant, which never changes, or the successor of a lost
+//! anchor.
 
 use std::collections::HashMap;
 
@@ -7,12 +7,12 @@ use seatkeeper_core::{PoolId, Region};
 
 use super::RegionBreach;
 
-/// The regions that have admitted to each pool so far.
+/// The admissions to pools so far.
 #[derive(Debug)]
 pub(super) struct AnchoredPools {
     /// Each lost region with its successor.
     adopted: Vec<(Region, Region)>,
-    /// The first home of each pool among the regions so far: every other one is a successor.
+    /// The first home of each pool among the regions so far: all others are successors.
     first: HashMap<PoolId, Region>,
 }
 
@@ -37,7 +37,7 @@ impl AnchoredPools {
         Ok(())
     }
 
-    /// Returns whether `later` took over the pools of the lost region `earlier`, or of a region that had taken them over.
+    /// Returns whether `later` is the successor of the lost region `earlier`, or a successor of the successor.
     fn follows(&self, later: Region, earlier: Region) -> bool {
         let mut at = earlier;
         // Each lost region is looked up once at most, so a ring on record ends as well.

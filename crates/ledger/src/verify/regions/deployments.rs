@@ -1,20 +1,20 @@
-//! The deployments behind the numbers: every ledger that is given must be of the deployment that the other regions know.
+//! The deployments behind the numbers: the regions must know the deployments whose ledgers are given.
 
 use seatkeeper_core::Region;
 
 use super::RegionBreach;
 use crate::homes::{DeploymentId, OwnRegion};
 
-/// The deployment of a ledger, and the deployments that the ledger knows by the numbers of the peers.
+/// The deployment of a ledger, and the peers' deployments on record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownDeployments {
     /// The region of the ledger.
     pub own: OwnRegion,
-    /// The deployment of each peer that has shown one.
+    /// The deployment of each known peer.
     pub peers: Vec<(Region, DeploymentId)>,
 }
 
-/// Checks that each region knows the deployments of the other ledgers.
+/// Checks that no region knows a rival of a ledger's deployment.
 pub fn check_deployments(ledgers: &[KnownDeployments]) -> Result<(), RegionBreach> {
     for KnownDeployments { own, peers } in ledgers {
         for (peer, deployment) in peers {

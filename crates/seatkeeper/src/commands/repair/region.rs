@@ -1,4 +1,4 @@
-//! `seatkeeper repair region`: makes a region forget the deployment of a peer, which is wrong on its record or gone for good.
+//! `seatkeeper repair region`: makes a region forget the deployment of a peer, which is wrong on record or gone for good.
 //! Without `--apply` nothing changes.
 
 use std::process::ExitCode;
@@ -39,9 +39,9 @@ async fn repair(ledger: &Ledger, peer: Region, apply: bool) -> Result<ExitCode, 
     output::line(format_args!("This ledger knows deployment {deployment} as region {peer}."))?;
     if !apply {
         output::line(
-            "Nothing was changed. Ask again with --apply if the record is wrong, or if that deployment is stopped for good: the \
-             next deployment with its number and key takes its place. An empty ledger must not take the place of an anchor: it \
-             would assign every home anew.",
+            "Nothing was changed. Ask again with --apply if the record is wrong, or if the deployment is stopped for good: the \
+             next deployment with the number and key of the region takes the place. No empty ledger may take the place of an \
+             anchor: every home would be assigned anew.",
         )?;
         return Ok(ExitCode::SUCCESS);
     }

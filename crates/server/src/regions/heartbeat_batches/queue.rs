@@ -6,7 +6,7 @@ use std::time::Duration;
 const INTERVAL: Duration = Duration::from_millis(50);
 
 /// Heartbeats in a full batch. With [`INTERVAL`], 33,000 heartbeats a second need at most 20 + 17 requests at one node, and 60 at
-/// three nodes that share them.
+/// three nodes.
 pub(crate) const BEATS_MAX: usize = 2_000;
 
 /// Bytes of a full batch. The last heartbeat of a batch may exceed the number.

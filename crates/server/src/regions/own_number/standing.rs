@@ -12,18 +12,18 @@ pub(super) enum Standing {
     Unconfirmed,
     /// A peer has accepted the deployment, or the region began without peers.
     Confirmed,
-    /// This peer knows another deployment by the number, and another peer accepts this one.
+    /// The named peer knows a rival, and a further peer accepts the deployment.
     Disputed(Region),
-    /// This peer knows another deployment by the number, and no peer accepts this one.
+    /// The named peer knows a rival, and no peer accepts the deployment.
     Refused(Region),
 }
 
 /// The answer of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// The peer knows this deployment.
+    /// The peer accepts the deployment.
     Consent,
-    /// The peer knows another one.
+    /// The peer knows a rival.
     Refusal,
 }
 
@@ -53,7 +53,7 @@ impl Answers {
     }
 
     /// Takes the answers of every living peer over, and returns the standing. The last answer of a silent peer counts, so that
-    /// the restart of a peer changes nothing. `own` is the record, if it was read again.
+    /// the restart of a peer changes nothing. `own` is the record, if the record was read again.
     pub(super) fn take(
         &mut self,
         round: Vec<(Region, Option<Answer>)>,
