@@ -269,13 +269,14 @@ CREATE TABLE home_moves (
 
 -- The region of the ledger: fixed by the first server with regions. `deployment_id` is random, and tells the deployment from
 -- rivals with the same number. `is_confirmed`: the number was used without peers, or a peer has accepted the deployment.
--- `refused_by`: a peer that knows a rival, while no peer accepts the deployment.
+-- `refused_by`: a peer that knows a rival. `is_disputed`: a further peer accepts the deployment.
 CREATE TABLE own_region (
     id            INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
     region        INTEGER NOT NULL CHECK (region BETWEEN 1 AND 255),
     deployment_id BLOB NOT NULL CHECK (length(deployment_id) = 16),
     is_confirmed  INTEGER NOT NULL CHECK (is_confirmed IN (0, 1)),
-    refused_by    INTEGER CHECK (refused_by BETWEEN 1 AND 255)
+    refused_by    INTEGER CHECK (refused_by BETWEEN 1 AND 255),
+    is_disputed   INTEGER NOT NULL CHECK (is_disputed IN (0, 1))
 ) STRICT;
 
 -- The first known deployment of each peer region. A rival with the same number is refused.

@@ -27,8 +27,10 @@ pub struct OwnRegion {
     pub deployment: DeploymentId,
     /// The region was used without peers, or a peer has accepted the deployment.
     pub is_confirmed: bool,
-    /// A peer that knows a rival, while no peer accepts the deployment.
+    /// A peer that knows a rival.
     pub refused_by: Option<Region>,
+    /// A peer knows a rival, and a further peer accepts the deployment.
+    pub is_disputed: bool,
 }
 
 impl DeploymentId {
@@ -52,6 +54,7 @@ impl OwnRegion {
             deployment: DeploymentId(fields.value("deployment_id")?),
             is_confirmed: fields.whole("is_confirmed")? > 0,
             refused_by: fields.number_maybe::<u8>("refused_by")?.map(Region::new),
+            is_disputed: fields.whole("is_disputed")? > 0,
         })
     }
 }
@@ -74,11 +77,17 @@ impl Ledger {
         region.fetch_optional().await?.as_ref().map(OwnRegion::read).transpose()
     }
 
-    /// Records whether a peer has ever accepted the deployment, and the peer that refuses the deployment now.
-    pub async fn note_own_number(&self, is_confirmed: bool, refused_by: Option<Region>) -> Result<(), Error> {
+    /// Records the answers of the peers about the deployment. A confirmation on record stays.
+    pub async fn note_own_number(
+        &self,
+        is_confirmed: bool,
+        refused_by: Option<Region>,
+        is_disputed: bool,
+    ) -> Result<(), Error> {
         let mut tx = self.write().await?;
         let note = tx.query(include_str!("../../sql/note_own_number.sql"));
-        note.bind(i64::from(is_confirmed)).bind(refused_by.map(stored)).execute().await?;
+        let note = note.bind(i64::from(is_confirmed)).bind(refused_by.map(stored));
+        note.bind(i64::from(is_disputed)).execute().await?;
         tx.commit().await
     }
 

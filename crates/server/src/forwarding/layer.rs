@@ -177,6 +177,14 @@ impl Layer {
             });
         }
         self.regions.check_deployment(forwarder.region, forwarder.deployment).await?;
+        if !forwarder.knows_receiver {
+            tracing::error!(
+                region = forwarder.region.number(),
+                "a peer knows another deployment by the number of this region, and the peer's requests are refused: run `seatkeeper \
+                 repair region` on the peer's ledger"
+            );
+            return Err(Error::RegionTokenRefused(None));
+        }
         if let Some(meta) = request.extensions_mut().get_mut::<Meta>() {
             meta.ip = forwarder.client.address;
             if let Some(id) = &forwarder.client.request_id {

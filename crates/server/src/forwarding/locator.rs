@@ -82,7 +82,13 @@ impl Locator {
 /// the holder takes no seat of another.
 pub(super) fn admits(method: &Method, route: &str) -> bool {
     method == Method::POST
-        && matches!(route, "/api/v1/devices/sessions" | "/api/v1/devices/groups" | "/api/v1/licenses/acquire")
+        && matches!(
+            route,
+            "/api/v1/devices/sessions"
+                | "/api/v1/devices/groups"
+                | "/api/v1/devices/groups/join"
+                | "/api/v1/licenses/acquire"
+        )
 }
 
 /// Returns the locator of a route of devices. A subscriber's pool follows from the token, so any further route is located

@@ -21,7 +21,7 @@ use tokio::sync::{Notify, watch};
 
 use super::Regions;
 use crate::error::Error;
-use standing::{Answer, Answers, Standing};
+use standing::{Answer, Answers, Recorded, Standing};
 
 /// The path at which a region accepts the deployment of a peer, and answers with the own deployment.
 pub(crate) const DEPLOYMENTS_PATH: &str = "/api/v1/regions/deployments";
@@ -78,8 +78,8 @@ impl OwnNumber {
     /// Takes the answers of a round over, and puts a change on record. `None` is the answer of a silent peer.
     async fn note(&self, round: Vec<(Region, Option<Answer>)>) -> Result<(), LedgerError> {
         let before = self.standing();
-        // Another node may have put the first acceptance on record.
-        let own = if before == Standing::Unconfirmed { self.ledger.own_region().await? } else { None };
+        // Another node may have put an acceptance or a refusal on record. Without the ledger, the answers alone count.
+        let own = self.ledger.own_region().await.unwrap_or_default();
         let change = {
             let mut answers = self.answers.lock();
             let standing = answers.take(round, before, own.as_ref());
@@ -88,9 +88,10 @@ impl OwnNumber {
             }
             answers.unrecorded(standing)
         };
-        if let Some((is_confirmed, refused_by)) = change {
-            self.ledger.note_own_number(is_confirmed, refused_by).await?;
-            self.answers.lock().recorded(is_confirmed, refused_by);
+        if let Some(wanted) = change {
+            let Recorded { is_confirmed, refused_by, is_disputed } = wanted;
+            self.ledger.note_own_number(is_confirmed, refused_by, is_disputed).await?;
+            self.answers.lock().recorded(wanted);
         }
         Ok(())
     }
@@ -116,10 +117,10 @@ fn log(standing: Standing) {
 }
 
 impl Regions {
-    /// Asks every peer at a start. Returns `Err(RegionNumberRefused)` for a rival.
+    /// Asks every peer at a start. Returns `Err(RegionNumberRefused)` if a peer refuses now, and no peer accepts the deployment.
     pub(crate) async fn check_number_at_start(&self) -> Result<(), Error> {
-        self.ask_for_number().await.map_err(Error::Ledger)?;
-        self.check_number()
+        let is_refused = self.ask_for_number().await.map_err(Error::Ledger)?;
+        if is_refused { self.check_number() } else { Ok(()) }
     }
 
     /// Returns `Err(RegionNumberRefused)` if the peers that answer know the own deployment as a rival.
@@ -151,12 +152,15 @@ impl Regions {
         }
     }
 
-    /// Asks every living peer to accept the own deployment.
-    async fn ask_for_number(&self) -> Result<(), LedgerError> {
+    /// Asks every living peer to accept the own deployment, and returns whether a peer refuses.
+    async fn ask_for_number(&self) -> Result<bool, LedgerError> {
         let peers = self.names.iter().map(|(region, _)| *region);
         let peers = peers.filter(|peer| *peer != self.own && self.adoption_of(*peer).is_none());
         let asked = peers.map(async |peer| (peer, self.ask_for_number_at(peer).await));
-        self.own_number.note(join_all(asked).await).await
+        let round = join_all(asked).await;
+        let is_refused = round.iter().any(|(_, answer)| *answer == Some(Answer::Refusal));
+        self.own_number.note(round).await?;
+        Ok(is_refused)
     }
 
     /// Returns the answer of a peer; `None` if the peer is silent, which the job `moves` logs.

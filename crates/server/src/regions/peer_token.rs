@@ -64,6 +64,8 @@ pub(crate) struct Forwarder {
     pub(crate) region: Region,
     /// The deployment that sent the request.
     pub(crate) deployment: DeploymentId,
+    /// The sender knows no rival of the receiving deployment.
+    pub(crate) knows_receiver: bool,
     /// The client behind the region.
     pub(crate) client: Client,
 }
@@ -112,13 +114,11 @@ impl PeerTokens {
                 Ok(data) if data.header.typ.as_deref() != Some(TYPE) => {
                     return Err(ErrorKind::InvalidToken.into());
                 }
-                Ok(data) if data.claims.receiver.is_some_and(|receiver| receiver != self.deployment) => {
-                    return Err(ErrorKind::InvalidAudience.into());
-                }
                 Ok(data) if self.lives_too_long(&data.claims) => return Err(ErrorKind::InvalidToken.into()),
                 Ok(data) => {
-                    let Claims { deployment, client, .. } = data.claims;
-                    return Ok(Forwarder { region, deployment, client });
+                    let Claims { deployment, receiver, client, .. } = data.claims;
+                    let knows_receiver = receiver.is_none_or(|receiver| receiver == self.deployment);
+                    return Ok(Forwarder { region, deployment, knows_receiver, client });
                 }
                 Err(error) => refused = error,
             }

@@ -27,70 +27,97 @@ pub(super) enum Answer {
     Refusal,
 }
 
-/// The last answer of each peer, and the standing on record.
+/// The last answer of each peer, and the record.
 #[derive(Debug)]
 pub(super) struct Answers {
     last: HashMap<Region, Answer>,
     is_confirmed: bool,
-    recorded: (bool, Option<Region>),
+    recorded: Recorded,
+}
+
+/// The standing in the ledger.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Recorded {
+    pub(super) is_confirmed: bool,
+    pub(super) refused_by: Option<Region>,
+    pub(super) is_disputed: bool,
 }
 
 impl Standing {
     /// Returns the standing on record, before any answer.
     pub(super) fn on_record(own: &OwnRegion) -> Self {
-        match (own.refused_by, own.is_confirmed) {
-            (Some(peer), _) => Self::Refused(peer),
-            (None, true) => Self::Confirmed,
-            (None, false) => Self::Unconfirmed,
+        match own.refused_by {
+            Some(peer) if own.is_disputed => Self::Disputed(peer),
+            Some(peer) => Self::Refused(peer),
+            None if own.is_confirmed => Self::Confirmed,
+            None => Self::Unconfirmed,
         }
     }
 }
 
+impl Recorded {
+    fn of(own: &OwnRegion) -> Self {
+        let OwnRegion { is_confirmed, refused_by, is_disputed, .. } = *own;
+        Self { is_confirmed, refused_by, is_disputed }
+    }
+}
+
 impl Answers {
+    /// Returns the answers on record: a refusal counts until the peer answers anew.
     pub(super) fn new(own: &OwnRegion) -> Self {
-        let recorded = (own.is_confirmed, own.refused_by);
-        Self { last: HashMap::new(), is_confirmed: own.is_confirmed, recorded }
+        let last = own.refused_by.map(|peer| (peer, Answer::Refusal)).into_iter().collect();
+        Self { last, is_confirmed: own.is_confirmed, recorded: Recorded::of(own) }
     }
 
     /// Takes the answers of every living peer over, and returns the standing. The last answer of a silent peer counts, so that
-    /// the restart of a peer changes nothing. `own` is the record, if the record was read again.
+    /// the restart of a peer changes nothing. `own` is the record, to which the other nodes of the region add.
     pub(super) fn take(
         &mut self,
         round: Vec<(Region, Option<Answer>)>,
         before: Standing,
         own: Option<&OwnRegion>,
     ) -> Standing {
+        let before = match own {
+            Some(own) if before == Standing::Unconfirmed => {
+                *self = Self::new(own);
+                Standing::on_record(own)
+            }
+            Some(_) | None => before,
+        };
         self.is_confirmed |= own.is_some_and(|own| own.is_confirmed);
         self.last.retain(|peer, _| round.iter().any(|(living, _)| living == peer));
         let has_peers = !round.is_empty();
+        let is_silent = round.iter().all(|(_, answer)| answer.is_none());
         self.last.extend(round.into_iter().filter_map(|(peer, answer)| Some((peer, answer?))));
+        if has_peers && is_silent {
+            return before;
+        }
         let refusals = self.last.iter().filter(|(_, answer)| **answer == Answer::Refusal);
         let refusal = refusals.map(|(peer, _)| *peer).min_by_key(|peer| peer.number());
         let has_consent = self.last.values().any(|answer| *answer == Answer::Consent);
         let standing = match refusal {
             Some(peer) if has_consent && self.is_confirmed => Standing::Disputed(peer),
             Some(peer) => Standing::Refused(peer),
-            None if has_consent || !has_peers => Standing::Confirmed,
-            None if self.is_confirmed && before == Standing::Unconfirmed => Standing::Confirmed,
-            None => before,
+            None => Standing::Confirmed,
         };
         self.is_confirmed |= standing == Standing::Confirmed;
         standing
     }
 
-    /// Returns the confirmation and the refusing peer to record, if the record differs.
-    pub(super) fn unrecorded(&self, standing: Standing) -> Option<(bool, Option<Region>)> {
+    /// Returns the standing to record, if the record differs.
+    pub(super) fn unrecorded(&self, standing: Standing) -> Option<Recorded> {
         let refused_by = match standing {
-            Standing::Refused(peer) => Some(peer),
-            Standing::Unconfirmed | Standing::Confirmed | Standing::Disputed(_) => None,
+            Standing::Refused(peer) | Standing::Disputed(peer) => Some(peer),
+            Standing::Unconfirmed | Standing::Confirmed => None,
         };
-        let wanted = (self.is_confirmed, refused_by);
+        let is_disputed = matches!(standing, Standing::Disputed(_));
+        let wanted = Recorded { is_confirmed: self.is_confirmed, refused_by, is_disputed };
         (wanted != self.recorded).then_some(wanted)
     }
 
-    /// Notes that the record has the confirmation and the refusing peer.
-    pub(super) fn recorded(&mut self, is_confirmed: bool, refused_by: Option<Region>) {
-        self.recorded = (is_confirmed, refused_by);
+    /// Notes that the ledger has the standing.
+    pub(super) fn recorded(&mut self, recorded: Recorded) {
+        self.recorded = recorded;
     }
 }
 

@@ -63,7 +63,7 @@ fn a_token_tells_the_forwarder_and_the_client() {
     let client = Client { address, request_id: Some("r1".into()) };
     let token = us.sign((EU, None), client.clone()).unwrap();
     let deployment = us.deployment;
-    assert_eq!(eu.check(&token).unwrap(), Forwarder { region: US, deployment, client });
+    assert_eq!(eu.check(&token).unwrap(), Forwarder { region: US, deployment, knows_receiver: true, client });
 }
 
 #[test]
@@ -77,8 +77,8 @@ fn a_token_for_another_region_or_of_another_key_is_refused() {
     assert!(eu.check(&stranger.sign((EU, None), Client::default()).unwrap()).is_err(), "another key");
     assert!(eu.check("no token").is_err());
     let for_deployment = |receiver| us.sign((EU, Some(receiver)), Client::default()).unwrap();
-    assert!(eu.check(&for_deployment(eu.deployment)).is_ok());
-    assert!(eu.check(&for_deployment(DeploymentId::random())).is_err(), "another deployment");
+    assert!(eu.check(&for_deployment(eu.deployment)).unwrap().knows_receiver);
+    assert!(!eu.check(&for_deployment(DeploymentId::random())).unwrap().knows_receiver, "a rival");
 }
 
 #[test]

@@ -11,7 +11,13 @@ const YES: Option<Answer> = Some(Answer::Consent);
 const NO: Option<Answer> = Some(Answer::Refusal);
 
 fn own(is_confirmed: bool, refused_by: Option<Region>) -> OwnRegion {
-    OwnRegion { region: Region::new(1), deployment: DeploymentId::random(), is_confirmed, refused_by }
+    OwnRegion {
+        region: Region::new(1),
+        deployment: DeploymentId::random(),
+        is_confirmed,
+        refused_by,
+        is_disputed: false,
+    }
 }
 
 /// Returns the standing after rounds of answers by B and C.
@@ -53,12 +59,17 @@ fn a_confirmed_deployment_is_stopped_by_a_refusal_without_any_consent() {
 }
 
 #[test]
-fn a_refusal_on_record_counts_until_a_peer_consents() {
+fn a_refusal_on_record_counts_until_the_peer_consents() {
     let refused = own(true, Some(B));
     assert_eq!(after(&refused, &[]), Standing::Refused(B));
     assert_eq!(after(&refused, &[[None, None]]), Standing::Refused(B));
-    assert_eq!(after(&refused, &[[None, YES]]), Standing::Confirmed);
-    assert_eq!(after(&refused, &[[NO, YES]]), Standing::Disputed(B));
+    assert_eq!(after(&refused, &[[None, YES]]), Standing::Disputed(B));
+    assert_eq!(after(&refused, &[[YES, None]]), Standing::Confirmed);
+    assert_eq!(after(&own(false, Some(B)), &[[None, YES]]), Standing::Refused(B), "never accepted");
+    let disputed = OwnRegion { is_disputed: true, ..refused };
+    assert_eq!(after(&disputed, &[[None, None]]), Standing::Disputed(B));
+    assert_eq!(after(&disputed, &[[NO, None]]), Standing::Refused(B));
+    assert_eq!(after(&disputed, &[[YES, YES]]), Standing::Confirmed);
 }
 
 #[test]
@@ -74,18 +85,28 @@ fn a_change_is_recorded_once() {
     let new = own(false, None);
     let mut answers = Answers::new(&new);
     let standing = answers.take(vec![(B, YES)], Standing::Unconfirmed, None);
-    assert_eq!(answers.unrecorded(standing), Some((true, None)));
-    answers.recorded(true, None);
+    let confirmed = Recorded { is_confirmed: true, refused_by: None, is_disputed: false };
+    assert_eq!(answers.unrecorded(standing), Some(confirmed));
+    answers.recorded(confirmed);
     assert_eq!(answers.unrecorded(standing), None);
-    let standing = answers.take(vec![(B, NO)], standing, None);
-    assert_eq!(answers.unrecorded(standing), Some((true, Some(B))));
+    let standing = answers.take(vec![(B, NO), (C, YES)], standing, None);
+    let disputed = Recorded { refused_by: Some(B), is_disputed: true, ..confirmed };
+    assert_eq!(answers.unrecorded(standing), Some(disputed));
 }
 
 #[test]
-fn the_acceptance_that_another_node_recorded_counts() {
+fn the_record_of_another_node_counts() {
+    let taken = |own_record: &OwnRegion| {
+        let round = vec![(B, None), (C, None)];
+        Answers::new(&own(false, None)).take(round, Standing::Unconfirmed, Some(own_record))
+    };
+    assert_eq!(taken(&own(true, None)), Standing::Confirmed);
+    assert_eq!(taken(&own(true, Some(B))), Standing::Refused(B));
+    // A node that was refused at first hears of the acceptance by another node.
     let mut answers = Answers::new(&own(false, None));
-    let recorded = own(true, None);
-    assert_eq!(answers.take(vec![(B, None)], Standing::Unconfirmed, Some(&recorded)), Standing::Confirmed);
+    let standing = answers.take(vec![(B, NO), (C, None)], Standing::Unconfirmed, None);
+    let round = vec![(B, NO), (C, YES)];
+    assert_eq!(answers.take(round, standing, Some(&own(true, None))), Standing::Disputed(B));
 }
 
 #[test]
