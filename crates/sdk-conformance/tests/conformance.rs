@@ -108,20 +108,9 @@ scenarios! {
         faults::a_killed_node_costs_nothing;
         faults::a_frozen_server_costs_nothing;
         faults::a_lost_reply_to_an_acquire_takes_no_second_seat;
-        faults::lost_replies_to_heartbeats_cost_nothing;
-        faults::a_black_hole_ends_the_seat_by_its_deadline;
-        faults::connections_that_break_cost_nothing;
-        certificates::a_new_certificate_costs_nothing;
-        tokens::a_token_that_expires_is_read_again;
-        tokens::a_rejected_license_token_is_replaced;
-        ends::a_suspended_license_ends_the_seat;
         ends::a_revoked_session_is_told_by_the_stream;
-        ends::a_revoked_session_is_told_by_the_next_heartbeat;
         ends::a_release_frees_the_seat;
-        ends::a_close_frees_the_seat;
-        ends::a_lost_reply_to_a_release_frees_the_seat;
         processes::a_frozen_program_whose_seat_was_taken_tells_the_loss;
-        processes::the_seat_of_a_killed_program_is_free_after_the_ttl;
         fleet::two_hundred_seats_outlive_a_restart;
     }
 }
