@@ -55,8 +55,8 @@ impl Standing {
     }
 }
 
-impl Recorded {
-    fn of(own: &OwnRegion) -> Self {
+impl From<&OwnRegion> for Recorded {
+    fn from(own: &OwnRegion) -> Self {
         let OwnRegion { is_confirmed, refused_by, is_disputed, .. } = *own;
         Self { is_confirmed, refused_by, is_disputed }
     }
@@ -66,7 +66,7 @@ impl Answers {
     /// Returns the answers on record: a refusal counts until the peer answers anew.
     pub(super) fn new(own: &OwnRegion) -> Self {
         let last = own.refused_by.map(|peer| (peer, Answer::Refusal)).into_iter().collect();
-        Self { last, is_confirmed: own.is_confirmed, recorded: Recorded::of(own) }
+        Self { last, is_confirmed: own.is_confirmed, recorded: Recorded::from(own) }
     }
 
     /// Takes the answers of every living peer over, and returns the standing. The last answer of a silent peer counts, so that
