@@ -16,7 +16,7 @@ use crate::row::{Fields, corrupt, stored_whole};
 use crate::{Error, Ledger, Write, tenants, times};
 pub use adoptions::{Adoption, KnownHome};
 pub use cursor::HomesCursor;
-pub use deployments::{DeploymentId, OwnRegion};
+pub use deployments::{DeploymentId, OwnRegion, RecordedAnswers};
 pub use forgotten::HomesHere;
 pub use moves::{Arrival, ArrivalKind, Departure};
 

@@ -1,13 +1,12 @@
 //! Home regions: a single region, the home, admits for a pool. `docs/regions.md` has the protocol and its invariants.
 //!
 //! `homes` caches homes, `moved_homes` keeps the homes that have moved, and `adoptions` knows the successors of lost
-//! regions. `peers` sends requests to peer regions, `peer_limit` bounds the requests that wait for peers, `peer_token`
-//! authenticates peers, and `heartbeat_batches` queues heartbeats for peers. `lookup` finds the home of a request,
-//! `deployments` knows the deployments of the peers,
-//! and `own_number` the answers of the peers about the own deployment.
-//! `successors` leads from a lost region to its successor, `requests` asks peers, and `confirmation` asks the home on
-//! record before another region's word of a move counts. `without_home` has the knowledge for admissions while a home
-//! is unreachable.
+//! regions. `deployments` knows the deployments of the peers, `own_number` the answers of the peers about the own deployment,
+//! and `record_reader` follows the records. `peers` sends requests to peer regions, `peer_limit` bounds the requests that wait
+//! for peers, `peer_token` authenticates peers, and `heartbeat_batches` queues heartbeats for peers. `lookup` finds the home of a
+//! request, `successors` leads from a lost region to its successor, `requests` asks peers, and `confirmation` asks the home on
+//! record before another region's word of a move counts. `without_home` has the knowledge for admissions while a home is
+//! unreachable.
 
 mod adoptions;
 mod confirmation;
@@ -21,6 +20,7 @@ mod own_number;
 mod peer_limit;
 mod peer_token;
 mod peers;
+mod record_reader;
 mod requests;
 mod successors;
 mod without_home;
@@ -37,7 +37,6 @@ use crate::auth::KeyError;
 use crate::error::Error;
 use crate::retry_after::wait_seconds;
 use crate::settings::RegionSettings;
-pub(crate) use adoptions::AdoptionReader;
 use adoptions::Adoptions;
 pub(crate) use confirmation::{DepartureStep, HomeRecord, RECORD_PATH, RecordQuestion};
 use deployments::Deployments;
@@ -55,6 +54,7 @@ use peer_token::PeerTokens;
 pub(crate) use peer_token::{Client, Forwarder, REGION_TOKEN};
 use peers::Peers;
 pub(crate) use peers::{Sent, WholeAnswer};
+pub(crate) use record_reader::RecordReader;
 use without_home::HomesAway;
 pub(crate) use without_home::{HomeTerms, REGION_TERMS, WithoutHome};
 

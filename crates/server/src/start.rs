@@ -32,7 +32,7 @@ use crate::holders::Holders;
 use crate::jobs::{self, Roster};
 use crate::limits::Limits;
 use crate::metrics::{Books, Looks, Metrics, MetricsAccess, MetricsPage, Node, Redis};
-use crate::regions::{AdoptionReader, MovedHomesReader, NumberChecker, Regions};
+use crate::regions::{MovedHomesReader, NumberChecker, RecordReader, Regions};
 use crate::release_codes::{ReleaseCodes, ReleaseKeyReader};
 use crate::relocation::{MoveJob, Mover, Openings};
 use crate::router::{metrics_router, router};
@@ -231,7 +231,7 @@ impl Base {
             regions.refresh_adoptions().await?;
             regions.refresh_moved_homes().await?;
             regions.refresh_deployments().await?;
-            workers.start(AdoptionReader(Arc::clone(regions)));
+            workers.start(RecordReader(Arc::clone(regions)));
             workers.start(MovedHomesReader(Arc::clone(regions)));
         }
         let mover = mover(&settings, regions.as_ref(), running, &ledger, &entitlements);

@@ -25,6 +25,13 @@ pub struct OwnRegion {
     pub region: Region,
     /// The deployment.
     pub deployment: DeploymentId,
+    /// The answers of the peers about the deployment.
+    pub answers: RecordedAnswers,
+}
+
+/// The answers of the peers about the deployment of a ledger, as far as on record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordedAnswers {
     /// The region was used without peers, or a peer has accepted the deployment.
     pub is_confirmed: bool,
     /// A peer that knows a rival.
@@ -52,9 +59,11 @@ impl OwnRegion {
         Ok(Self {
             region: region_from(fields.value("region")?)?,
             deployment: DeploymentId(fields.value("deployment_id")?),
-            is_confirmed: fields.whole("is_confirmed")? > 0,
-            refused_by: fields.number_maybe::<u8>("refused_by")?.map(Region::new),
-            is_disputed: fields.whole("is_disputed")? > 0,
+            answers: RecordedAnswers {
+                is_confirmed: fields.whole("is_confirmed")? > 0,
+                refused_by: fields.number_maybe::<u8>("refused_by")?.map(Region::new),
+                is_disputed: fields.whole("is_disputed")? > 0,
+            },
         })
     }
 }
@@ -78,14 +87,10 @@ impl Ledger {
     }
 
     /// Records the answers of the peers about the deployment. A confirmation on record stays.
-    pub async fn note_own_number(
-        &self,
-        is_confirmed: bool,
-        refused_by: Option<Region>,
-        is_disputed: bool,
-    ) -> Result<(), Error> {
+    pub async fn note_answers(&self, answers: RecordedAnswers) -> Result<(), Error> {
+        let RecordedAnswers { is_confirmed, refused_by, is_disputed } = answers;
         let mut tx = self.write().await?;
-        let note = tx.query(include_str!("../../sql/note_own_number.sql"));
+        let note = tx.query(include_str!("../../sql/note_answers.sql"));
         let note = note.bind(i64::from(is_confirmed)).bind(refused_by.map(stored));
         note.bind(i64::from(is_disputed)).execute().await?;
         tx.commit().await

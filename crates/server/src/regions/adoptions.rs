@@ -1,22 +1,13 @@
 //! Lost regions and their successors, as this region has them on record. Every node reads the record once a second, in the
 //! background: no request waits for the ledger.
 
-use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use async_trait::async_trait;
 use parking_lot::RwLock;
 use seatkeeper_core::Region;
-use seatkeeper_engine::{Progress, Worker};
 use seatkeeper_ledger::Ledger;
 use seatkeeper_ledger::homes::Adoption;
-
-use super::Regions;
-
-/// Pause between two reads of the record.
-const READ_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The adoptions on record.
 pub(super) struct Adoptions {
@@ -25,9 +16,6 @@ pub(super) struct Adoptions {
     /// `known` is not empty. Every heartbeat reads the flag alone, so that processors do not wait for each other at the lock.
     has_any: AtomicBool,
 }
-
-/// The worker that reads the records of lost regions and of the peers' deployments once a second.
-pub(crate) struct AdoptionReader(pub(crate) Arc<Regions>);
 
 impl Adoptions {
     pub(super) fn new(ledger: Ledger) -> Self {
@@ -75,28 +63,6 @@ impl Adoptions {
             }
         }
         last
-    }
-}
-
-#[async_trait]
-impl Worker for AdoptionReader {
-    type Error = Infallible;
-
-    fn name(&self) -> &'static str {
-        "adoptions"
-    }
-
-    fn rest(&self) -> Duration {
-        READ_INTERVAL
-    }
-
-    async fn activate(&self) -> Result<Progress, Self::Error> {
-        // Without the ledger, the last reads go on. The ledger's absence is logged elsewhere.
-        if self.0.adoptions.refresh().await.unwrap_or_default() {
-            self.0.homes.clear();
-        }
-        let _ = self.0.deployments.refresh().await;
-        Ok(Progress::Idle)
     }
 }
 

@@ -4,8 +4,9 @@ use seatkeeper_core::{Region, SessionId, TenantId, UserId};
 use seatkeeper_engine::Engine;
 use seatkeeper_ledger::Error as LedgerError;
 use seatkeeper_ledger::homes::{Home, HomeState};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
+use super::requests::problem_type;
 use super::{HOMES_PATH, HomeAnswer, Regions};
 use crate::error::Error;
 use crate::outbound::PeerFault;
@@ -18,13 +19,6 @@ const REGION_ADOPTING_TYPE: &str = "/problems/region-adopting";
 struct HomeQuestion<'a> {
     tenant: &'a str,
     user: &'a str,
-}
-
-/// The type of a problem in a refusal.
-#[derive(Deserialize)]
-struct Refusal {
-    #[serde(rename = "type")]
-    kind: String,
 }
 
 impl Regions {
@@ -218,8 +212,7 @@ impl Regions {
                 Ok((Region::new(region), version))
             }
             Ok(_) | Err(_) => {
-                let refusal: Option<Refusal> = serde_json::from_slice(&body).ok();
-                if status == 503 && refusal.is_some_and(|refusal| refusal.kind == REGION_ADOPTING_TYPE) {
+                if status == 503 && problem_type(&body).is_some_and(|kind| kind == REGION_ADOPTING_TYPE) {
                     return Err(Error::RegionAdopting { lost: self.homes.anchor_of(tenant).await? });
                 }
                 Err(Error::RegionUnavailable { peer: anchor, source: PeerFault::refused(status, &body) })

@@ -20,8 +20,9 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, watch};
 
 use super::Regions;
+use super::requests::problem_type;
 use crate::error::Error;
-use standing::{Answer, Answers, Recorded, Standing};
+use standing::{Answer, Answers, Standing};
 
 /// The path at which a region accepts the deployment of a peer, and answers with the own deployment.
 pub(crate) const DEPLOYMENTS_PATH: &str = "/api/v1/regions/deployments";
@@ -57,17 +58,10 @@ pub(crate) struct DeploymentAnswer {
     deployment: DeploymentId,
 }
 
-/// The type of the problem in a refusal.
-#[derive(Deserialize)]
-struct Refusal {
-    #[serde(rename = "type")]
-    kind: String,
-}
-
 impl OwnNumber {
     pub(super) fn new(ledger: Ledger, own: &OwnRegion) -> Self {
         let (answers, standing) =
-            (Mutex::new(Answers::new(own)), watch::Sender::new(Standing::on_record(own)));
+            (Mutex::new(Answers::new(own.answers)), watch::Sender::new(Standing::on_record(own.answers)));
         Self { ledger, answers, standing, peer_asked: Notify::new() }
     }
 
@@ -80,17 +74,17 @@ impl OwnNumber {
         let before = self.standing();
         // Another node may have put an acceptance or a refusal on record. Without the ledger, the answers alone count.
         let own = self.ledger.own_region().await.unwrap_or_default();
+        let recorded = own.map(|own| own.answers);
         let change = {
             let mut answers = self.answers.lock();
-            let standing = answers.take(round, before, own.as_ref());
+            let standing = answers.take(round, before, recorded);
             if self.standing.send_replace(standing) != standing {
                 log(standing);
             }
             answers.unrecorded(standing)
         };
         if let Some(wanted) = change {
-            let Recorded { is_confirmed, refused_by, is_disputed } = wanted;
-            self.ledger.note_own_number(is_confirmed, refused_by, is_disputed).await?;
+            self.ledger.note_answers(wanted).await?;
             self.answers.lock().recorded(wanted);
         }
         Ok(())
@@ -154,9 +148,7 @@ impl Regions {
 
     /// Asks every living peer to accept the own deployment, and returns whether a peer refuses.
     async fn ask_for_number(&self) -> Result<bool, LedgerError> {
-        let peers = self.names.iter().map(|(region, _)| *region);
-        let peers = peers.filter(|peer| *peer != self.own && self.adoption_of(*peer).is_none());
-        let asked = peers.map(async |peer| (peer, self.ask_for_number_at(peer).await));
+        let asked = self.living_peers().map(async |(peer, _)| (peer, self.ask_for_number_at(peer).await));
         let round = join_all(asked).await;
         let is_refused = round.iter().any(|(_, answer)| *answer == Some(Answer::Refusal));
         self.own_number.note(round).await?;
@@ -172,8 +164,7 @@ impl Regions {
             self.check_deployment(peer, deployment).await.ok()?;
             return Some(Answer::Consent);
         }
-        let Refusal { kind } = serde_json::from_slice(&body).ok()?;
-        (kind == NUMBER_TAKEN_TYPE).then_some(Answer::Refusal)
+        (problem_type(&body)? == NUMBER_TAKEN_TYPE).then_some(Answer::Refusal)
     }
 
     /// Returns the answer to an accepted peer.

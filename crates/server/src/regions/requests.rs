@@ -3,12 +3,24 @@
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, Response};
 use seatkeeper_core::Region;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::peers::is_from_server;
 use super::{Client, Forwarder, Regions, Sent, WholeAnswer};
 use crate::error::Error;
 use crate::outbound::{self, PeerFault};
+
+/// The type of the problem in a refusal.
+#[derive(Deserialize)]
+struct Refusal {
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+/// Returns the type of the problem in a peer's refusal; `None` for any other body.
+pub(super) fn problem_type(body: &[u8]) -> Option<String> {
+    serde_json::from_slice(body).ok().map(|Refusal { kind }| kind)
+}
 
 impl Regions {
     /// Returns the forwarder of a request, by its token.

@@ -14,6 +14,13 @@ impl Regions {
         self.adoptions.last_for(region).map_or(region, |adoption| adoption.successor)
     }
 
+    /// Returns every peer that is not lost, with its name.
+    pub(crate) fn living_peers(&self) -> impl Iterator<Item = (Region, &str)> {
+        let peers = self.names.iter().filter(|(region, _)| *region != self.own);
+        let living = peers.filter(|(region, _)| self.adoption_of(*region).is_none());
+        living.map(|(region, name)| (*region, name.as_str()))
+    }
+
     /// Returns the adoption of a lost region.
     pub(crate) fn adoption_of(&self, lost: Region) -> Option<Adoption> {
         self.adoptions.of_lost(lost)

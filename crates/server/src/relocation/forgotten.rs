@@ -86,16 +86,13 @@ impl Mover {
 
     /// Asks every peer for up to `pages` pages, for up to `time_max`.
     async fn learn_pages(&self, pages: usize, time_max: Duration) {
-        let names = self.regions.names().iter();
-        let peers = names.filter(|(region, _)| *region != self.regions.own());
-        let peers = peers.filter(|(region, _)| self.regions.adoption_of(*region).is_none());
-        let learning = peers.map(async |(region, name)| {
-            let learnt = tokio::time::timeout(time_max, self.learn_from(*region, pages)).await;
+        let learning = self.regions.living_peers().map(async |(region, name)| {
+            let learnt = tokio::time::timeout(time_max, self.learn_from(region, pages)).await;
             let cause = match learnt {
                 Ok(learnt) => learnt.err().map(|error| error.with_causes()),
                 Err(_) => Some("no answer in time".to_owned()),
             };
-            self.note_told(*region, name, cause);
+            self.note_told(region, name, cause);
         });
         join_all(learning).await;
     }

@@ -19,10 +19,11 @@ struct Place {
     is_fixed: bool,
 }
 
+/// The part of a request that names the session.
 enum Named {
-    /// The path names this session. `None`: the API refuses the path.
+    /// The path, which names this session. `None`: the API refuses the path.
     ByPath(Option<Uuid>),
-    /// The body names the session.
+    /// The body.
     ByBody,
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use seatkeeper_core::Region;
-use seatkeeper_ledger::homes::OwnRegion;
+use seatkeeper_ledger::homes::RecordedAnswers;
 
 /// The standing of a deployment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,59 +32,44 @@ pub(super) enum Answer {
 pub(super) struct Answers {
     last: HashMap<Region, Answer>,
     is_confirmed: bool,
-    recorded: Recorded,
-}
-
-/// The standing in the ledger.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Recorded {
-    pub(super) is_confirmed: bool,
-    pub(super) refused_by: Option<Region>,
-    pub(super) is_disputed: bool,
+    recorded: RecordedAnswers,
 }
 
 impl Standing {
     /// Returns the standing on record, before any answer.
-    pub(super) fn on_record(own: &OwnRegion) -> Self {
-        match own.refused_by {
-            Some(peer) if own.is_disputed => Self::Disputed(peer),
+    pub(super) fn on_record(recorded: RecordedAnswers) -> Self {
+        match recorded.refused_by {
+            Some(peer) if recorded.is_disputed => Self::Disputed(peer),
             Some(peer) => Self::Refused(peer),
-            None if own.is_confirmed => Self::Confirmed,
+            None if recorded.is_confirmed => Self::Confirmed,
             None => Self::Unconfirmed,
         }
     }
 }
 
-impl From<&OwnRegion> for Recorded {
-    fn from(own: &OwnRegion) -> Self {
-        let OwnRegion { is_confirmed, refused_by, is_disputed, .. } = *own;
-        Self { is_confirmed, refused_by, is_disputed }
-    }
-}
-
 impl Answers {
     /// Returns the answers on record: a refusal counts until the peer answers anew.
-    pub(super) fn new(own: &OwnRegion) -> Self {
-        let last = own.refused_by.map(|peer| (peer, Answer::Refusal)).into_iter().collect();
-        Self { last, is_confirmed: own.is_confirmed, recorded: Recorded::from(own) }
+    pub(super) fn new(recorded: RecordedAnswers) -> Self {
+        let last = recorded.refused_by.map(|peer| (peer, Answer::Refusal)).into_iter().collect();
+        Self { last, is_confirmed: recorded.is_confirmed, recorded }
     }
 
     /// Takes the answers of every living peer over, and returns the standing. The last answer of a silent peer counts, so that
-    /// the restart of a peer changes nothing. `own` is the record, to which the other nodes of the region add.
+    /// the restart of a peer changes nothing. The other nodes of the region add to the record.
     pub(super) fn take(
         &mut self,
         round: Vec<(Region, Option<Answer>)>,
         before: Standing,
-        own: Option<&OwnRegion>,
+        recorded: Option<RecordedAnswers>,
     ) -> Standing {
-        let before = match own {
-            Some(own) if before == Standing::Unconfirmed => {
-                *self = Self::new(own);
-                Standing::on_record(own)
+        let before = match recorded {
+            Some(recorded) if before == Standing::Unconfirmed => {
+                *self = Self::new(recorded);
+                Standing::on_record(recorded)
             }
             Some(_) | None => before,
         };
-        self.is_confirmed |= own.is_some_and(|own| own.is_confirmed);
+        self.is_confirmed |= recorded.is_some_and(|recorded| recorded.is_confirmed);
         self.last.retain(|peer, _| round.iter().any(|(living, _)| living == peer));
         let has_peers = !round.is_empty();
         let is_silent = round.iter().all(|(_, answer)| answer.is_none());
@@ -105,18 +90,18 @@ impl Answers {
     }
 
     /// Returns the standing to record, if the record differs.
-    pub(super) fn unrecorded(&self, standing: Standing) -> Option<Recorded> {
+    pub(super) fn unrecorded(&self, standing: Standing) -> Option<RecordedAnswers> {
         let refused_by = match standing {
             Standing::Refused(peer) | Standing::Disputed(peer) => Some(peer),
             Standing::Unconfirmed | Standing::Confirmed => None,
         };
         let is_disputed = matches!(standing, Standing::Disputed(_));
-        let wanted = Recorded { is_confirmed: self.is_confirmed, refused_by, is_disputed };
+        let wanted = RecordedAnswers { is_confirmed: self.is_confirmed, refused_by, is_disputed };
         (wanted != self.recorded).then_some(wanted)
     }
 
     /// Notes that the ledger has the standing.
-    pub(super) fn recorded(&mut self, recorded: Recorded) {
+    pub(super) fn recorded(&mut self, recorded: RecordedAnswers) {
         self.recorded = recorded;
     }
 }
