@@ -249,9 +249,9 @@ int32_t sk_seat_leave(sk_seat *seat);
 void sk_seat_free(sk_seat *seat);
 
 /*
- * Writes the seat as a JSON object: state, reason, by, retry, session_id, license_id, instance_id, seats_used, seats_total,
- * warning. The warning is the reason why SK_PER_PROCESS took no slot of the state directory, or null. Returns the length
- * of the whole text without its zero, also if less fits, or SK_MISUSE or SK_NOT_OWNER.
+ * Writes the seat as a JSON object: state, reason, by, retry, request_id, session_id, license_id, instance_id, seats_used,
+ * seats_total, warning. The warning is the reason why SK_PER_PROCESS took no slot of the state directory, or null. Returns the
+ * length of the whole text without its zero, also if less fits, or SK_MISUSE or SK_NOT_OWNER.
  */
 int32_t sk_seat_json(const sk_seat *seat, char *out, size_t capacity);
 
@@ -259,8 +259,9 @@ int32_t sk_seat_json(const sk_seat *seat, char *out, size_t capacity);
 const char *sk_reason_name(int32_t reason);
 
 /*
- * The code of an error, such as "license-full" or "offline"; a message for people; and a JSON object: code, message, and the
- * fields of the server's problem, such as holders and retry_after_seconds. The texts live until sk_error_free. "" for NULL.
+ * The code of an error, such as "license-full" or "offline"; a message for people, with a remedy; and a JSON object: code,
+ * message, request_id (the request in the server's log, if an answer led to the error), and the fields of the server's problem,
+ * such as holders and retry_after_seconds. The texts live until sk_error_free. "" for NULL.
  */
 const char *sk_error_code(const sk_error *error);
 const char *sk_error_message(const sk_error *error);

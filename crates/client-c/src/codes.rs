@@ -132,7 +132,7 @@ pub(crate) fn error_result(error: &Error) -> i32 {
     match error {
         Error::Denied(_) => SK_DENIED,
         // Without authorities, every certificate is that of an unknown authority.
-        Error::Offline(_) | Error::NoAuthorities(_) => SK_UNREACHABLE,
+        Error::Offline { .. } | Error::NoAuthorities(_) => SK_UNREACHABLE,
         Error::Cancelled => SK_CANCELLED,
         Error::Closed => SK_CLOSED,
         Error::NotOwner => SK_NOT_OWNER,

@@ -28,6 +28,7 @@ pub(crate) struct Failure {
     result: i32,
     code: String,
     message: String,
+    request_id: Option<String>,
     problem: Option<Box<Problem>>,
 }
 
@@ -41,12 +42,24 @@ struct ErrorText {
 impl Failure {
     /// Returns the failure of a call with a wrong argument.
     pub(crate) fn misuse(message: impl Into<String>) -> Self {
-        Self { result: SK_MISUSE, code: "misuse".to_owned(), message: message.into(), problem: None }
+        Self {
+            result: SK_MISUSE,
+            code: "misuse".to_owned(),
+            message: message.into(),
+            request_id: None,
+            problem: None,
+        }
     }
 
     /// Returns a failure of the library.
     pub(crate) fn internal(message: impl Into<String>) -> Self {
-        Self { result: SK_INTERNAL, code: "internal".to_owned(), message: message.into(), problem: None }
+        Self {
+            result: SK_INTERNAL,
+            code: "internal".to_owned(),
+            message: message.into(),
+            request_id: None,
+            problem: None,
+        }
     }
 }
 
@@ -65,6 +78,7 @@ impl From<BadHandle> for Failure {
                 result: bad.result(),
                 code: "not-owner".to_owned(),
                 message: "the handle belongs to the parent process: open a client after the fork".to_owned(),
+                request_id: None,
                 problem: None,
             },
         }
@@ -80,22 +94,18 @@ impl From<Error> for Failure {
             source = cause.source();
         }
         let (result, code) = (error_result(&error), error.code().to_owned());
+        let request_id = error.request_id().map(str::to_owned);
         let problem = if let Error::Denied(problem) = error { Some(problem) } else { None };
-        if let Some(problem) = &problem
-            && !problem.title.is_empty()
-        {
-            message = match &problem.detail {
-                Some(detail) => format!("{}. {detail}", problem.title),
-                None => problem.title.clone(),
-            };
-        }
-        Self { result, code, message, problem }
+        Self { result, code, message, request_id, problem }
     }
 }
 
 impl ErrorText {
     fn new(failure: &Failure) -> Self {
         let mut json = json!({ "code": failure.code, "message": failure.message });
+        if let Some(request_id) = &failure.request_id {
+            json["request_id"] = json!(request_id);
+        }
         if let Some(problem) = &failure.problem
             && let Value::Object(object) = &mut json
             && let Value::Object(fields) = fields(problem)

@@ -183,6 +183,7 @@ impl Seat {
             "reason": loss.map(|loss| loss.reason.name()),
             "by": loss.and_then(|loss| loss.by.as_deref()),
             "retry": loss.map(|loss| loss.retry),
+            "request_id": loss.and_then(|loss| loss.request_id.as_deref()),
             "session_id": self.seat.session_id(),
             "license_id": self.seat.license_id(),
             "instance_id": self.seat.instance_id(),

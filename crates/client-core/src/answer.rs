@@ -37,7 +37,7 @@ pub(crate) enum BeatSetback {
     /// The server knows no such session of this user.
     NotFound,
     /// The session is over.
-    Gone { reason: LossReason, by: Option<String> },
+    Gone { reason: LossReason, by: Option<Box<str>> },
 }
 
 /// The body of a granted acquire; fields that a server does not know yet have defaults.
@@ -136,12 +136,13 @@ fn gone_reason(problem: &Problem) -> LossReason {
 }
 
 fn setback(response: &Response) -> Setback {
-    let problem = Problem::parse(response.status, &response.body);
+    let problem = Problem::parse(response);
     let told = problem.as_ref().and_then(Problem::retry_after);
     let retry_after = response.retry_after.max(told).map(|told| told.min(SPAN_MAX));
     match (response.status, problem) {
         (401, problem) => {
-            Setback::Unauthenticated(Box::new(problem.unwrap_or_else(Problem::unauthenticated)))
+            let problem = problem.unwrap_or_else(|| Problem::unauthenticated(response));
+            Setback::Unauthenticated(Box::new(problem))
         }
         (501 | 505, _) => Setback::Hopeless,
         (408 | 429 | 500..=599, _) => {

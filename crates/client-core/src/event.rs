@@ -50,5 +50,5 @@ pub struct SessionEnd {
     /// The reason.
     pub reason: LossReason,
     /// The cause, if named by the server.
-    pub by: Option<String>,
+    pub by: Option<Box<str>>,
 }

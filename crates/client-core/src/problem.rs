@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::response::Response;
+
 /// A problem that the server answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
@@ -35,9 +37,12 @@ pub struct Problem {
     pub reason: Option<String>,
     /// The cause of an ended session, where the server names one.
     #[serde(deserialize_with = "text_or_nothing")]
-    pub by: Option<String>,
+    pub by: Option<Box<str>>,
     /// The person to ask about an expired license.
     pub contact_support: Option<String>,
+    /// The request in the server's log, by the header `X-Request-Id`.
+    #[serde(skip)]
+    pub request_id: Option<Box<str>>,
 }
 
 /// A holder of a seat.
@@ -74,9 +79,9 @@ pub struct FieldError {
 }
 
 /// Reads a text; other JSON is no error, for a later server may say more.
-fn text_or_nothing<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+fn text_or_nothing<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Box<str>>, D::Error> {
     let value = serde_json::Value::deserialize(deserializer)?;
-    Ok(value.as_str().map(str::to_owned))
+    Ok(value.as_str().map(Into::into))
 }
 
 /// The longest pause that a denial may ask for: a day.
@@ -84,14 +89,20 @@ const RETRY_AFTER_SECONDS_MAX: u64 = 86_400;
 
 impl Problem {
     /// Returns the problem of a 401 without one, in the words of the server.
-    pub(crate) fn unauthenticated() -> Self {
-        Self { status: 401, title: "A valid bearer token is required".to_owned(), ..Self::default() }
+    pub(crate) fn unauthenticated(response: &Response) -> Self {
+        Self {
+            status: 401,
+            title: "A valid bearer token is required".to_owned(),
+            request_id: response.request_id.clone(),
+            ..Self::default()
+        }
     }
 
-    /// Parses a body; `None` if it is no JSON object with a `type` or a `title`: some proxy answered, not the server.
-    pub(crate) fn parse(status: u16, body: &[u8]) -> Option<Self> {
-        let mut problem: Self = serde_json::from_slice(body).ok()?;
-        problem.status = status;
+    /// Parses the body of an answer; `None` if it is no JSON object with a `type` or a `title`: some proxy answered, not the server.
+    pub(crate) fn parse(response: &Response) -> Option<Self> {
+        let mut problem: Self = serde_json::from_slice(&response.body).ok()?;
+        problem.status = response.status;
+        problem.request_id.clone_from(&response.request_id);
         (!problem.kind.is_empty() || !problem.title.is_empty()).then_some(problem)
     }
 

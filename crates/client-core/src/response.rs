@@ -10,16 +10,19 @@ pub struct Response {
     pub status: u16,
     /// The header `Retry-After`, if it is a number of seconds.
     pub retry_after: Option<Duration>,
+    /// The header `X-Request-Id`: the request in the server's log.
+    pub request_id: Option<Box<str>>,
     /// The body.
     pub body: Vec<u8>,
 }
 
 impl fmt::Debug for Response {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { status, retry_after, body: _ } = self;
+        let Self { status, retry_after, request_id, body: _ } = self;
         f.debug_struct("Response")
             .field("status", status)
             .field("retry_after", retry_after)
+            .field("request_id", request_id)
             .finish_non_exhaustive()
     }
 }
@@ -31,15 +34,10 @@ pub enum Failure {
     #[error("the connection was refused")]
     Refused,
     /// No connection: the certificate of the server was not accepted.
-    #[error(
-        "the server's certificate was not accepted: name a CA file that vouches for the certificate, \
-         or correct the certificate's name and dates"
-    )]
+    #[error("the server's certificate was not accepted")]
     Certificate,
     /// No connection: the process or the system has no file descriptor, or no memory, for one.
-    #[error(
-        "this process has no file descriptor or no memory for a connection: raise its limit (`ulimit -n`)"
-    )]
+    #[error("this process has no file descriptor or no memory for a connection")]
     NoResources,
     /// The connection broke before the request was sent.
     #[error("the connection broke before the request was sent")]

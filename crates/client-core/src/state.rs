@@ -1,7 +1,7 @@
 //! The states of a seat, as programs see them.
 
 use crate::problem::Problem;
-use crate::response::Failure;
+use crate::response::{Failure, Response};
 use crate::time::Deadline;
 
 /// The state of a seat at one instant. Names in JSON, logs and vectors come from [`State::name`].
@@ -69,9 +69,18 @@ pub struct Loss {
     /// The reason, in the server's words where the server told one.
     pub reason: LossReason,
     /// The cause, where the server named one.
-    pub by: Option<String>,
+    pub by: Option<Box<str>>,
     /// The machine goes on trying to acquire; otherwise only [`Event::Acquire`](crate::Event::Acquire) begins again.
     pub retry: bool,
+    /// The request in the server's log, if its answer told the loss at once: the machine has not tried to go on since.
+    pub request_id: Option<Box<str>>,
+}
+
+impl Loss {
+    /// Returns the loss that the answer to a request tells. The machine does not go on.
+    pub(crate) fn told(reason: LossReason, by: Option<Box<str>>, response: &Response) -> Self {
+        Self { reason, by, retry: false, request_id: response.request_id.clone() }
+    }
 }
 
 /// The reason of a loss.
@@ -102,7 +111,7 @@ pub enum LossReason {
     /// The server told no reason.
     Ended,
     /// A reason of a later server.
-    Other(String),
+    Other(Box<str>),
 }
 
 impl LossReason {
@@ -122,7 +131,7 @@ impl LossReason {
             "entitlement_ended" => Self::EntitlementEnded,
             "released" => Self::Released,
             "ended" => Self::Ended,
-            other => Self::Other(other.to_owned()),
+            other => Self::Other(other.into()),
         }
     }
 
@@ -152,8 +161,13 @@ impl LossReason {
 pub enum Refusal {
     /// The server refused.
     Denied(Box<Problem>),
-    /// The server gave no usable answer until patience was over; the last failure.
-    Unreachable(Failure),
+    /// The server gave no usable answer until patience was over.
+    Unreachable {
+        /// The last failure.
+        failure: Failure,
+        /// The request in the server's log, if the last failure was an answer.
+        request_id: Option<Box<str>>,
+    },
 }
 
 impl Refusal {
@@ -162,7 +176,7 @@ impl Refusal {
     pub fn code(&self) -> &str {
         match self {
             Self::Denied(problem) => problem.code(),
-            Self::Unreachable(_) => "offline",
+            Self::Unreachable { .. } => "offline",
         }
     }
 }

@@ -28,9 +28,16 @@ fn sent(actions: &[Action]) -> Request {
     request.unwrap()
 }
 
+/// The request in the log of the server.
+const REQUEST_ID: &str = "5a2c41d0";
+
 fn answered(request: &Request, status: u16, body: &Value) -> Event {
     let body = body.to_string().into_bytes();
-    Event::Answered { request: request.id, response: Response { status, retry_after: None, body } }
+    let request_id = Some(REQUEST_ID.into());
+    Event::Answered {
+        request: request.id,
+        response: Response { status, retry_after: None, request_id, body },
+    }
 }
 
 fn session(machine: &Machine) -> Option<&str> {
@@ -167,6 +174,7 @@ fn a_resumed_session_that_has_ended_is_lost_without_a_second_session() {
         let (machine, actions) = resume(status, &body);
         let State::Lost(loss) = machine.state(NOW) else { panic!("{:?}", machine.state(NOW)) };
         assert_eq!((loss.reason.name(), loss.retry, machine.wake_at()), (reason, false, None));
+        assert_eq!(loss.request_id.as_deref(), Some(REQUEST_ID));
         assert!(actions.iter().all(|action| matches!(action, Action::Tell(_))), "{actions:?}");
     }
 }
@@ -185,7 +193,12 @@ fn a_resumed_session_is_asked_for_again_in_an_outage() {
 #[test]
 fn a_resumed_session_waits_for_half_an_interval_at_most() {
     let (mut machine, actions) = Machine::resume(Plan::new(LicenseDoor::new(KEY, "m")), "s", NOW);
-    let response = Response { status: 503, retry_after: Some(Duration::from_secs(300)), body: Vec::new() };
+    let response = Response {
+        status: 503,
+        retry_after: Some(Duration::from_secs(300)),
+        request_id: None,
+        body: Vec::new(),
+    };
     let event = Event::Answered { request: sent(&actions).id, response };
     machine.step(event, NOW, Jitter::new(0.5));
     assert_eq!(machine.wake_at(), Some(NOW.instant().after(Duration::from_secs(15))));

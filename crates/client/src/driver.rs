@@ -578,13 +578,13 @@ mod tests {
         let client = Client::new(commands, tokio::runtime::Handle::current(), None, slots);
         let acquire = client.license("K").machine("m").patience(Duration::from_millis(100)).acquire();
         let result = tokio::time::timeout(Duration::from_secs(20), acquire).await.unwrap();
-        assert!(matches!(result, Err(Error::Offline(_))), "{result:?}");
+        assert!(matches!(result, Err(Error::Offline { .. })), "{result:?}");
     }
 
     /// A program may hold thousands of seats: a field of every seat earns its place here, and a rare one is boxed.
     #[test]
     fn a_seat_of_a_driver_is_small() {
         assert!(size_of::<Entry>() <= 520, "{} bytes", size_of::<Entry>());
-        assert!(size_of::<Shared>() <= 208, "{} bytes", size_of::<Shared>());
+        assert!(size_of::<Shared>() <= 216, "{} bytes", size_of::<Shared>());
     }
 }

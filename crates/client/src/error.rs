@@ -2,6 +2,8 @@
 
 use seatkeeper_client_core::{Failure, Loss, Problem, Refusal};
 
+use crate::remedy;
+
 /// The reason why there is no client, or no seat.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -30,11 +32,16 @@ pub enum Error {
     #[error("the thread of the client cannot be started")]
     Thread(#[source] std::io::Error),
     /// The server refused the seat.
-    #[error("{}: {}", .0.code(), .0.detail.as_deref().unwrap_or(&.0.title))]
+    #[error("{}", with_remedy(&told(.0), remedy::after_denial(.0)))]
     Denied(Box<Problem>),
     /// The server gave no usable answer in time.
-    #[error("the server cannot be reached: {0}")]
-    Offline(Failure),
+    #[error("{}", with_remedy(&format!("the server cannot be reached: {failure}"), Some(remedy::after_failure(*failure))))]
+    Offline {
+        /// The last failure.
+        failure: Failure,
+        /// The request in the server's log, if the last failure was an answer.
+        request_id: Option<Box<str>>,
+    },
     /// The program cancelled the acquire.
     #[error("the acquire was cancelled")]
     Cancelled,
@@ -53,7 +60,7 @@ impl Error {
     pub fn code(&self) -> &str {
         match self {
             Self::Denied(problem) => problem.code(),
-            Self::Offline(_) | Self::NoAuthorities(_) => "offline",
+            Self::Offline { .. } | Self::NoAuthorities(_) => "offline",
             Self::Cancelled => "cancelled",
             Self::Closed => "closed",
             Self::NotOwner => "not-owner",
@@ -63,11 +70,31 @@ impl Error {
     }
 }
 
+impl Error {
+    /// Returns the id of the request in the server's log, for the support; `None` if no answer of the server led to the error.
+    #[must_use]
+    pub fn request_id(&self) -> Option<&str> {
+        match self {
+            Self::Denied(problem) => problem.request_id.as_deref(),
+            Self::Offline { request_id, .. } => request_id.as_deref(),
+            Self::Address { .. }
+            | Self::Http(_)
+            | Self::NoCertificate
+            | Self::NoAuthorities(_)
+            | Self::NoRuntime
+            | Self::Thread(_)
+            | Self::Cancelled
+            | Self::NotOwner
+            | Self::Closed => None,
+        }
+    }
+}
+
 impl From<Refusal> for Error {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Denied(problem) => Self::Denied(problem),
-            Refusal::Unreachable(failure) => Self::Offline(failure),
+            Refusal::Unreachable { failure, request_id } => Self::Offline { failure, request_id },
         }
     }
 }
@@ -76,7 +103,7 @@ impl From<Refusal> for Error {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CheckError {
     /// The seat is lost.
-    #[error("the seat is lost: {}", .0.reason.name())]
+    #[error("{}", with_remedy(&format!("the seat is lost: {}", .0.reason.name()), remedy::after_loss(.0)))]
     Lost(Loss),
     /// The seat is being acquired again, or its deadline passed a moment ago.
     #[error("the seat is not confirmed")]
@@ -84,4 +111,51 @@ pub enum CheckError {
     /// The program gave the seat up.
     #[error("the seat is released")]
     Released,
+}
+
+/// Returns the server's words, and the fields that break a rule.
+fn told(problem: &Problem) -> String {
+    let wrong = problem.errors.iter().map(|error| format!("{} {}", error.field, error.message));
+    let wrong = wrong.collect::<Vec<_>>().join(", ");
+    let texts = [Some(&problem.title), problem.detail.as_ref()].into_iter().flatten();
+    let text = texts.filter(|text| !text.is_empty()).cloned().collect::<Vec<_>>().join(". ");
+    let told =
+        if text.is_empty() { problem.code().to_owned() } else { format!("{}: {text}", problem.code()) };
+    if wrong.is_empty() { told } else { format!("{told} ({wrong})") }
+}
+
+/// Returns the text of an error with the next step of its reader.
+fn with_remedy(told: &str, remedy: Option<&str>) -> String {
+    match remedy {
+        Some(remedy) => format!("{}. Remedy: {remedy}", told.trim_end_matches('.')),
+        None => told.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use seatkeeper_client_core::LossReason;
+
+    use super::*;
+
+    fn offline(failure: Failure) -> Error {
+        Error::Offline { failure, request_id: Some("abc".into()) }
+    }
+
+    #[test]
+    fn an_error_names_its_remedy_and_the_request() {
+        let error = offline(Failure::Garbage);
+        assert!(
+            error.to_string().contains("not one of a Seatkeeper server. Remedy: check the address"),
+            "{error}"
+        );
+        assert_eq!(error.request_id(), Some("abc"));
+        let lost = Loss { reason: LossReason::Revoked, by: None, retry: false, request_id: None };
+        let error = CheckError::Lost(lost);
+        assert_eq!(
+            error.to_string(),
+            "the seat is lost: revoked. Remedy: ask the operator before the program acquires again"
+        );
+        assert_eq!(with_remedy("It is so.", None), "It is so.");
+    }
 }

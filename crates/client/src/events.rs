@@ -162,10 +162,10 @@ fn end_of(event: &ServerEvent) -> Option<SessionEnd> {
 }
 
 /// Returns the name of the cause: a text, or the device by its name, its type or its session.
-fn name_of(by: &Value) -> Option<String> {
+fn name_of(by: &Value) -> Option<Box<str>> {
     let names = ["device_name", "device_type", "session_id"].into_iter().map(|name| by.get(name));
     let name = by.as_str().or_else(|| names.flatten().find_map(Value::as_str));
-    name.map(str::to_owned)
+    name.map(Into::into)
 }
 
 #[cfg(test)]

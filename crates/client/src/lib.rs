@@ -27,6 +27,7 @@ mod license_key;
 mod license_tokens;
 mod machine_id;
 mod poll;
+mod remedy;
 mod resolver;
 #[cfg(test)]
 #[path = "../tests/scripted/mod.rs"]

@@ -150,8 +150,8 @@ impl Shared {
         let last = match &self.seat().state {
             State::Acquiring => Some(State::Released),
             State::Active { .. } | State::Offline { .. } | State::Grace { .. } | State::Reacquiring => {
-                let reason = LossReason::Other(CLIENT_ENDED.to_owned());
-                Some(State::Lost(Loss { reason, by: None, retry: false }))
+                let reason = LossReason::Other(CLIENT_ENDED.into());
+                Some(State::Lost(Loss { reason, by: None, retry: false, request_id: None }))
             }
             State::Lost(loss) if loss.retry => Some(State::Lost(Loss { retry: false, ..loss.clone() })),
             State::Lost(_) | State::Refused(_) | State::Released => None,

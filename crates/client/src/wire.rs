@@ -16,6 +16,12 @@ use crate::servers::{Node, Servers};
 /// The largest body that is read: no answer of a server comes near.
 const BODY_BYTES_MAX: usize = 1 << 20;
 
+/// The header with the id of a request in the server's log.
+const REQUEST_ID: &str = "x-request-id";
+
+/// The longest id of a request that is kept. A proxy may add any header.
+const REQUEST_ID_BYTES_MAX: usize = 128;
+
 /// The errors of an operating system, or of a limit of the process, that stand in the way of every connection.
 const NO_RESOURCES: [Errno; 4] = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM];
 
@@ -71,6 +77,7 @@ impl Wire {
         let mut answer = builder.send().await.map_err(|error| failure(&error))?;
         let status = answer.status().as_u16();
         let seconds = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+        let request_id = answer.headers().get(REQUEST_ID).and_then(|value| request_id(value.to_str().ok()?));
         let mut body = Vec::new();
         while let Some(chunk) = answer.chunk().await.map_err(|_| Failure::Truncated)? {
             body.extend_from_slice(&chunk);
@@ -78,8 +85,12 @@ impl Wire {
                 return Err(Failure::Garbage);
             }
         }
-        Ok(Response { status, retry_after: seconds.map(Duration::from_secs), body })
+        Ok(Response { status, retry_after: seconds.map(Duration::from_secs), request_id, body })
     }
+}
+
+fn request_id(text: &str) -> Option<Box<str>> {
+    (text.len() <= REQUEST_ID_BYTES_MAX).then(|| text.into())
 }
 
 /// Returns false if another node may serve the request that this node did not.

@@ -108,7 +108,7 @@ fn errors_are_those_of_the_other_client() {
     assert!(matches!(&error, Error::Denied(problem) if problem.seats_total == Some(1)), "{error:?}");
     let away = Client::builder("http://127.0.0.1:1").token("t").build().unwrap();
     let error = away.license("K").machine("m").patience(Duration::ZERO).acquire().unwrap_err();
-    assert!(matches!(error, Error::Offline(Failure::Refused)), "{error:?}");
+    assert!(matches!(error, Error::Offline { failure: Failure::Refused, .. }), "{error:?}");
     assert!(matches!(Client::builder("seats").build(), Err(Error::Address { .. })));
 }
 
@@ -217,7 +217,7 @@ fn a_token_source_may_block_or_panic() {
     };
     source(|| Ok("t".to_owned())).unwrap();
     let error = source(|| panic!("the program's own fault")).unwrap_err();
-    assert!(matches!(error, Error::Offline(Failure::NoToken)), "{error:?}");
+    assert!(matches!(error, Error::Offline { failure: Failure::NoToken, .. }), "{error:?}");
 }
 
 #[test]

@@ -150,7 +150,7 @@ async fn a_seat_in_doubt_is_left_or_given_back_as_the_program_says() {
         let client = client(&server.url);
         let seat = client.license("K").machine("m1").patience(Duration::ZERO).start().await.unwrap();
         let error = seat.granted().await.unwrap_err();
-        assert!(matches!(error, Error::Offline(Failure::Unavailable)), "{error:?}");
+        assert!(matches!(error, Error::Offline { failure: Failure::Unavailable, .. }), "{error:?}");
         let acquires = if is_left {
             seat.leave();
             assert_eq!(client.close().await.unwrap(), Finish::GivenBack);
@@ -222,7 +222,7 @@ async fn an_acquire_that_gave_up_after_a_lost_reply_leaves_no_seat() {
     let client = client(&proxy);
     let acquire = client.license("K").machine("m1").patience(Duration::ZERO).acquire();
     let error = acquire.await.unwrap_err();
-    assert!(matches!(error, Error::Offline(Failure::ResetAfterSend)), "{error:?}");
+    assert!(matches!(error, Error::Offline { failure: Failure::ResetAfterSend, .. }), "{error:?}");
     assert_eq!(client.close().await.unwrap(), Finish::GivenBack);
     let verbs: Vec<String> =
         server.lines().iter().map(|line| line.split(' ').next().unwrap_or_default().to_owned()).collect();
@@ -267,5 +267,5 @@ impl LosingFirstReply {
 async fn a_refused_connection_is_no_certificate() {
     let request = client("https://127.0.0.1:1").license("K").machine("m1").patience(Duration::ZERO);
     let error = request.acquire().await.unwrap_err();
-    assert!(matches!(error, Error::Offline(Failure::Refused)), "{error:?}");
+    assert!(matches!(error, Error::Offline { failure: Failure::Refused, .. }), "{error:?}");
 }

@@ -114,7 +114,7 @@ async fn a_busy_issuer_is_asked_again_and_a_silent_one_is_offline() {
     let away = Client::builder("http://127.0.0.1:1").license_key("CAD-2030-KEY").build().unwrap();
     let request = away.license("CAD-2030-KEY").machine("m").patience(Duration::ZERO);
     let error = request.acquire().await.unwrap_err();
-    assert!(matches!(error, Error::Offline(_)), "{error:?}");
+    assert!(matches!(error, Error::Offline { .. }), "{error:?}");
 }
 
 #[tokio::test]

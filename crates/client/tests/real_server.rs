@@ -45,6 +45,20 @@ async fn a_revoked_seat_is_lost_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_error_names_the_request_and_a_remedy() {
+    let server = Server::start();
+    server.run(&["license", "create", "--key", "CAD", "--seats", "1", "--ttl-seconds", "600"]);
+    let client = client(&server, "ann");
+    let seat = client.license("CAD").machine("m").acquire().await.unwrap();
+    let full = client.license("CAD").machine("n").acquire().await.unwrap_err();
+    assert!(full.request_id().is_some_and(|id| !id.is_empty()), "{full:?}");
+    assert!(full.to_string().contains(". Remedy: wait for a seat"), "{full}");
+    server.run(&["sessions", "revoke", &seat.session_id().unwrap()]);
+    let lost = loss(&seat).await;
+    assert!(lost.request_id.is_some_and(|id| !id.is_empty() && full.request_id() != Some(&*id)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_seat_is_held_with_an_idle_time_and_its_program_is_on_record() {
     let server = Server::start();
     server.run(&["license", "create", "--key", "CAD", "--seats", "1", "--ttl-seconds", "2"]);

@@ -75,7 +75,7 @@ async fn a_server_that_accepts_no_connection_in_time_is_passed_over() {
     assert_eq!(good.arrived(ACQUIRE).len(), 1);
     let alone = builder(&full.url).build().unwrap();
     let error = take_and_give(&alone, Duration::ZERO).await.unwrap_err();
-    assert!(matches!(error, Error::Offline(Failure::Refused)), "nothing was sent: {error:?}");
+    assert!(matches!(error, Error::Offline { failure: Failure::Refused, .. }), "nothing was sent: {error:?}");
 }
 
 #[tokio::test]
@@ -106,7 +106,7 @@ async fn a_broken_connection_moves_the_next_request_and_never_repeats_one() {
     });
     let client = client(&[&url, &good.url]);
     let error = take_and_give(&client, Duration::ZERO).await.unwrap_err();
-    assert!(matches!(error, Error::Offline(Failure::ResetAfterSend)), "{error:?}");
+    assert!(matches!(error, Error::Offline { failure: Failure::ResetAfterSend, .. }), "{error:?}");
     take_and_give(&client, Duration::ZERO).await.unwrap();
 }
 
@@ -114,7 +114,7 @@ async fn a_broken_connection_moves_the_next_request_and_never_repeats_one() {
 async fn a_list_without_a_server_that_answers_is_offline_and_a_wrong_address_an_error() {
     let client = client(&[CLOSED, "http://127.0.0.1:2"]);
     let error = take_and_give(&client, Duration::ZERO).await.unwrap_err();
-    assert!(matches!(error, Error::Offline(Failure::Refused)), "{error:?}");
+    assert!(matches!(error, Error::Offline { failure: Failure::Refused, .. }), "{error:?}");
     let wrong = Client::builder(CLOSED).server("seats").build();
     assert!(matches!(wrong, Err(Error::Address { url }) if url == "seats"));
 }

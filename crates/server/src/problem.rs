@@ -207,7 +207,11 @@ impl From<Error> for Problem {
                 Self::new(&INVALID, "Some fields are not as they must be; see `errors`.")
                     .with("errors", errors)
             }
-            Error::NoSuchRoute => Self::new(&NOT_FOUND, "No part of the API has this address."),
+            Error::NoSuchRoute => Self::new(
+                &NOT_FOUND,
+                "No part of the API has this address: the server's URL has a wrong path, or the client is of another \
+                 version than the server.",
+            ),
             Error::NoSuchMethod => Self::new(&METHOD_NOT_ALLOWED, "See the `Allow` header."),
             Error::LicenseNotFound => {
                 Self::new(&LICENSE_NOT_FOUND, "There is no active license of yours by this name.")

@@ -147,7 +147,9 @@ static void a_full_license_names_its_holders(void) {
     sk_error *error = NULL;
     CHECK_RESULT(sk_acquire(c, &wanted, &seat, &error), SK_DENIED);
     CHECK(seat == NULL && strcmp(sk_error_code(error), "license-full") == 0);
-    CHECK(strncmp(sk_error_message(error), "All license seats are currently in use", 38) == 0);
+    CHECK(strncmp(sk_error_message(error), "license-full: ", 14) == 0);
+    CHECK(strstr(sk_error_message(error), ". Remedy: wait for a seat, or ask one of the holders") != NULL);
+    CHECK(strstr(sk_error_json(error), "\"request_id\":\"") != NULL);
     CHECK(strstr(sk_error_json(error), "\"holders\":[{\"instance_id\":null,\"machine_id\":\"workstation-7\"}]"));
     CHECK(strstr(sk_error_json(error), "\"seats_total\":1"));
     sk_error_free(error);

@@ -32,7 +32,7 @@ static void acquire(const char *ca_file, int32_t wanted_result, const char *want
 }
 
 int main(void) {
-    acquire(NULL, SK_UNREACHABLE, "the server's certificate was not accepted: name a CA file");
+    acquire(NULL, SK_UNREACHABLE, "the server's certificate was not accepted. Remedy: name a CA file");
     acquire(variable("SEATS_OTHER_CA"), SK_UNREACHABLE, "the server's certificate was not accepted");
     acquire(variable("SEATS_NO_CA"), SK_MISUSE, "there is no certificate among the certificate authorities");
     acquire(variable("SEATS_CA"), SK_DENIED, "license"); /* the server answers */

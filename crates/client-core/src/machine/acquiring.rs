@@ -71,7 +71,7 @@ impl Acquiring {
             }
             Outcome::Failed(failure) => {
                 self.orphan.acquire_failed(failure);
-                self.failed(failure, None, context)
+                self.failed(Refusal::Unreachable { failure, request_id: None }, None, context)
             }
         }
     }
@@ -88,9 +88,12 @@ impl Acquiring {
             Err(setback) => setback,
         };
         self.orphan.acquire_set_back(&setback, context.plan.door.full_code());
+        let unreachable = |failure| Refusal::Unreachable { failure, request_id: response.request_id.clone() };
         match setback {
-            Setback::Transient { failure, retry_after, .. } => self.failed(failure, retry_after, context),
-            Setback::Hopeless => self.refused(Refusal::Unreachable(Failure::Unavailable)),
+            Setback::Transient { failure, retry_after, .. } => {
+                self.failed(unreachable(failure), retry_after, context)
+            }
+            Setback::Hopeless => self.refused(unreachable(Failure::Unavailable)),
             Setback::Unauthenticated(_) if !refreshed => {
                 self.exchange = Exchange::refresh_token(context);
                 Phase::Acquiring(self)
@@ -119,12 +122,13 @@ impl Acquiring {
         Phase::Acquiring(self)
     }
 
-    fn failed(mut self, failure: Failure, retry_after: Option<Duration>, context: &mut Context<'_>) -> Phase {
+    /// Tries again, or ends with `refusal` once patience is over.
+    fn failed(mut self, refusal: Refusal, retry_after: Option<Duration>, context: &mut Context<'_>) -> Phase {
         let patience = self.began.after(context.plan.patience);
         let over = self.over(context.plan.wait).map_or(patience, |over| over.max(patience));
         let at = self.retry.after_failure(context.now, INTERVAL, retry_after, context.jitter);
         if self.last || over.has_passed(context.now) {
-            return self.refused(Refusal::Unreachable(failure));
+            return self.refused(refusal);
         }
         if at < over {
             self.exchange = Exchange::Waiting { at };

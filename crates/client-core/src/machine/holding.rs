@@ -196,40 +196,42 @@ impl Holding {
                 self.failed(None, context)
             }
             Err(BeatSetback::Forbidden) => {
-                let loss = Loss { reason: LossReason::Unauthorized, by: None, retry: false };
+                let loss = Loss::told(LossReason::Unauthorized, None, response);
                 Phase::Lost(loss, Orphan::Known(self.lease.session))
             }
-            Err(BeatSetback::NotFound) => self.over(LossReason::NotFound, None, context),
+            Err(BeatSetback::NotFound) => {
+                self.over(Loss::told(LossReason::NotFound, None, response), context)
+            }
             Err(BeatSetback::Gone { reason, by }) => {
                 let by = by.or_else(|| self.cause_told(&reason));
-                self.over(reason, by, context)
+                self.over(Loss::told(reason, by, response), context)
             }
         }
     }
 
     /// Returns the cause of an end with this reason, if the event stream told one.
-    fn cause_told(&self, reason: &LossReason) -> Option<String> {
+    fn cause_told(&self, reason: &LossReason) -> Option<Box<str>> {
         self.told_end.as_ref().filter(|end| end.reason == *reason)?.by.clone()
     }
 
     /// Handles the end of the session: acquires again where the policy allows.
-    fn over(self, reason: LossReason, by: Option<String>, context: &mut Context<'_>) -> Phase {
+    fn over(self, loss: Loss, context: &mut Context<'_>) -> Phase {
         let may = self.lease.reacquire == Reacquire::ExpiredOnly;
-        if may && reason == LossReason::Expired {
+        if may && loss.reason == LossReason::Expired {
             const SPREAD: Duration = Duration::from_secs(5);
             let at = context.now.instant().after(context.jitter.part_of(SPREAD));
-            return Phase::Regaining(self.into_regaining().after_end(reason, Some(at), context));
+            return Phase::Regaining(self.into_regaining().after_end(loss.reason, Some(at), context));
         }
-        if may && reason == LossReason::NotFound {
-            return Phase::Regaining(self.into_regaining().after_end(reason, None, context));
+        if may && loss.reason == LossReason::NotFound {
+            return Phase::Regaining(self.into_regaining().after_end(loss.reason, None, context));
         }
-        Phase::Lost(Loss { reason, by, retry: false }, Orphan::None)
+        Phase::Lost(loss, Orphan::None)
     }
 
     fn failed(mut self, retry_after: Option<Duration>, context: &mut Context<'_>) -> Phase {
         if let Some(SessionEnd { reason, by, .. }) = self.told_end.take().map(|end| *end) {
             // No answer contradicts the stream.
-            return self.over(reason, by, context);
+            return self.over(Loss { reason, by, retry: false, request_id: None }, context);
         }
         self.fail();
         let retry_after = wait_before(self.lease.until, retry_after, context.now);

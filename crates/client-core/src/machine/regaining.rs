@@ -194,7 +194,10 @@ impl Regaining {
                 self.refused = true;
                 self.failed(None, context)
             }
-            Setback::Refused(_) => Phase::Lost(self.loss(false), self.orphan),
+            Setback::Refused(problem) => {
+                let loss = Loss { request_id: problem.request_id, ..self.loss(false) };
+                Phase::Lost(loss, self.orphan)
+            }
         }
     }
 
@@ -221,20 +224,22 @@ impl Regaining {
                 self.failed(None, context)
             }
             Err(BeatSetback::Forbidden) => {
-                let loss = Loss { reason: LossReason::Unauthorized, by: None, retry: false };
+                let loss = Loss::told(LossReason::Unauthorized, None, response);
                 Phase::Lost(loss, self.orphan)
             }
-            Err(BeatSetback::NotFound) => self.over(LossReason::NotFound, None, context),
-            Err(BeatSetback::Gone { reason, by }) => self.over(reason, by, context),
+            Err(BeatSetback::NotFound) => {
+                self.over(Loss::told(LossReason::NotFound, None, response), context)
+            }
+            Err(BeatSetback::Gone { reason, by }) => self.over(Loss::told(reason, by, response), context),
         }
     }
 
     /// Handles the end of the session: acquires at once where the policy allows.
-    fn over(self: Box<Self>, reason: LossReason, by: Option<String>, context: &mut Context<'_>) -> Phase {
-        if self.only_renews() || !matches!(reason, LossReason::Expired | LossReason::NotFound) {
-            return Phase::Lost(Loss { reason, by, retry: false }, Orphan::None);
+    fn over(self: Box<Self>, loss: Loss, context: &mut Context<'_>) -> Phase {
+        if self.only_renews() || !matches!(loss.reason, LossReason::Expired | LossReason::NotFound) {
+            return Phase::Lost(loss, Orphan::None);
         }
-        Phase::Regaining(self.after_end(reason, None, context))
+        Phase::Regaining(self.after_end(loss.reason, None, context))
     }
 
     fn hopeless(mut self: Box<Self>, context: &mut Context<'_>) -> Phase {
@@ -299,7 +304,7 @@ impl Regaining {
     }
 
     fn loss(&self, retry: bool) -> Loss {
-        Loss { reason: self.reason.clone(), by: None, retry }
+        Loss { reason: self.reason.clone(), by: None, retry, request_id: None }
     }
 
     fn ask(&mut self, refreshed: bool, context: &mut Context<'_>) {

@@ -51,7 +51,7 @@ fn given_back(context: &mut Context<'_>) -> Phase {
 
 /// Returns true for a refusal in the server's words.
 fn is_problem(response: &Response) -> bool {
-    Problem::parse(response.status, &response.body).is_some()
+    Problem::parse(response).is_some()
 }
 
 fn unconfirmed(orphan: Orphan, context: &mut Context<'_>) -> Phase {

@@ -76,8 +76,12 @@ fn outage(fleet: &Fleet, request: RequestId) -> Event {
     match fleet.outage.as_str() {
         "refused" => Event::Failed { request, failure: Failure::Refused },
         "503" => {
-            let response =
-                Response { status: 503, retry_after: Some(Duration::from_secs(1)), body: Vec::new() };
+            let response = Response {
+                status: 503,
+                retry_after: Some(Duration::from_secs(1)),
+                request_id: None,
+                body: Vec::new(),
+            };
             Event::Answered { request, response }
         }
         other => panic!("no outage: {other}"),
@@ -88,7 +92,7 @@ fn grant(fleet: &Fleet, request: RequestId, acquire: bool) -> Event {
     let mut json = fleet.grant.clone();
     json.insert("session_id".to_owned(), json!("0198a0aa-0000-7000-8000-000000000001"));
     let (status, body) = (if acquire { 201 } else { 200 }, serde_json::to_vec(&json).unwrap());
-    Event::Answered { request, response: Response { status, retry_after: None, body } }
+    Event::Answered { request, response: Response { status, retry_after: None, request_id: None, body } }
 }
 
 pub(crate) fn play(fleet: &Fleet) {

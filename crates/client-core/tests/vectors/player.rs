@@ -204,7 +204,8 @@ impl Player<'_> {
             (None, text) => text.clone().unwrap_or_default(),
         };
         let retry_after = answer.retry_after.map(Duration::from_secs);
-        let response = Response { status: answer.status, retry_after, body: body.into_bytes() };
+        let response =
+            Response { status: answer.status, retry_after, request_id: None, body: body.into_bytes() };
         let request = self.landed();
         self.step(Event::Answered { request, response });
     }
@@ -359,7 +360,11 @@ fn event(Notice { session, reason, by }: &Notice) -> Event {
         assert!(by.is_none(), "a cause without a reason");
         return Event::StreamOver { session };
     };
-    Event::Ended(SessionEnd { session, reason: LossReason::from_name(reason), by: by.clone() })
+    Event::Ended(SessionEnd {
+        session,
+        reason: LossReason::from_name(reason),
+        by: by.as_deref().map(Into::into),
+    })
 }
 
 /// Puts ids where a vector has their names.

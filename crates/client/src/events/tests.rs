@@ -21,7 +21,7 @@ fn an_end_names_its_session_its_reason_and_its_cause() {
     let wanted = |by: Option<&str>| SessionEnd {
         session: "s".to_owned(),
         reason: LossReason::Evicted,
-        by: by.map(str::to_owned),
+        by: by.map(Into::into),
     };
     assert_eq!(told(by), Some(wanted(Some("Ann’s phone"))));
     assert_eq!(told(r#"{"session_id":"t","device_type":"mobile"}"#), Some(wanted(Some("mobile"))));

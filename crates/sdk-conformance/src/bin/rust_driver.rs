@@ -140,7 +140,7 @@ impl Driver {
         let mut told = json!({"kind": state.name()});
         if let State::Lost(loss) = state {
             told["reason"] = loss.reason.name().into();
-            told["by"] = loss.by.clone().into();
+            told["by"] = loss.by.as_deref().into();
             told["retry"] = loss.retry.into();
         }
         let at = self.started.elapsed().as_secs_f64() * 1e3;

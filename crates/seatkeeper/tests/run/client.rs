@@ -125,7 +125,7 @@ async fn a_server_out_of_reach_and_a_wrong_address_are_errors() {
     let closed = Client::builder(format!("http://127.0.0.1:{}", port::free())).token("t").build().unwrap();
     let request = closed.license("K").machine("m1").patience(Duration::from_millis(300));
     let error = request.acquire().await.unwrap_err();
-    assert!(matches!(error, Error::Offline(Failure::Refused)), "{error:?}");
+    assert!(matches!(error, Error::Offline { failure: Failure::Refused, .. }), "{error:?}");
     for address in ["ftp://x", "localhost:8080", "", "http:"] {
         let error = Client::builder(address).build().unwrap_err();
         assert!(matches!(error, Error::Address { .. }), "{address}: {error:?}");
@@ -147,7 +147,7 @@ async fn a_certificate_of_an_unknown_authority_is_named() {
         builder.build().unwrap().license("K").machine("m1").patience(Duration::ZERO).acquire()
     };
     let error = trusting(&strangers).await.unwrap_err();
-    assert!(matches!(error, Error::Offline(Failure::Certificate)), "{error:?}");
+    assert!(matches!(error, Error::Offline { failure: Failure::Certificate, .. }), "{error:?}");
     let said = error.to_string();
     assert!(said.contains("certificate was not accepted") && said.contains("CA file"), "{said}");
     let Error::Denied(problem) = trusting(&papers).await.unwrap_err() else { panic!("no answer") };

@@ -11,7 +11,7 @@ use super::*;
 const IN_TIME: Duration = Duration::from_secs(10);
 
 fn lost() -> State {
-    State::Lost(Loss { reason: LossReason::Revoked, by: None, retry: false })
+    State::Lost(Loss { reason: LossReason::Revoked, by: None, retry: false, request_id: None })
 }
 
 fn wait_until(mut is_true: impl FnMut() -> bool) {

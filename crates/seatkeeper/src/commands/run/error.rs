@@ -120,8 +120,8 @@ impl RunError {
 fn no_seat(error: &seatkeeper_client::Error) -> u8 {
     match (error, error.code()) {
         (_, "license-full") => EXIT_NO_SEAT,
-        (seatkeeper_client::Error::Offline(Failure::NoToken), _) => EXIT_REFUSED,
-        (seatkeeper_client::Error::Offline(_), _) => EXIT_UNREACHABLE,
+        (seatkeeper_client::Error::Offline { failure: Failure::NoToken, .. }, _) => EXIT_REFUSED,
+        (seatkeeper_client::Error::Offline { .. }, _) => EXIT_UNREACHABLE,
         _ => EXIT_REFUSED,
     }
 }

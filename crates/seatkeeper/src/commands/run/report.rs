@@ -70,7 +70,7 @@ pub(super) struct Report {
 #[derive(Debug, Serialize)]
 struct ReportedLoss {
     reason: String,
-    by: Option<String>,
+    by: Option<Box<str>>,
 }
 
 impl Report {

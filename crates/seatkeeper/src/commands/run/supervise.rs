@@ -174,7 +174,10 @@ impl<'a> Watched<'a> {
                 Standing::Lost
             }
             State::Grace { .. } if self.args.grace == Grace::Zero => {
-                self.lose(&license, Loss { reason: LossReason::Deadline, by: None, retry: true });
+                self.lose(
+                    &license,
+                    Loss { reason: LossReason::Deadline, by: None, retry: true, request_id: None },
+                );
                 Standing::Lost
             }
             State::Grace { .. } => {
@@ -276,7 +279,7 @@ fn is_released_by_another_run(held: &HeldSeat, loss: &Loss) -> bool {
 
 /// Returns the loss of a seat that another run has released.
 fn released() -> Loss {
-    Loss { reason: LossReason::Released, by: None, retry: false }
+    Loss { reason: LossReason::Released, by: None, retry: false, request_id: None }
 }
 
 /// Waits until `at`; for ever without a time.
