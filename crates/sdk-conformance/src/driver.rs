@@ -9,7 +9,7 @@
 //! | `{"id", "do": "release", "seat"}` | with `confirmed` |
 //! | `{"id", "do": "close"}` | `{"id", "ok": true}` |
 //! | `{"id", "do": "check", "seat", "calls"}` | with `nanoseconds`, the price of a call, the best of ten rounds |
-//! | `{"id", "do": "cycles", "license_key", "machine", "count"}`, and the fields of `open` | `{"id", "ok": true}` after `count` cycles of open, acquire, release and close |
+//! | `{"id", "do": "cycles", "license_key", "machine", "count"}`, and the fields of `open` | `{"id", "ok": true, "heap_kib"}` after `count` cycles of open, acquire, release and close; `heap_kib` is the heap in use after a collection, where a collector keeps garbage |
 //! | `{"id", "do": "crash"}` | none: the driver ends itself without any cleaning |
 //!
 //! The `url` names one server, or the nodes of an installation with a space between two. The clients of TypeScript and Go

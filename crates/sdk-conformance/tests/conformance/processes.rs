@@ -15,6 +15,11 @@ const MACHINE: &str = "m-1";
 /// The time that the server takes to notice an end after the TTL, on a busy host.
 const SWEEP: Duration = Duration::from_secs(2);
 
+/// The time of the design for the truth after a wake-up. On a busy host, one wake-up of [`WAKE_UPS`] must keep it.
+const TRUTH_WITHIN: Duration = Duration::from_secs(2);
+
+const WAKE_UPS: usize = 3;
+
 pub(crate) async fn a_frozen_program_whose_seat_was_taken_tells_the_loss(cast: Cast) {
     let mut stage = stage(cast, one_seat(3)).await;
     let frozen = stage.driver(Access::Token, true).await;
@@ -42,14 +47,21 @@ pub(crate) async fn a_frozen_program_whose_seat_is_free_takes_it_again(cast: Cas
     let mut stage = stage(cast, one_seat(3)).await;
     let driver = stage.driver(Access::Token, true).await;
     stage.acquire(&driver, MACHINE).await;
-    any_moment(&mut stage).await;
-    driver.suspend();
-    stage.server.wait_for_machines(&[], stage.terms.ttl + SWEEP).await;
-    let start = Instant::now();
-    driver.resume();
-    driver.is_in(MACHINE, "active", start, LONG).await;
+    let (mut ends, mut fastest) = (Vec::new(), Duration::MAX);
+    while fastest > TRUTH_WITHIN {
+        assert!(ends.len() < WAKE_UPS, "the fastest wake-up took {fastest:?}");
+        any_moment(&mut stage).await;
+        driver.suspend();
+        stage.server.wait_for_machines(&[], stage.terms.ttl + SWEEP).await;
+        let start = Instant::now();
+        driver.resume();
+        driver.is_in(MACHINE, "active", start, LONG).await;
+        fastest = fastest.min(start.elapsed());
+        ends.push("expired");
+    }
     stage.close(driver).await;
-    stage.server.wait_for_ends(MACHINE, &["expired", "released"], SWEEP).await;
+    ends.push("released");
+    stage.server.wait_for_ends(MACHINE, &ends, SWEEP).await;
     stage.finish().await;
 }
 
