@@ -76,6 +76,12 @@ impl Effect {
         (!kept).then(|| format!("{self:?} was promised; during the fault: {during:?}, after it: {after:?}"))
     }
 
+    /// Returns a message if a single request waited longer after the fault than promised.
+    fn is_slow_afterwards(self, longest: Duration, stretch: f64) -> Option<String> {
+        let promised = Lapse::UpTo(self.afterwards).longest(stretch)?;
+        (longest > promised).then(|| format!("a request was answered {longest:?} after the fault"))
+    }
+
     /// Returns a message if a session that began during the fault waited longer than promised for its first
     /// heartbeat after the fault.
     fn late_sessions_wait_too_long(self, longest: Duration, stretch: f64) -> Option<String> {
@@ -116,6 +122,8 @@ fn a_promise_is_broken_by_any_lapse_that_is_too_long() {
     }
     assert_eq!(effect.late_sessions_wait_too_long(Duration::from_millis(2_500), 1.0), None);
     assert!(effect.late_sessions_wait_too_long(Duration::from_millis(2_600), 1.0).is_some());
+    assert_eq!(effect.is_slow_afterwards(Duration::from_millis(2_500), 1.0), None);
+    assert!(effect.is_slow_afterwards(Duration::from_millis(2_600), 1.0).is_some());
     assert_eq!(effect.broken_by(gaps(85, 25), gaps(45, 45), LASTED, 2.0), None);
     assert!(effect.broken_by(gaps(86, 25), gaps(45, 45), LASTED, 2.0).is_some());
     let idle = Gap { waiting: Duration::ZERO, silence: LASTED };

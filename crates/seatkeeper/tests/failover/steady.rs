@@ -12,6 +12,7 @@ mod every_seat;
 mod latecomers;
 mod licenses;
 mod pulse;
+mod requests;
 
 use std::iter;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -241,6 +242,18 @@ impl Steady {
     /// heartbeats.
     pub(crate) fn gaps(&self, from: Instant, to: Instant) -> [Gaps; 3] {
         self.pulses.each_ref().map(|pulse| pulse.gaps(from, to))
+    }
+
+    /// Returns for each kind the longest wait of a single request between `from` and `to`. Requests that were sent by `to` have
+    /// been answered when this returns.
+    pub(crate) async fn longest_waits(&self, from: Instant, to: Instant) -> [Duration; 3] {
+        let is_any_waiting = || self.pulses.iter().any(|pulse| pulse.requests.is_any_waiting(to));
+        let asked = Instant::now();
+        while is_any_waiting() {
+            assert!(asked.elapsed() < STANDSTILL_MAX, "a request is not answered");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        self.pulses.each_ref().map(|pulse| pulse.requests.longest_wait(from, Instant::now()))
     }
 
     /// Forgets the answers so far. The ledger has lost confirmed records, which voids the promises about

@@ -55,18 +55,23 @@ impl Watch {
         let late = self.latecomers.into_sessions();
         steady.kept_its_promises();
         let (during, after) = (steady.gaps(self.began, ended), steady.gaps(ended, Instant::now()));
+        let slowest = steady.longest_waits(ended, Instant::now()).await;
         let raised = nodes.raised(&self.epochs).await;
         let stretch = busyness();
         println!("{}: {raised} epochs; the machine is {stretch:.1} times as slow as alone", self.fault.test);
         let mut broken = Vec::new();
         for (kind, name) in KINDS.into_iter().enumerate() {
-            println!("{name}: during the fault {:?}, after it {:?}", during[kind], after[kind]);
+            println!(
+                "{name}: during the fault {:?}, after it {:?}, the slowest request after it {:?}",
+                during[kind], after[kind], slowest[kind]
+            );
             let effect = self.fault.effects[kind];
             broken.extend(
                 effect
                     .broken_by(during[kind], after[kind], ended - self.began, stretch)
                     .map(|broken| format!("{name}: {broken}")),
             );
+            broken.extend(effect.is_slow_afterwards(slowest[kind], stretch));
         }
         println!("{} sessions began during the fault; the last was renewed after {longest:?}", count(&late));
         broken.extend(self.fault.effects[0].late_sessions_wait_too_long(longest, stretch));

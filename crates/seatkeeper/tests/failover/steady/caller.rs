@@ -105,12 +105,14 @@ impl Caller {
     /// Sends a request, and retries until the answer is no 503.
     pub(super) async fn ask(&self, method: Method, path: &str, body: Option<&Value>) -> Reply {
         let (first_asked, mut is_repeated, mut was_unanswered) = (Instant::now(), false, false);
+        let request = self.pulse.requests.begin();
         loop {
             let sent = self.storm.now();
             let answer = self.client.try_send(method.clone(), path, body.cloned()).await;
             let asked = RequestSpan { sent, answered: self.storm.now() };
             match answer {
                 Ok(answer) if answer.status != 503 => {
+                    self.pulse.requests.answered(request);
                     return Reply { answer, asked, first_asked, is_repeated, was_unanswered };
                 }
                 Ok(_) => {}
@@ -118,6 +120,7 @@ impl Caller {
             }
             is_repeated = true;
             tokio::time::sleep(AGAIN).await;
+            self.pulse.requests.again(request);
         }
     }
 

@@ -112,6 +112,8 @@ impl<'d> Observation<'d> {
             Some(reason) if reason == given_back_as => false,
             // A device without an answer claims again, and supersedes its own session.
             Some("superseded") => is_known && !self.contestable.contains(session),
+            // A session without an answer has no heartbeats. Its client may claim in vain for longer than the session lasts.
+            Some("expired") => is_known,
             // A capacity session without an answer stays, and the user's next claim finds it.
             None => is_known || !story.pool.contains('/'),
             Some(_) => true,

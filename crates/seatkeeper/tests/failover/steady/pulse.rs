@@ -3,9 +3,12 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Every served admission, and every served heartbeat, of a kind of pool.
+use super::requests::Requests;
+
+/// Every request of a kind of pool, every served admission, and every served heartbeat.
 #[derive(Debug, Default)]
 pub(super) struct Pulse {
+    pub(super) requests: Requests,
     admissions: Mutex<Vec<Served>>,
     heartbeats: Mutex<Vec<Served>>,
 }
