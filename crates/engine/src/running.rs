@@ -27,7 +27,7 @@ use crate::settings::{Settings, SharedStore, Topology};
 use crate::terms::TermsSource;
 use crate::worker::WorkerSet;
 use crate::workers::{
-    Drain, Flush, KeepSoleUse, NodeLocalDrain, OnRecorded, Reconcile, Refusals, Sweep, WatchPauses,
+    Drain, Flush, KeepSoleUse, NodeLocalDrain, OnRecorded, Reconcile, Refusals, Sweep, WatchClocks,
 };
 use node_local::node_local;
 use shared::Shared;
@@ -168,7 +168,7 @@ impl RunningEngine {
         self.started_at
     }
 
-    /// Returns the clock steps of each store used as a clock; empty if this process tells the time.
+    /// Returns the clock steps of each store used as a clock, or of this host if this process tells the time.
     pub fn clock_steps(&self) -> &[(Store, Arc<ClockSteps>)] {
         &self.clocks
     }
@@ -239,14 +239,15 @@ async fn embedded<C: TimeSource>(
     let clock = clock(embedded::first_time(recorded));
     let (place, size) = ((settings.region, sole_use.epoch()), settings.journal_size());
     let registry = embedded::filled_registry(place, size, ledger, &*inputs.terms, clock).await?;
-    upkeep.start(WatchPauses { registry: Arc::clone(&registry) });
+    let host_clock = Arc::new(ClockSteps::default());
+    upkeep.start(WatchClocks::new(Arc::clone(&registry), Arc::clone(&host_clock)));
     let lease = if sole_use.may_be_lost() { EpochLease::owned(taken) } else { EpochLease::unshared() };
     Ok(Built {
         registries: Registries::only(registry, Commits::new(settings.journal_events_max)),
         lease: Arc::new(lease),
         membership: None,
         sole_use: Some(Arc::new(sole_use)),
-        clocks: Vec::new(),
+        clocks: vec![(Store::Host, host_clock)],
     })
 }
 

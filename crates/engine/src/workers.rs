@@ -8,7 +8,7 @@ mod keep_sole_use;
 mod node_local_drain;
 mod reconcile;
 mod sweep;
-mod watch_pauses;
+mod watch_clocks;
 
 pub use drain::OnRecorded;
 pub(crate) use drain::{Drain, Refusals};
@@ -19,4 +19,4 @@ pub(crate) use node_local_drain::NodeLocalDrain;
 pub(crate) use reconcile::Reconcile;
 pub(crate) use sweep::Sweep;
 pub use sweep::sweep_due;
-pub(crate) use watch_pauses::WatchPauses;
+pub(crate) use watch_clocks::WatchClocks;

@@ -22,9 +22,11 @@ const SETTLES_AFTER: Span = Span::from_secs(2);
 /// believed.
 const APART_MAX: Duration = Duration::from_secs(600);
 
-/// A store whose clock decides expiry.
+/// The owner of a clock that is compared with the monotonic clock of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Store {
+    /// The host of an embedded engine, which keeps the sessions in memory. Expiry goes by the monotonic clock alone.
+    Host,
     /// PostgreSQL.
     PostgreSql,
     /// Redis.
@@ -35,6 +37,7 @@ impl Store {
     /// Returns the store's name in metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Host => "host",
             Self::PostgreSql => "postgresql",
             Self::Redis => "redis",
         }
@@ -45,6 +48,7 @@ impl fmt::Display for Store {
     /// Writes the store's name for people.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Host => "this host",
             Self::PostgreSql => "PostgreSQL",
             Self::Redis => "Redis",
         })
@@ -75,7 +79,8 @@ impl ClockSteps {
         !self.is_doubted.load(Relaxed)
     }
 
-    fn note(&self, by_millis: i64) {
+    /// Counts a step: negative if the clock was set back.
+    pub fn note(&self, by_millis: i64) {
         if by_millis > 0 { &self.ahead } else { &self.behind }.fetch_add(1, Relaxed);
     }
 }

@@ -101,12 +101,9 @@ impl Node {
         swept.map(|swept| swept.elapsed().as_secs_f64()).reduce(f64::max)
     }
 
-    /// Writes the counters of steps of the stores' clocks.
+    /// Writes the counters of steps of the clocks.
     fn clock_steps(&self, encoder: &mut DescriptorEncoder<'_>) -> std::fmt::Result {
-        if self.clocks.is_empty() {
-            return Ok(());
-        }
-        let help = "Steps of a store's clock by more than a second, as this node has seen them.";
+        let help = "Steps of a clock by more than a second, as this node has seen them.";
         let mut metric = encoder.encode_descriptor("clock_steps", help, None, MetricType::Counter)?;
         for (store, steps) in &self.clocks {
             for (direction, count) in [("ahead", steps.ahead()), ("behind", steps.behind())] {

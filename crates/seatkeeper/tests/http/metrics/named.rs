@@ -79,7 +79,7 @@ fn the_page_about_metrics_has_all_that_are_promised() {
 pub(super) async fn are_those_of_the_page(api: &TenantClient) {
     let mut expected = described();
     if TOPOLOGY == Topology::Embedded {
-        expected.retain(|name, _| !name.starts_with("redis_") && !name.starts_with("clock_"));
+        expected.retain(|name, _| !name.starts_with("redis_"));
     }
     WITH_A_LIMIT.iter().for_each(|name| drop(expected.remove(*name)));
     until("every metric is served", async || {
