@@ -47,6 +47,15 @@ pub enum StartError {
     /// A Redis server has settings that could lose sessions.
     #[error("the Redis that nodes share cannot be used: {0}")]
     Unfit(String),
+    /// Nodes that shared a registry have left changes of capacities in PostgreSQL that are not on record.
+    #[error(
+        "{waiting} changes of capacities by the nodes that used this ledger before are not on record: start a node again \
+         with the settings of those nodes, wait until its metric seatkeeper_journal_depth is 0, and stop the node"
+    )]
+    CapacitiesWait {
+        /// The number of changes.
+        waiting: u64,
+    },
 }
 
 /// Time limit for closing the connections to the ledger. A ledger that hangs must not keep a node from stopping.
@@ -235,6 +244,7 @@ async fn embedded<C: TimeSource>(
     clock: impl FnOnce(RegistryTime) -> C,
 ) -> Result<Built, StartError> {
     let (sole_use, taken) = sole_use::take_alone(ledger).await?;
+    embedded::close_shared_capacities(ledger).await?;
     let recorded = ledger.last_time().await?.unwrap_or_default();
     let clock = clock(embedded::first_time(recorded));
     let (place, size) = ((settings.region, sole_use.epoch()), settings.journal_size());

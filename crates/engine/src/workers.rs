@@ -2,6 +2,7 @@
 //! `running`.
 
 mod drain;
+mod fill_lasting;
 mod flush;
 mod keep_clock;
 mod keep_sole_use;
@@ -12,6 +13,7 @@ mod watch_clocks;
 
 pub use drain::OnRecorded;
 pub(crate) use drain::{Drain, Refusals};
+pub(crate) use fill_lasting::FillLasting;
 pub(crate) use flush::Flush;
 pub(crate) use keep_clock::KeepClock;
 pub(crate) use keep_sole_use::KeepSoleUse;

@@ -28,6 +28,7 @@ impl Settings {
 pub struct Ledger {
     writer: Pool,
     readers: Pool,
+    location: Arc<Location>,
     // The lock on the data directory, held while any handle lives. `None` over PostgreSQL and for read-only
     // handles.
     _lock: Option<Arc<File>>,
@@ -47,13 +48,18 @@ impl Ledger {
                 let writer = database::open_sqlite_writer(dir).await?;
                 database::migrate_sqlite(&writer).await?;
                 let readers = database::open_sqlite_readers(dir, connections_max).await?;
-                Ok(Self { writer, readers, _lock: Some(Arc::new(lock)) })
+                Ok(Self {
+                    writer,
+                    readers,
+                    location: Arc::new(settings.location),
+                    _lock: Some(Arc::new(lock)),
+                })
             }
             Location::Postgres(url) => {
                 database::migrate_postgres(url).await?;
                 let writer = database::open_postgres(url, connections_max, Access::Write).await?;
                 let readers = database::open_postgres(url, connections_max, Access::Read).await?;
-                Ok(Self { writer, readers, _lock: None })
+                Ok(Self { writer, readers, location: Arc::new(settings.location), _lock: None })
             }
         }
     }
@@ -75,17 +81,19 @@ impl Ledger {
                 (writer, database::open_postgres(url, connections_max, Access::Read).await?, None)
             }
         };
-        Self { writer, readers, _lock: lock }.of_this_version().await
+        let location = Arc::new(settings.location);
+        Self { writer, readers, location, _lock: lock }.of_this_version().await
     }
 
     /// Opens the ledger for reading, even beside processes writing to the ledger. Every write on the handle
     /// fails.
     pub async fn open_read_only(location: impl Into<Location>) -> Result<Self, Error> {
-        let readers = match &location.into() {
+        let location = Arc::new(location.into());
+        let readers = match &*location {
             Location::Directory(dir) => database::open_sqlite_readers(dir, 1).await?,
             Location::Postgres(url) => database::open_postgres(url, 1, Access::Read).await?,
         };
-        Self { writer: readers.clone(), readers, _lock: None }.of_this_version().await
+        Self { writer: readers.clone(), readers, location, _lock: None }.of_this_version().await
     }
 
     /// Returns the ledger, or `Err(SchemaVersion)` if the tables' version is not the program's.
@@ -111,6 +119,11 @@ impl Ledger {
     pub async fn close(&self) {
         self.readers.close().await;
         self.writer.close().await;
+    }
+
+    /// Returns the database of the ledger.
+    pub fn location(&self) -> &Location {
+        &self.location
     }
 
     /// Checks that the ledger answers a query.

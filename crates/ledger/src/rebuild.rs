@@ -62,6 +62,11 @@ impl Ledger {
         pools_of(self.readers().query(include_str!("../sql/live_sessions.sql")))
     }
 
+    /// Returns every capacity with a live session.
+    pub async fn live_capacities(&self) -> Result<Vec<LivePool>, Error> {
+        pools_of(self.readers().query(include_str!("../sql/live_capacities.sql"))).try_collect().await
+    }
+
     /// Returns every pool with live sessions in one bucket.
     ///
     /// The result is no stream: a stream would occupy a connection while its caller asks the ledger for the terms of a

@@ -24,9 +24,9 @@ CREATE TABLE registry.buckets (
 
 INSERT INTO registry.buckets (bucket) SELECT generate_series(0, 255);
 -- A second section of buckets, for sessions without heartbeats. The section is independent of faults of the
--- first: served from the beginning, always in epoch 1, and never rebuilt.
-INSERT INTO registry.buckets (bucket, epoch, serving, filled_for)
-SELECT number, 1, true, 1 FROM generate_series(256, 511) AS number;
+-- first: always in epoch 1, and served once a node has filled it (`0009_lasting.sql`).
+INSERT INTO registry.buckets (bucket, epoch, filled_for)
+SELECT number, 1, 1 FROM generate_series(256, 511) AS number;
 
 -- The acknowledged position of each journal. A separate table, so that the journal's reader never waits for
 -- changes of the bucket.

@@ -15,6 +15,7 @@ mod fault;
 mod from_row;
 mod heartbeat_flow;
 mod journal;
+mod lasting;
 mod pools;
 mod read_pool;
 mod rebuild;
@@ -40,6 +41,7 @@ use backlog::Backlog;
 pub use clock::PostgresClock;
 pub use connect::migrate;
 use copies::Copies;
+pub use lasting::{LastingFilling, LastingState, close_lasting};
 pub use repair_clock::{RegistryRepair, repair_clock};
 use section::Section;
 

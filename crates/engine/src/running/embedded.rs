@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use futures_util::TryStreamExt;
 use seatkeeper_core::{Region, RegistryTime, Span};
-use seatkeeper_ledger::{Ledger, LivePool};
+use seatkeeper_ledger::{Ledger, LivePool, Location};
 use seatkeeper_registry::memory::MemoryRegistry;
-use seatkeeper_registry::{Admission as _, Registry, TimeSource};
+use seatkeeper_registry::{Admission as _, Registry, TimeSource, postgres};
 
 use super::StartError;
 use crate::terms::TermsSource;
@@ -42,6 +42,16 @@ pub(super) async fn filled_registry(
     }
     tracing::info!(sessions, epoch, took_ms = began.elapsed().as_millis() as u64, "live sessions are back");
     Ok(Arc::new(registry))
+}
+
+/// Closes the registry of capacities in the database of `ledger`. Nodes that shared the registry before would find there,
+/// when they serve again, capacities that have ended in this engine's memory.
+pub(super) async fn close_shared_capacities(ledger: &Ledger) -> Result<(), StartError> {
+    let Location::Postgres(url) = ledger.location() else { return Ok(()) };
+    match postgres::close_lasting(url).await? {
+        0 => Ok(()),
+        waiting => Err(StartError::CapacitiesWait { waiting }),
+    }
 }
 
 /// Returns the start of the registry's clock: the wall clock, but never before the latest time in the ledger.

@@ -2,6 +2,7 @@
 //! is an arm of `Building::backends`.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use seatkeeper_core::Region;
@@ -9,7 +10,7 @@ use seatkeeper_ledger::buckets::BucketMode;
 use seatkeeper_ledger::{Ledger, PostgresUrl};
 use seatkeeper_registry::postgres::{PostgresClock, PostgresRegistry};
 use seatkeeper_registry::redis::{self, RedisRegistry, RollCall};
-use seatkeeper_registry::{ClockSteps, Epochs, Rebuild, Registry, Store};
+use seatkeeper_registry::{ClockSteps, Epochs, Expiry as _, Rebuild, Store};
 
 use super::node_local::node_local;
 use super::on_record::OnRecord;
@@ -23,7 +24,7 @@ use crate::failover::{
 use crate::registries::Registries;
 use crate::settings::{RedisSettings, Settings, SharedSettings, SharedStore};
 use crate::worker::WorkerSet;
-use crate::workers::KeepClock;
+use crate::workers::{FillLasting, KeepClock};
 
 /// The longest wait of a starting node for its buckets. After it, the node starts and answers 503 for the
 /// remaining buckets.
@@ -49,6 +50,10 @@ pub(super) struct Shared {
     /// The clock of PostgreSQL's server; `None` if no registry is in PostgreSQL.
     postgres_clock: Option<Arc<PostgresClock>>,
     targets: RebuildTargets,
+    /// The registry of capacities; `None` if the configured registry serves all kinds of pools.
+    lasting: Option<Arc<PostgresRegistry>>,
+    /// The epochs in which this node serves.
+    epochs: Arc<Epochs>,
     reach: Arc<Reach>,
     when_down: BucketMode,
 }
@@ -60,7 +65,7 @@ struct Backends {
     /// over.
     standby: Option<Arc<dyn Rebuild>>,
     /// The registry of capacities; `None` if `main` serves all kinds of pools.
-    lasting: Option<Arc<dyn Registry>>,
+    lasting: Option<Arc<PostgresRegistry>>,
     redis_clock: Option<Arc<ClockSteps>>,
     postgres_clock: Option<Arc<PostgresClock>>,
 }
@@ -116,6 +121,8 @@ impl Shared {
             membership,
             postgres_clock,
             targets: RebuildTargets { main, is_ledgers, standby, has_lasting: lasting.is_some() },
+            lasting,
+            epochs: Arc::clone(&known.all),
             reach,
             when_down,
         })
@@ -154,7 +161,17 @@ impl Shared {
         if let Some(clock) = &self.postgres_clock {
             upkeep.start(KeepClock { clock: Arc::clone(clock), lease: Arc::clone(lease) });
         }
-        inputs.stopping.run_until_cancelled(wait_until_served(&queue)).await;
+        let are_capacities_served = Arc::new(AtomicBool::new(self.lasting.is_none()));
+        if let Some(lasting) = &self.lasting {
+            upkeep.start(FillLasting {
+                lasting: Arc::clone(lasting),
+                ledger: ledger.clone(),
+                terms: Arc::clone(&inputs.terms),
+                epochs: Arc::clone(&self.epochs),
+                is_served: Arc::clone(&are_capacities_served),
+            });
+        }
+        inputs.stopping.run_until_cancelled(wait_until_served(&queue, &are_capacities_served)).await;
     }
 
     /// Returns the parts for the engine.
@@ -163,10 +180,10 @@ impl Shared {
     }
 }
 
-/// Waits up to [`SERVED_WAIT_MAX`] until all buckets are served.
-async fn wait_until_served(queue: &RebuildQueue) {
+/// Waits up to [`SERVED_WAIT_MAX`] until all buckets and the capacities are served.
+async fn wait_until_served(queue: &RebuildQueue, are_capacities_served: &AtomicBool) {
     let served = async {
-        while !queue.are_met() {
+        while !queue.are_met() || !are_capacities_served.load(Ordering::Acquire) {
             tokio::time::sleep(SERVED_LOOK_INTERVAL).await;
         }
     };
@@ -234,7 +251,7 @@ impl Building<'_> {
     }
 
     /// Returns the registry of sessions without heartbeats, over the connections of `beside`.
-    fn lasting(&self, beside: &PostgresRegistry) -> Arc<dyn Registry> {
+    fn lasting(&self, beside: &PostgresRegistry) -> Arc<PostgresRegistry> {
         Arc::new(beside.lasting(Arc::clone(&self.known.all)))
     }
 }
@@ -255,7 +272,7 @@ impl Backends {
             standby: self.standby.as_ref().map(|standby| backend(standby, &known.standby)),
             node_local,
             without_home: None,
-            lasting: self.lasting.clone().map(|lasting| Backend::lasting(lasting, commits())),
+            lasting: self.lasting.clone().map(|lasting| Backend::lasting(lasting as _, commits())),
         })
     }
 }

@@ -29,6 +29,7 @@ static MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
         "0006_rebuild.sql",
         "0007_clock_lease.sql",
         "0008_repair_clock.sql",
+        "0009_lasting.sql",
     ));
     migrations.create_schema(SCHEMA);
     migrations.dangerous_set_table_name(MIGRATIONS_TABLE);

@@ -10,7 +10,7 @@ use seatkeeper_core::{
     Actor, Authority, Bucket, Claim, EndReason, Origin, Particulars, Policy, PoolId, PoolKind, Reach, Region,
     RegistryTime, Seats, SessionId, Span, Standing, TenantId, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
 };
-use seatkeeper_registry::postgres::PostgresRegistry;
+use seatkeeper_registry::postgres::{LastingState, PostgresRegistry};
 use seatkeeper_registry::{
     Admission as _, Answer, Claimed, Ended, Epochs, Error, Heartbeat, Journal as _, Rebuild, Request,
     Sessions as _,
@@ -36,6 +36,10 @@ impl Sections {
         let epochs = Arc::new(Epochs::default());
         let rebuilt = node(&database, &epochs).await;
         let lasting = rebuilt.lasting(Arc::clone(&epochs));
+        match lasting.lasting_state().await.expect("the section of a new database") {
+            LastingState::Empty(filling) => filling.serve().await.expect("the section can be served"),
+            LastingState::Served | LastingState::InUse => panic!("nobody has used the database"),
+        }
         Self { rebuilt, lasting, epochs, database }
     }
 

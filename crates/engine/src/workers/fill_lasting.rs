@@ -1,0 +1,76 @@
+//! Fills the registry of capacities from the ledger, after an embedded server has kept the capacities in its memory, and before
+//! the first node serves them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use seatkeeper_core::Bucket;
+use seatkeeper_ledger::{Ledger, LivePool};
+use seatkeeper_registry::postgres::{LastingFilling, LastingState, PostgresRegistry};
+use seatkeeper_registry::{Epochs, Filling};
+
+use crate::error::Error;
+use crate::terms::TermsSource;
+use crate::worker::{Progress, Worker};
+
+/// The interval between two looks at a registry that is served. An embedded server that was frozen while it started may close
+/// the registry under nodes that serve.
+const INTERVAL: Duration = Duration::from_secs(5);
+
+/// The pause until the next look at a registry that cannot be filled yet.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// The worker that fills the registry.
+pub(crate) struct FillLasting {
+    pub(crate) lasting: Arc<PostgresRegistry>,
+    pub(crate) ledger: Ledger,
+    pub(crate) terms: Arc<dyn TermsSource>,
+    /// The epochs in which this node serves. Once each bucket has one, the ledger refuses late changes of an embedded server.
+    pub(crate) epochs: Arc<Epochs>,
+    /// Set once the registry is served.
+    pub(crate) is_served: Arc<AtomicBool>,
+}
+
+impl FillLasting {
+    /// Fills the registry with every live capacity on record.
+    async fn fill(&self, mut filling: LastingFilling<'_>) -> Result<(), Error> {
+        let pools = self.ledger.live_capacities().await?;
+        let count = pools.len();
+        for LivePool { pool, seq, sessions } in pools {
+            let heard = sessions.iter().map(|session| session.last_heartbeat).max().unwrap_or_default();
+            let terms = self.terms.terms(&pool, heard).await?;
+            filling.open(Filling { pool: &pool, seq, terms, live: &sessions }).await?;
+        }
+        filling.serve().await?;
+        tracing::info!(count, "the live capacities on record are in PostgreSQL's registry");
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Worker for FillLasting {
+    type Error = Error;
+
+    fn name(&self) -> &'static str {
+        "fill lasting"
+    }
+
+    fn rest(&self) -> Duration {
+        INTERVAL
+    }
+
+    async fn activate(&self) -> Result<Progress, Error> {
+        if Bucket::all().any(|bucket| self.epochs.get(bucket) == Epochs::NONE) {
+            return Ok(Progress::Defer(PAUSE));
+        }
+        match self.lasting.lasting_state().await? {
+            LastingState::Served => {}
+            LastingState::InUse => return Ok(Progress::Defer(PAUSE)),
+            LastingState::Empty(filling) => self.fill(filling).await?,
+        }
+        self.is_served.store(true, Ordering::Release);
+        Ok(Progress::Idle)
+    }
+}

@@ -1,0 +1,104 @@
+//! The lasting section: closed by an embedded server, which keeps the sessions in its memory, and filled from the ledger by the
+//! first node afterwards.
+
+use seatkeeper_core::LoadBound;
+use seatkeeper_postgres::{PostgresUrl, Transaction};
+
+use super::PostgresRegistry;
+use super::claim::open_in;
+use super::connect::{self, begin_long};
+use super::fault::Fault;
+use super::read_pool::{Locking, Target, read_pool};
+use super::row::unsigned;
+use crate::Error;
+use crate::rebuild::Filling;
+
+/// Lets the caller of a filling read the ledger between two statements.
+const STAY_OPEN: &str = "SET LOCAL idle_in_transaction_session_timeout = '30s'";
+
+/// The state of the lasting section.
+pub enum LastingState<'r> {
+    /// The section is served.
+    Served,
+    /// An embedded server uses the ledger.
+    InUse,
+    /// The section is empty, and locked for the filling.
+    Empty(LastingFilling<'r>),
+}
+
+/// A filling of the lasting section, in one transaction. A drop leaves the section as it was.
+pub struct LastingFilling<'r> {
+    registry: &'r PostgresRegistry,
+    transaction: Transaction,
+}
+
+impl PostgresRegistry {
+    /// Looks at the lasting section, and locks the section for a filling if it is not served. To be called on the
+    /// registry that [`lasting`](PostgresRegistry::lasting) returned.
+    pub async fn lasting_state(&self) -> Result<LastingState<'_>, Error> {
+        Ok(self.read_lasting_state().await?)
+    }
+
+    async fn read_lasting_state(&self) -> Result<LastingState<'_>, Fault> {
+        let mut connection = self.connection().await?;
+        let is_served = sqlx::query_scalar(include_str!("sql/is_lasting_served.sql"));
+        if is_served.fetch_one(&mut *connection).await? {
+            return Ok(LastingState::Served);
+        }
+        let mut transaction = begin_long(connection).await?;
+        sqlx::query(STAY_OPEN).execute(&mut *transaction).await?;
+        let begin = sqlx::query_scalar(include_str!("sql/begin_lasting.sql"));
+        let state: String = begin.fetch_one(&mut *transaction).await?;
+        match &*state {
+            "empty" => return Ok(LastingState::Empty(LastingFilling { registry: self, transaction })),
+            "served" | "in use" => transaction.rollback().await?,
+            _ => return Err(Fault::Odd("a state of the lasting section that there is not")),
+        }
+        Ok(if state == "served" { LastingState::Served } else { LastingState::InUse })
+    }
+}
+
+impl LastingFilling<'_> {
+    /// Opens a pool of the section as [`Admission::open`](crate::Admission::open) does.
+    pub async fn open(&mut self, pool: Filling<'_>) -> Result<(), Error> {
+        Ok(self.fill(pool).await?)
+    }
+
+    async fn fill(&mut self, pool: Filling<'_>) -> Result<(), Fault> {
+        let (section, target) = (&self.registry.section, Target::pool(pool.pool));
+        let read =
+            read_pool(&mut self.transaction, section, Locking::With, target, |_| LoadBound::ONE_SESSION);
+        let seen = read.await?;
+        open_in(&mut self.transaction, &seen, pool).await?;
+        Ok(())
+    }
+
+    /// Serves the section with the pools that are open by now.
+    pub async fn serve(mut self) -> Result<(), Error> {
+        let serve = sqlx::query(include_str!("sql/serve_lasting.sql"));
+        serve.execute(&mut *self.transaction).await.map_err(Fault::from)?;
+        Ok(self.transaction.commit().await.map_err(Fault::of_commit)?)
+    }
+}
+
+/// Closes the lasting section of the registry in the database at `url`: nodes that serve later fill the section from the
+/// ledger. Changes nothing while events of the section wait for the ledger. Only for the sole user of the ledger.
+///
+/// Returns the number of events that wait: without a registry in the database, 0.
+pub async fn close_lasting(url: &PostgresUrl) -> Result<u64, Error> {
+    let connections = connect::single_connection(url)?;
+    if !connect::has_registry(&connections).await.map_err(Fault::from)? {
+        return Ok(0);
+    }
+    let connection = connections.acquire().await.map_err(Fault::from)?;
+    let mut transaction = begin_long(connection).await.map_err(Fault::from)?;
+    let close = sqlx::query_scalar(include_str!("sql/close_lasting.sql"));
+    let waiting: i64 = close.fetch_one(&mut *transaction).await.map_err(Fault::from)?;
+    if waiting == 0 {
+        transaction.commit().await.map_err(Fault::of_commit)?;
+    } else {
+        transaction.rollback().await.map_err(Fault::from)?;
+    }
+    connections.close().await;
+    Ok(unsigned(waiting))
+}

@@ -1,0 +1,2 @@
+-- Locks the lasting section for a filling: see registry.begin_lasting.
+SELECT registry.begin_lasting()
