@@ -27,7 +27,7 @@ const OTHER_VERSION: Canned = Canned {
 /// Asks for a seat, and checks the code of the refusal.
 async fn is_refused(driver: &Driver, request: Value, code: &str) {
     let start = Instant::now();
-    let answer = driver.call("acquire", request, LONG).await;
+    let answer = driver.answer(driver.send("acquire", request), LONG).await;
     assert_eq!(answer["error"]["code"], code, "{answer}");
     assert!(start.elapsed() < AT_ONCE, "{code} took {:?}", start.elapsed());
 }
