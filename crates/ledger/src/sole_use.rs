@@ -20,6 +20,9 @@ pub struct SoleUse {
     lock: Option<SoleUseLock>,
 }
 
+/// The beginning of the identity of a registry whose process uses the ledger alone.
+const ALONE: &str = "alone/";
+
 impl Ledger {
     /// Takes the ledger for this process alone, and raises all buckets to a new common epoch, with registry
     /// `registry_identity`, which must be unique to this start of the process, and the random bits `random`.
@@ -33,8 +36,16 @@ impl Ledger {
             leave_to_sole_user(&mut tx).await?;
             tx.commit().await?;
         }
-        let epoch = self.raise_epoch(registry_identity, random).await?;
-        Ok(SoleUse { epoch, registry_identity: registry_identity.to_owned(), lock })
+        let registry_identity = format!("{ALONE}{registry_identity}");
+        let epoch = self.raise_epoch(&registry_identity, random).await?;
+        Ok(SoleUse { epoch, registry_identity, lock })
+    }
+
+    /// Returns whether no bucket is left from a process that used the ledger alone: nodes have raised each bucket since, and
+    /// the ledger refuses late changes of the process.
+    pub async fn is_raised_by_nodes(&self) -> Result<bool, Error> {
+        let read = self.readers().query(include_str!("../sql/is_raised_by_nodes.sql"));
+        Ok(read.bind(format!("{ALONE}%")).scalar().await?)
     }
 
     /// Returns `Err(InUse)` while a process uses the ledger alone.

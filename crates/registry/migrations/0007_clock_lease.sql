@@ -24,8 +24,8 @@ BEGIN
         RETURN;
     END IF;
     -- The fence rejects later writes of steps decided while time stood still, whose sessions would not get a
-    -- full TTL.
-    UPDATE registry.buckets b SET fence = b.fence + 1;
+    -- full TTL. Sessions of the lasting section keep their ends.
+    UPDATE registry.buckets b SET fence = b.fence + 1 WHERE b.bucket < 256;
     v_clock := registry.clock();
     IF v_clock > p_not_after THEN
         RAISE EXCEPTION 'the clock jumped again' USING ERRCODE = 'SK001';

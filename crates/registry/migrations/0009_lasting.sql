@@ -26,18 +26,20 @@ AS $$
 $$;
 
 -- Locks the section until the end of the transaction, and empties it unless it is served. Returns 'served', 'empty', or 'in use'
--- while an embedded server uses the ledger: the lock is that of the ledger (`lock_sole_use.sql`), and is shared until the end of
--- the transaction.
+-- while another node fills the section, or an embedded server uses the ledger: the second lock is that of the ledger
+-- (`lock_sole_use.sql`), and is shared until the end of the transaction.
 CREATE FUNCTION registry.begin_lasting() RETURNS text
 LANGUAGE plpgsql VOLATILE
 AS $$
 BEGIN
+    IF NOT pg_try_advisory_xact_lock(8315159439655396721)
+        OR NOT pg_try_advisory_xact_lock_shared(8315159439655396720)
+    THEN
+        RETURN 'in use';
+    END IF;
     PERFORM 1 FROM registry.buckets WHERE bucket >= 256 ORDER BY bucket FOR UPDATE;
     IF registry.is_lasting_served() THEN
         RETURN 'served';
-    END IF;
-    IF NOT pg_try_advisory_xact_lock_shared(8315159439655396720) THEN
-        RETURN 'in use';
     END IF;
     DELETE FROM registry.sessions s USING registry.pools p WHERE p.bucket >= 256 AND s.pool = p.pool;
     DELETE FROM registry.pools p WHERE p.bucket >= 256;

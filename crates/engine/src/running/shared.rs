@@ -52,8 +52,6 @@ pub(super) struct Shared {
     targets: RebuildTargets,
     /// The registry of capacities; `None` if the configured registry serves all kinds of pools.
     lasting: Option<Arc<PostgresRegistry>>,
-    /// The epochs in which this node serves.
-    epochs: Arc<Epochs>,
     reach: Arc<Reach>,
     when_down: BucketMode,
 }
@@ -122,7 +120,6 @@ impl Shared {
             postgres_clock,
             targets: RebuildTargets { main, is_ledgers, standby, has_lasting: lasting.is_some() },
             lasting,
-            epochs: Arc::clone(&known.all),
             reach,
             when_down,
         })
@@ -167,7 +164,7 @@ impl Shared {
                 lasting: Arc::clone(lasting),
                 ledger: ledger.clone(),
                 terms: Arc::clone(&inputs.terms),
-                epochs: Arc::clone(&self.epochs),
+                lease: Arc::clone(lease),
                 is_served: Arc::clone(&are_capacities_served),
             });
         }

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use seatkeeper_core::Bucket;
 use seatkeeper_ledger::{Ledger, LivePool};
+use seatkeeper_registry::Filling;
 use seatkeeper_registry::postgres::{LastingFilling, LastingState, PostgresRegistry};
-use seatkeeper_registry::{Epochs, Filling};
 
 use crate::error::Error;
+use crate::failover::EpochLease;
 use crate::terms::TermsSource;
 use crate::worker::{Progress, Worker};
 
@@ -20,20 +20,25 @@ use crate::worker::{Progress, Worker};
 const INTERVAL: Duration = Duration::from_secs(5);
 
 /// The pause until the next look at a registry that cannot be filled yet.
-const PAUSE: Duration = Duration::from_millis(50);
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// The worker that fills the registry.
 pub(crate) struct FillLasting {
     pub(crate) lasting: Arc<PostgresRegistry>,
     pub(crate) ledger: Ledger,
     pub(crate) terms: Arc<dyn TermsSource>,
-    /// The epochs in which this node serves. Once each bucket has one, the ledger refuses late changes of an embedded server.
-    pub(crate) epochs: Arc<Epochs>,
+    pub(crate) lease: Arc<EpochLease>,
     /// Set once the registry is served.
     pub(crate) is_served: Arc<AtomicBool>,
 }
 
 impl FillLasting {
+    /// Returns whether nodes have raised every bucket since an embedded server used the ledger. The ledger then refuses every
+    /// late change of that server.
+    async fn is_server_fenced(&self) -> Result<bool, Error> {
+        Ok(self.lease.holds() && self.ledger.is_raised_by_nodes().await?)
+    }
+
     /// Fills the registry with every live capacity on record.
     async fn fill(&self, mut filling: LastingFilling<'_>) -> Result<(), Error> {
         let pools = self.ledger.live_capacities().await?;
@@ -43,7 +48,7 @@ impl FillLasting {
             let terms = self.terms.terms(&pool, heard).await?;
             filling.open(Filling { pool: &pool, seq, terms, live: &sessions }).await?;
         }
-        filling.serve().await?;
+        filling.serve(self.ledger.last_record_time().await?.unwrap_or_default()).await?;
         tracing::info!(count, "the live capacities on record are in PostgreSQL's registry");
         Ok(())
     }
@@ -62,13 +67,32 @@ impl Worker for FillLasting {
     }
 
     async fn activate(&self) -> Result<Progress, Error> {
-        if Bucket::all().any(|bucket| self.epochs.get(bucket) == Epochs::NONE) {
+        match self.lasting.is_lasting_served().await {
+            Ok(true) => {
+                self.is_served.store(true, Ordering::Release);
+                return Ok(Progress::Idle);
+            }
+            Ok(false) => {}
+            Err(error) => {
+                // Another worker logs an unreachable ledger.
+                let error = &error as &dyn std::error::Error;
+                tracing::debug!(error, "the registry of capacities could not be looked at");
+                return Ok(Progress::Idle);
+            }
+        }
+        if !self.is_server_fenced().await? {
             return Ok(Progress::Defer(PAUSE));
         }
-        match self.lasting.lasting_state().await? {
+        match self.lasting.begin_lasting().await? {
             LastingState::Served => {}
             LastingState::InUse => return Ok(Progress::Defer(PAUSE)),
-            LastingState::Empty(filling) => self.fill(filling).await?,
+            LastingState::Empty(filling) => {
+                // From here on no embedded server can take the ledger. The second look finds one that just has.
+                if !self.is_server_fenced().await? {
+                    return Ok(Progress::Defer(PAUSE));
+                }
+                self.fill(filling).await?;
+            }
         }
         self.is_served.store(true, Ordering::Release);
         Ok(Progress::Idle)

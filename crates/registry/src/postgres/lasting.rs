@@ -1,7 +1,7 @@
 //! The lasting section: closed by an embedded server, which keeps the sessions in its memory, and filled from the ledger by the
 //! first node afterwards.
 
-use seatkeeper_core::LoadBound;
+use seatkeeper_core::{LoadBound, RegistryTime};
 use seatkeeper_postgres::{PostgresUrl, Transaction};
 
 use super::PostgresRegistry;
@@ -9,18 +9,18 @@ use super::claim::open_in;
 use super::connect::{self, begin_long};
 use super::fault::Fault;
 use super::read_pool::{Locking, Target, read_pool};
-use super::row::unsigned;
+use super::row::{signed, unsigned};
 use crate::Error;
 use crate::rebuild::Filling;
 
 /// Lets the caller of a filling read the ledger between two statements.
-const STAY_OPEN: &str = "SET LOCAL idle_in_transaction_session_timeout = '30s'";
+const STAY_OPEN: &str = "SET LOCAL idle_in_transaction_session_timeout = '60s'";
 
 /// The state of the lasting section.
 pub enum LastingState<'r> {
     /// The section is served.
     Served,
-    /// An embedded server uses the ledger.
+    /// An embedded server uses the ledger, or another node fills the section.
     InUse,
     /// The section is empty, and locked for the filling.
     Empty(LastingFilling<'r>),
@@ -33,19 +33,20 @@ pub struct LastingFilling<'r> {
 }
 
 impl PostgresRegistry {
-    /// Looks at the lasting section, and locks the section for a filling if it is not served. To be called on the
-    /// registry that [`lasting`](PostgresRegistry::lasting) returned.
-    pub async fn lasting_state(&self) -> Result<LastingState<'_>, Error> {
-        Ok(self.read_lasting_state().await?)
+    /// Returns whether the lasting section is served.
+    pub async fn is_lasting_served(&self) -> Result<bool, Error> {
+        let is_served = sqlx::query_scalar(include_str!("sql/is_lasting_served.sql"));
+        Ok(is_served.fetch_one(&mut *self.connection().await?).await.map_err(Fault::from)?)
     }
 
-    async fn read_lasting_state(&self) -> Result<LastingState<'_>, Fault> {
-        let mut connection = self.connection().await?;
-        let is_served = sqlx::query_scalar(include_str!("sql/is_lasting_served.sql"));
-        if is_served.fetch_one(&mut *connection).await? {
-            return Ok(LastingState::Served);
-        }
-        let mut transaction = begin_long(connection).await?;
+    /// Locks the lasting section for a filling, unless it is served. Waits for no other filling. To be called on the registry
+    /// that [`lasting`](PostgresRegistry::lasting) returned.
+    pub async fn begin_lasting(&self) -> Result<LastingState<'_>, Error> {
+        Ok(self.lock_lasting().await?)
+    }
+
+    async fn lock_lasting(&self) -> Result<LastingState<'_>, Fault> {
+        let mut transaction = begin_long(self.connection().await?).await?;
         sqlx::query(STAY_OPEN).execute(&mut *transaction).await?;
         let begin = sqlx::query_scalar(include_str!("sql/begin_lasting.sql"));
         let state: String = begin.fetch_one(&mut *transaction).await?;
@@ -73,9 +74,9 @@ impl LastingFilling<'_> {
         Ok(())
     }
 
-    /// Serves the section with the pools that are open by now.
-    pub async fn serve(mut self) -> Result<(), Error> {
-        let serve = sqlx::query(include_str!("sql/serve_lasting.sql"));
+    /// Serves the section with the pools that are open by now, at a time not earlier than `not_before`.
+    pub async fn serve(mut self, not_before: RegistryTime) -> Result<(), Error> {
+        let serve = sqlx::query(include_str!("sql/serve_lasting.sql")).bind(signed(not_before.as_millis()));
         serve.execute(&mut *self.transaction).await.map_err(Fault::from)?;
         Ok(self.transaction.commit().await.map_err(Fault::of_commit)?)
     }

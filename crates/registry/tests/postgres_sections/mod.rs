@@ -36,8 +36,10 @@ impl Sections {
         let epochs = Arc::new(Epochs::default());
         let rebuilt = node(&database, &epochs).await;
         let lasting = rebuilt.lasting(Arc::clone(&epochs));
-        match lasting.lasting_state().await.expect("the section of a new database") {
-            LastingState::Empty(filling) => filling.serve().await.expect("the section can be served"),
+        match lasting.begin_lasting().await.expect("the section of a new database") {
+            LastingState::Empty(filling) => {
+                filling.serve(RegistryTime::default()).await.expect("the section can be served");
+            }
             LastingState::Served | LastingState::InUse => panic!("nobody has used the database"),
         }
         Self { rebuilt, lasting, epochs, database }
