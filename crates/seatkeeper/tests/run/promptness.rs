@@ -36,10 +36,14 @@ async fn measure(what: &str, limit: Duration, mut round: impl AsyncFnMut(usize) 
 async fn a_signal_ends_a_command_and_frees_its_seat_within_half_a_second() {
     let harness = Harness::open();
     let key = license(&harness, 1).await;
-    for (signal, wanted) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)] {
+    let signals = [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)];
+    for ((signal, wanted), is_grandchild) in
+        signals.into_iter().flat_map(|signal| [(signal, false), (signal, true)])
+    {
         let round = async |number| {
-            let file = harness.path(&format!("sleep-{wanted}-{number}"));
+            let file = harness.path(&format!("sleep-{wanted}-{is_grandchild}-{number}"));
             let script = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 600", file.display());
+            let script = if is_grandchild { format!("sh -c '{script}' & wait") } else { script };
             let mut run = hearing_signals(&run(&harness, &key, &["--quiet"]));
             let run = run.args(["sh", "-c", &script]).spawn().unwrap();
             let sleep = pid_in(&file);
@@ -51,7 +55,8 @@ async fn a_signal_ends_a_command_and_frees_its_seat_within_half_a_second() {
             until_gone(sleep);
             took
         };
-        measure(&format!("{signal:?} to the free seat"), Duration::from_millis(500), round).await;
+        let what = format!("{signal:?} to the free seat, grandchild: {is_grandchild}");
+        measure(&what, Duration::from_millis(500), round).await;
     }
 }
 
@@ -89,7 +94,7 @@ async fn ctrl_c_ends_a_wait_within_a_fifth_of_a_second() {
     let harness = Harness::open();
     let key = license(&harness, 0).await;
     let round = async |_| {
-        let mut run = run(&harness, &key, &["--wait", "forever"]);
+        let mut run = hearing_signals(&run(&harness, &key, &["--wait", "forever"]));
         let mut run = run.arg("true").stderr(Stdio::piped()).spawn().unwrap();
         let (mut line, mut told) = (String::new(), BufReader::new(run.stderr.take().unwrap()));
         told.read_line(&mut line).unwrap();
