@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::scene_again::{judged, played};
 use super::support::{Nodes, answered, signal};
-use crate::harness::{Answer, Client, Harness, run_with};
+use crate::harness::{Answer, Client, Harness, command};
 
 const CAPACITIES: &str = "/api/v1/capacities/sessions";
 
@@ -194,6 +194,9 @@ async fn a_node_that_was_frozen_serves_no_capacity_beside_a_single_server() {
     drop(nodes.close());
 }
 
+/// Time limit for the end of a server that does not start.
+const REFUSED_WITHIN: Duration = Duration::from_secs(60);
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_single_server_does_not_start_while_changes_of_capacities_wait_in_the_database() {
     let mut nodes = tokio::task::block_in_place(|| Nodes::in_ledger(1));
@@ -203,10 +206,13 @@ async fn a_single_server_does_not_start_while_changes_of_capacities_wait_in_the_
     let mut database = PgConnection::connect(nodes.ledger_url()).await.expect("the database is there");
     let wait = "UPDATE registry.buckets SET position = position + $1 WHERE bucket = 300";
     sqlx::query(wait).bind(1_i64).execute(&mut database).await.expect("an event waits");
-    let tried = tokio::task::block_in_place(|| {
-        run_with(&[("SEATKEEPER_LEDGER_URL".to_owned(), nodes.ledger_url().to_owned())], &["serve"])
-    });
-    assert!(!tried.status.success() && tried.stderr.contains("1 changes of capacities"), "{}", tried.stderr);
+    let server = command(&[("SEATKEEPER_LEDGER_URL".to_owned(), nodes.ledger_url().to_owned())]);
+    let mut server = tokio::process::Command::from(server);
+    let tried = server.args(["serve", "--listen", "127.0.0.1:0"]).kill_on_drop(true).output();
+    let tried = tokio::time::timeout(REFUSED_WITHIN, tried).await.expect("the server does not start");
+    let tried = tried.expect("the server can be run");
+    let told = String::from_utf8_lossy(&tried.stderr);
+    assert!(!tried.status.success() && told.contains("1 changes of capacities"), "{told}");
     sqlx::query(wait).bind(-1_i64).execute(&mut database).await.expect("no event waits");
     tokio::task::block_in_place(|| nodes.harnesses[0].start());
     drop(nodes.close());
