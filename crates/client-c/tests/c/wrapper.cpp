@@ -69,7 +69,7 @@ static void a_refusal_is_an_exception() {
     } catch (const Error &error) {
         CHECK(error.result() == SK_DENIED && error.code() == "license-full");
         CHECK(error.json().find("\"machine_id\":\"m\"") != std::string::npos);
-        CHECK(std::string(error.what()).find("All license seats") == 0);
+        CHECK(std::string(error.what()).find("license-full: All license seats") == 0);
     }
     try {
         Client none((Options()));
