@@ -24,7 +24,7 @@ CREATE TABLE registry.buckets (
 
 INSERT INTO registry.buckets (bucket) SELECT generate_series(0, 255);
 -- A second section of buckets, for sessions without heartbeats. The section is independent of faults of the
--- first: always in epoch 1, and served once a node has filled it (`0009_lasting.sql`).
+-- first: always in epoch 1, and served once filled by a node (`0009_lasting.sql`).
 INSERT INTO registry.buckets (bucket, epoch, filled_for)
 SELECT number, 1, 1 FROM generate_series(256, 511) AS number;
 

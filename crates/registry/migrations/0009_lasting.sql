@@ -1,5 +1,5 @@
--- The lasting section: filled and served by the first node, and closed by an embedded server, which keeps every session in its
--- memory. The section has no epochs, so what it held before would be stale afterwards.
+-- The lasting section: filled and served by the first node, and closed by an embedded server, whose memory then has every
+-- session. The section has no epochs, so sessions from before would be stale afterwards.
 
 -- Closes the section: no step changes it, and none decided before is written. Returns the number of its events that wait for
 -- the ledger; the caller then rolls back.
@@ -25,7 +25,7 @@ AS $$
     SELECT bool_and(serving) FROM registry.buckets WHERE bucket >= 256
 $$;
 
--- Locks the section until the end of the transaction, and empties it unless it is served. Returns 'served', 'empty', or 'in use'
+-- Locks the section until the end of the transaction, and empties the section unless it is served. Returns 'served', 'empty', or 'in use'
 -- while another node fills the section, or an embedded server uses the ledger: the second lock is that of the ledger
 -- (`lock_sole_use.sql`), and is shared until the end of the transaction.
 CREATE FUNCTION registry.begin_lasting() RETURNS text

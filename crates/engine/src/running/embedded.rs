@@ -44,8 +44,8 @@ pub(super) async fn filled_registry(
     Ok(Arc::new(registry))
 }
 
-/// Closes the registry of capacities in the database of `ledger`. Nodes that shared the registry before would find there,
-/// when they serve again, capacities that have ended in this engine's memory.
+/// Closes the registry of capacities in the database of `ledger`. Otherwise nodes that serve again would find capacities
+/// that have ended in this engine's memory.
 pub(super) async fn close_shared_capacities(ledger: &Ledger) -> Result<(), StartError> {
     let Location::Postgres(url) = ledger.location() else { return Ok(()) };
     match postgres::close_lasting(url).await? {

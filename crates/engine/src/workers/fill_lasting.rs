@@ -87,7 +87,7 @@ impl Worker for FillLasting {
             LastingState::Served => {}
             LastingState::InUse => return Ok(Progress::Defer(PAUSE)),
             LastingState::Empty(filling) => {
-                // From here on no embedded server can take the ledger. The second look finds one that just has.
+                // From here on no embedded server can take the ledger. The second look finds a server that just has.
                 if !self.is_server_fenced().await? {
                     return Ok(Progress::Defer(PAUSE));
                 }

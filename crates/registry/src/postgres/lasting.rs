@@ -1,4 +1,4 @@
-//! The lasting section: closed by an embedded server, which keeps the sessions in its memory, and filled from the ledger by the
+//! The lasting section: closed by an embedded server, whose memory then has the sessions, and filled from the ledger by the
 //! first node afterwards.
 
 use seatkeeper_core::{LoadBound, RegistryTime};
@@ -39,7 +39,7 @@ impl PostgresRegistry {
         Ok(is_served.fetch_one(&mut *self.connection().await?).await.map_err(Fault::from)?)
     }
 
-    /// Locks the lasting section for a filling, unless it is served. Waits for no other filling. To be called on the registry
+    /// Locks the lasting section for a filling, unless the section is served. Waits for no other filling. To be called on the registry
     /// that [`lasting`](PostgresRegistry::lasting) returned.
     pub async fn begin_lasting(&self) -> Result<LastingState<'_>, Error> {
         Ok(self.lock_lasting().await?)

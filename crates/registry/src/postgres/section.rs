@@ -16,8 +16,8 @@ const LASTING_EPOCH: u64 = 1;
 pub(super) enum Section {
     /// Buckets served in the epochs known to the node, and rebuilt for each epoch.
     Rebuilt(Arc<Epochs>),
-    /// Buckets that are served by every node in one epoch, once they are filled. An event goes on record in the epoch of `epochs` at the time
-    /// of the read.
+    /// Buckets served by every node in the same epoch, once filled. An event goes on record in the epoch of `epochs` at the
+    /// time of the read.
     Lasting { epochs: Arc<Epochs>, copies: Arc<Copies> },
 }
 
