@@ -13,6 +13,7 @@ use seatkeeper_ledger::licenses::{License, LicenseId};
 use seatkeeper_ledger::usage::UnbilledUsage;
 use seatkeeper_ledger::{Error as LedgerError, Ledger};
 use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, sleep};
 
 use crate::auth::KeyError;
 use crate::error::Error as RequestError;
@@ -26,6 +27,13 @@ use crate::settings::{InvalidSetting, Settings};
 
 /// The time in which every node reads the record of adoptions, with a second for a slow read.
 const READS_PAUSE: Duration = Duration::from_secs(2);
+
+/// The time for which a step without an answer is repeated: longer than the restart of a server or of a connection. A command
+/// that gives up costs the clients another TTL of silence.
+const REPEAT_FOR: Duration = Duration::from_secs(10);
+
+/// The pause before each repeat.
+const REPEAT_PAUSE: Duration = Duration::from_millis(500);
 
 /// Subscribers handed over at the same time.
 const AT_ONCE_MAX: usize = 8;
@@ -194,7 +202,7 @@ impl Courier<'_> {
     async fn hand_over_all(&self) -> Result<AdoptedCounts, AdoptError> {
         // Every node of every region knows the adoption by the next read of the record, and requests that a node has
         // accepted before are over after the time limit of a forwarded request.
-        tokio::time::sleep(self.settle).await;
+        sleep(self.settle).await;
         self.gather_homes().await?;
         let mut adopted = AdoptedCounts::default();
         self.hand_over_subscribers(&mut adopted).await?;
@@ -446,8 +454,24 @@ impl Courier<'_> {
         self.living.iter().copied().filter(|region| *region != self.into)
     }
 
-    /// Sends a step to a region, and returns the body of the answer.
+    /// Sends a step to a region until an answer comes, for at most [`REPEAT_FOR`] and a request. Returns the body of the
+    /// answer.
     async fn tell(&self, peer: Region, path: &str, step: &impl Serialize) -> Result<Vec<u8>, AdoptError> {
+        let give_up = Instant::now() + REPEAT_FOR;
+        loop {
+            match self.tell_once(peer, path, step).await {
+                Err(AdoptError::Unavailable { .. }) if Instant::now() < give_up => sleep(REPEAT_PAUSE).await,
+                told => return told,
+            }
+        }
+    }
+
+    async fn tell_once(
+        &self,
+        peer: Region,
+        path: &str,
+        step: &impl Serialize,
+    ) -> Result<Vec<u8>, AdoptError> {
         let region = self.name_of(peer);
         let answer = self.regions.ask_at_length(peer, path, step, MESSAGE_BYTES_MAX).await;
         let (status, body) = answer.map_err(|error: RequestError| AdoptError::Unavailable {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt as _, stream};
 use reqwest::Method;
-use seatkeeper_server::{AdoptError, adopt};
+use seatkeeper_server::{AdoptError, Adopted, adopt};
 use seatkeeper_testbed::proxy::Network;
 use serde_json::Value;
 
@@ -45,6 +45,28 @@ async fn keep_all(world: &World, sessions: &[Value]) -> Vec<u16> {
     answers
 }
 
+/// Adopts the first region, and cuts the command off once the first license is taken over. The clients go on until the
+/// command gives up.
+async fn adopt_until_cut(world: &World, many: &[Value], screen: &Value) -> Result<Adopted, AdoptError> {
+    let cut_and_keep = async {
+        let began = Instant::now();
+        while keep(world, AP, &many[0]).await != 200 {
+            assert!(began.elapsed() < DEADLINE, "the license is not served during the adoption");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        world.set_around(EU, Network::Cut);
+        loop {
+            assert_eq!(keep_all(world, many).await, [200]);
+            assert_eq!(beat(world, AP, "ann", screen).await, 204);
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+    };
+    tokio::select! {
+        told = adopt(&world.settings[EU], "eu", "us") => told,
+        never = cut_and_keep => never,
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sessions_go_on_while_an_adoption_stands_still() {
     let mut world = world_with([false; 3], LONG_TTL_SECONDS).await;
@@ -59,17 +81,9 @@ async fn sessions_go_on_while_an_adoption_stands_still() {
     world.back_up(EU).await;
     world.lose(EU).await;
 
-    // The command is cut off once the first license is taken over, with many steps before it.
+    // The command is cut off once the first license is taken over, with many steps before it, and gives up.
     world.set_around(EU, Network::AnswersLate(Duration::from_millis(400)));
-    let cut = async {
-        let began = Instant::now();
-        while keep(&world, AP, &many[0]).await != 200 {
-            assert!(began.elapsed() < DEADLINE, "the license is not served during the adoption");
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-        world.set_around(EU, Network::Cut);
-    };
-    let (cut_off, ()) = tokio::join!(adopt(&world.settings[EU], "eu", "us"), cut);
+    let cut_off = adopt_until_cut(&world, &many, &screen).await;
     assert!(matches!(&cut_off, Err(AdoptError::Unavailable { .. })), "{cut_off:?}");
     assert_eq!(keep_all(&world, &further).await, [503], "no step behind the first license was taken");
 
@@ -112,5 +126,22 @@ async fn sessions_go_on_while_an_adoption_stands_still() {
     // The silence counts from the last begin.
     let silence = admits_from_millis(&world, US, EU).await.saturating_sub(resumed_millis);
     assert!(silence >= LONG_TTL_SECONDS * 1_000 - CLOCKS_APART_MILLIS, "{silence} ms");
+    world.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_adoption_goes_on_after_a_short_cut() {
+    let mut world = world_with([false; 3], LONG_TTL_SECONDS).await;
+    let screen = play(&world, EU, "ann", "tv").await.expect(201)["session_id"].clone();
+    world.back_up(EU).await;
+    world.lose(EU).await;
+    world.set_around(EU, Network::Cut);
+    let mend = async {
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        world.set_around(EU, Network::Well);
+    };
+    let (adopted, ()) = tokio::join!(adopt(&world.settings[EU], "eu", "us"), mend);
+    assert_eq!(adopted.unwrap().counts.expect("a first adoption").sessions, 1);
+    assert_eq!(beat(&world, AP, "ann", &screen).await, 204);
     world.close().await;
 }
