@@ -44,6 +44,7 @@ func TestEachErrorOfAnAnswerHasTheIDOfTheRequestAndARemedy(t *testing.T) {
 	}{
 		{reply{status: 403, body: `{"type":"/problems/license-full","detail":"All in use."}`}, "full: All in use. Remedy: pass"},
 		{reply{status: 422, body: wrong}, "wrong (machine_id is too long)"},
+		{reply{status: 404, body: `{"type":"/problems/not-found"}`}, "not-found. Remedy: correct the path"},
 		{reply{status: 401, body: "{}"}, "unauthenticated. Remedy: check the issuer"},
 		{reply{status: 503, body: "{}"}, "cannot answer now. Remedy: try again"},
 		{reply{status: 501, body: "{}"}, "cannot answer now. Remedy: try again"},

@@ -7,6 +7,7 @@ var denialRemedies = map[string]string{
 	"devices-full":    "let the user choose one of Devices, and admit with Replace",
 	"license-expired": "renew the license; ContactSupport names the person to ask",
 	"license-full":    "pass Wait to wait for a seat, or ask one of Holders to end its program",
+	"not-found":       "correct the path of the address, or update the older of client and server",
 	"unauthenticated": "check the issuer, the audience and the end of the token",
 }
 

@@ -9,6 +9,7 @@ pub(crate) fn after_denial(problem: &Problem) -> Option<&'static str> {
         "devices-full" => Some("let the user choose one of the sessions to replace"),
         "license-expired" => Some("renew the license; contact_support names the person to ask"),
         "license-full" => Some("wait for a seat, or ask one of the holders to end its program"),
+        "not-found" => Some("correct the path of the address, or update the older of client and server"),
         "unauthenticated" => Some("check the issuer, the audience and the end of the token"),
         _ => None,
     }

@@ -94,6 +94,7 @@ class ErrorTest(unittest.TestCase):
         for reply, text in (
             (Reply(403, {"type": "/problems/license-full", "detail": "All in use."}), "full: All in use. Remedy: pass"),
             (Reply(422, {"type": "/problems/invalid-request", **wrong}), "wrong (machine_id is too long)"),
+            (Reply(404, {"type": "/problems/not-found"}), "not-found. Remedy: correct the path"),
             (Reply(401, {}), "unauthenticated. Remedy: check the issuer"),
             (Reply(503, {}), "cannot answer now. Remedy: try again"),
             (Reply(501, {}), "cannot answer now. Remedy: try again"),

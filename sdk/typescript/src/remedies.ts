@@ -26,6 +26,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   "devices-full": "let the user choose one of `devices`, and admit with `replace`",
   "license-expired": "renew the license; `problem.contactSupport` names the person to ask",
   "license-full": "pass `wait` to wait for a seat, or ask one of `holders` to end its program",
+  "not-found": "correct the path of the address, or update the older of client and server",
   unauthenticated: "check the issuer, the audience and the end of the token",
 
   refused: "check the address, and that the server runs",

@@ -19,6 +19,7 @@ const WRONG = { title: "wrong", errors: [{ field: "machine_id", message: "is too
 const ANSWERS: readonly [Reply, RegExp][] = [
   [{ status: 403, body: { type: "/problems/license-full", detail: "All in use." } }, /full: All in use\. Remedy: pass/],
   [{ status: 422, body: { type: "/problems/invalid-request", ...WRONG } }, /wrong \(machine_id is too long\)$/],
+  [{ status: 404, body: { type: "/problems/not-found" } }, /^not-found\. Remedy: correct the path/],
   [{ status: 401 }, /^unauthenticated\. Remedy: check the issuer/],
   [{ status: 503 }, /cannot answer now\. Remedy: try again/],
   [{ status: 501 }, /cannot answer now\. Remedy: try again/],

@@ -12,6 +12,7 @@ _REMEDIES = {
     "devices-full": "let the user choose one of `sessions`, and admit with `replace`",
     "license-expired": "renew the license; `problem.contact_support` names the person to ask",
     "license-full": "pass `wait` to wait for a seat, or ask one of `holders` to end its program",
+    "not-found": "correct the path of the address, or update the older of client and server",
     "unauthenticated": "check the issuer, the audience and the end of the token",
 }
 #: What to do about a server that gives no usable answer.
