@@ -9,6 +9,8 @@
 
 mod harness;
 
+#[path = "run/bad_input.rs"]
+mod bad_input;
 #[path = "run/client.rs"]
 mod client;
 #[path = "run/example.rs"]

@@ -231,6 +231,15 @@ impl Harness {
 
     /// Makes a token for a tenant, a user and scopes.
     pub(crate) fn token_of(&self, tenant: &str, user: &str, scope: &str) -> String {
+        self.new_token((tenant, user, scope), TOKEN_TTL)
+    }
+
+    /// Makes a token of [`TENANT`] with this lifetime, such as `1s`.
+    pub(crate) fn token_lasting(&self, lifetime: &str) -> String {
+        self.new_token((TENANT, "ann", ""), lifetime)
+    }
+
+    fn new_token(&self, (tenant, user, scope): (&str, &str, &str), lifetime: &str) -> String {
         let data_dir = self.data_dir().to_str().expect("a path in Unicode");
         let args = [
             "token",
@@ -241,7 +250,7 @@ impl Harness {
             "--scope",
             scope,
             "--ttl",
-            TOKEN_TTL,
+            lifetime,
             "--data-dir",
             data_dir,
         ];
