@@ -5,6 +5,7 @@
 mod build;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::process::Command;
 
 use build::{compile, libraries, output, program, root};
@@ -59,6 +60,24 @@ fn the_page_shows_the_example() {
     let (_, block) = page.split_once("```c\n").expect("a program");
     let (program, _) = block.split_once("```").expect("the program's end");
     assert_eq!(program, std::fs::read_to_string(root().join("examples/c/hold.c")).unwrap());
+}
+
+#[test]
+fn the_page_for_porters_shows_a_program_that_compiles() {
+    let page = std::fs::read_to_string(root().join("../../docs/migrate-flexnet-rlm.md")).unwrap();
+    let after = page.split_once("After:").expect("the program of this library").1;
+    let block = after.split_once("```c\n").expect("a program").1;
+    let lines = block.split_once("```").expect("the program's end").0.lines();
+    // The lines of dots stand for the rest of the program.
+    let body = lines.filter(|line| *line != "...").collect::<Vec<_>>().join("\n");
+    let program = format!(
+        "#include <seatkeeper.h>\n#include <stdio.h>\n#include <stdlib.h>\n\
+         static void save_and_close(void) {{}}\nstatic void ported(const char *machine) {{\n{body}\n}}\n\
+         int main(int argc, char **argv) {{ if (argc > 1) ported(argv[1]); return 0; }}\n"
+    );
+    let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("ported-{}.c", std::process::id()));
+    std::fs::write(&source, program).unwrap();
+    compile(source.to_str().unwrap(), &[]);
 }
 
 #[test]
