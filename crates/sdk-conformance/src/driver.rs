@@ -33,7 +33,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{interval, timeout};
 
 use crate::server::pid;
-use crate::usage::Usage;
+use crate::usage::{SignalActions, Usage};
 
 /// The interval between two looks at the states of all seats.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -99,6 +99,8 @@ pub struct Driver {
     next_id: Arc<Mutex<u64>>,
     polling: Option<JoinHandle<()>>,
     readers: Vec<JoinHandle<()>>,
+    /// The actions on signals before the client was opened.
+    actions: SignalActions,
 }
 
 impl Driver {
@@ -119,12 +121,28 @@ impl Driver {
             tokio::spawn(read_errors(errors, transcript.clone())),
         ];
         let next_id = Arc::default();
-        Self { process, commands: Some(commands), transcript, changed, next_id, polling: None, readers }
+        Self {
+            process,
+            commands: Some(commands),
+            transcript,
+            changed,
+            next_id,
+            polling: None,
+            readers,
+            actions: SignalActions::default(),
+        }
     }
 
-    /// Opens the client, and begins to look at the states of its seats.
+    /// Opens the client.
     pub async fn open(&mut self, options: Value) {
+        // A driver that answers has started, and its language's runtime has installed handlers of its own.
+        self.call("state", json!({}), LONG).await;
+        self.actions = SignalActions::from_process(self.id());
         self.call("open", options, LONG).await;
+    }
+
+    /// Begins to look at the states of all seats.
+    pub fn watch_states(&mut self) {
         let (commands, next_id) = (self.commands.clone().expect("a driver with input"), self.next_id.clone());
         let transcript = self.transcript.clone();
         self.polling = Some(tokio::spawn(async move {
@@ -143,7 +161,11 @@ impl Driver {
     /// Returns the resources of the process.
     #[must_use]
     pub fn usage(&self) -> Usage {
-        Usage::from_process(self.process.id().expect("a running driver"))
+        Usage::from_process(self.id())
+    }
+
+    fn id(&self) -> u32 {
+        self.process.id().expect("a running driver")
     }
 
     /// Sends a command, and returns its id.
@@ -177,6 +199,15 @@ impl Driver {
         let answer = self.call("release", json!({"seat": seat}), LONG).await;
         locked(&self.transcript).released.insert(seat.to_owned(), Instant::now());
         answer["confirmed"] == true
+    }
+
+    /// Closes the client, which gives its seats back. The driver runs on.
+    pub async fn close_client(&self) {
+        self.call("close", json!({}), LONG).await;
+        let mut transcript = locked(&self.transcript);
+        let (seats, now): (Vec<_>, _) =
+            (transcript.told.iter().map(|told| told.seat.clone()).collect(), Instant::now());
+        transcript.released.extend(seats.into_iter().map(|seat| (seat, now)));
     }
 
     /// Waits until `find` returns a value for the transcript.
@@ -232,8 +263,7 @@ impl Driver {
     }
 
     fn signal(&self, signal: Signal) {
-        let id = self.process.id().expect("a running driver");
-        kill_process(pid(id), signal).expect("a process of this test");
+        kill_process(pid(self.id()), signal).expect("a process of this test");
     }
 
     /// Kills the driver.
@@ -255,8 +285,11 @@ impl Driver {
         ended.expect("the driver ends").expect("the status of a child")
     }
 
-    /// Closes the client and the input, waits for the end of the driver, and returns the transcript.
+    /// Closes the client and the input, waits for the end of the driver, and returns the transcript. Panics if the client
+    /// changed the program's actions on signals (C7).
     pub async fn finish(mut self) -> Transcript {
+        let actions = SignalActions::from_process(self.id());
+        assert_eq!(actions, self.actions, "C7: the client changed the actions on signals");
         self.call("close", json!({}), LONG).await;
         let status = self.end().await;
         assert!(status.success(), "the driver ended with {status}\n{}", self.story());

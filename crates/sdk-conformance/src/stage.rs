@@ -144,10 +144,10 @@ impl Stage {
 
     /// Starts a driver with an open client, and leaves the states of its seats alone.
     pub async fn quiet_driver(&mut self, event_streams: bool) -> Driver {
-        let driver = Driver::start(self.cast.language.driver(self.cast.rust_driver));
+        let mut driver = Driver::start(self.cast.language.driver(self.cast.rust_driver));
         let mut options = json!({});
         self.add_access(&mut options, event_streams).await;
-        driver.call("open", options, LONG).await;
+        driver.open(options).await;
         driver
     }
 
@@ -171,6 +171,7 @@ impl Stage {
         }
         let mut driver = Driver::start(command);
         driver.open(options).await;
+        driver.watch_states();
         driver
     }
 

@@ -37,3 +37,26 @@ impl Usage {
         }
     }
 }
+
+/// The signals 32 and 33, which the threads of the C library use among themselves. Linux counts from bit 0.
+const THREAD_SIGNALS: u64 = 0b11 << 31;
+
+/// The actions of a process on signals, as Linux shows them: a bit for each signal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SignalActions {
+    ignored: u64,
+    handled: u64,
+}
+
+impl SignalActions {
+    /// Reads the actions of a process.
+    #[must_use]
+    pub fn from_process(id: u32) -> Self {
+        let status = fs::read_to_string(format!("/proc/{id}/status")).expect("a running process");
+        let signals = |name| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("a line of signals");
+            u64::from_str_radix(line.trim(), 16).expect("a number") & !THREAD_SIGNALS
+        };
+        Self { ignored: signals("SigIgn:"), handled: signals("SigCgt:") }
+    }
+}
