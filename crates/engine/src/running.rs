@@ -257,7 +257,7 @@ async fn embedded<C: TimeSource>(
         lease: Arc::new(lease),
         membership: None,
         sole_use: Some(Arc::new(sole_use)),
-        clocks: vec![(Store::Host, host_clock)],
+        clocks: vec![(Store::Memory, host_clock)],
     })
 }
 

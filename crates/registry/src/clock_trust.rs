@@ -22,11 +22,11 @@ const SETTLES_AFTER: Span = Span::from_secs(2);
 /// believed.
 const APART_MAX: Duration = Duration::from_secs(600);
 
-/// The owner of a clock that is compared with the monotonic clock of a process.
+/// A store of sessions. Its clock is compared with the monotonic clock of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Store {
-    /// The host of an embedded engine, which keeps the sessions in memory. Expiry goes by the monotonic clock alone.
-    Host,
+    /// The memory of an embedded engine. The clock is the wall clock of the host; expiry goes by the monotonic clock alone.
+    Memory,
     /// PostgreSQL.
     PostgreSql,
     /// Redis.
@@ -34,10 +34,10 @@ pub enum Store {
 }
 
 impl Store {
-    /// Returns the store's name in metrics.
+    /// Returns the name of the clock's owner in metrics.
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Host => "host",
+            Self::Memory => "host",
             Self::PostgreSql => "postgresql",
             Self::Redis => "redis",
         }
@@ -45,10 +45,10 @@ impl Store {
 }
 
 impl fmt::Display for Store {
-    /// Writes the store's name for people.
+    /// Writes the name of the clock's owner for people.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Host => "this host",
+            Self::Memory => "this host",
             Self::PostgreSql => "PostgreSQL",
             Self::Redis => "Redis",
         })
