@@ -48,6 +48,8 @@ pub(crate) enum Lapse {
     UpTo(u64),
     /// Requests are served once the fault is over.
     WhileItLasts,
+    /// Requests to the pools of one master of a Redis Cluster are served once the fault is over.
+    OneMasterWhileItLasts,
 }
 
 impl Fault {
@@ -96,7 +98,7 @@ impl Lapse {
         let promised = match self {
             Self::Nothing => Duration::from_secs(1),
             Self::UpTo(seconds) => Duration::from_secs(seconds),
-            Self::WhileItLasts => return None,
+            Self::WhileItLasts | Self::OneMasterWhileItLasts => return None,
         };
         Some(promised.mul_f64(stretch) + GRAIN)
     }

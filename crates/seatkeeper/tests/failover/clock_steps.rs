@@ -1,12 +1,13 @@
-//! Clock steps: the clock of PostgreSQL's host, or of a node, is set during a storm. No machine may lose its
-//! seat, no answer may be lost, and no wrong time may be recorded. A new step needs an entry in the catalogue.
+//! Clock steps: the clock of PostgreSQL's host, of a master of a Redis Cluster, or of a node, is set during a storm. No
+//! machine may lose its seat, no answer may be lost, and no wrong time may be recorded. A new step needs an entry in the
+//! catalogue.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use seatkeeper_testbed::clock::Clock;
 use seatkeeper_testbed::postgres::Postgres;
-use seatkeeper_testbed::redis::Redis;
+use seatkeeper_testbed::redis::{Redis, RedisCluster};
 use sqlx::Connection as _;
 use tokio::sync::SemaphorePermit;
 
@@ -201,6 +202,56 @@ async fn a_node_shows_another_decade(test: &'static str, registry: Registry) {
         stage.trial.heals().await;
     }
     stage.end(Duration::ZERO).await;
+}
+
+/// A storm over a Redis Cluster in which the first master has the clock of the test.
+struct ClusterStage {
+    trial: Trial,
+    clock: Arc<Clock>,
+    // Dropped after the nodes.
+    _cluster: RedisCluster,
+}
+
+impl ClusterStage {
+    async fn begin(test: &'static str) -> Self {
+        const MASTERS: usize = 3;
+        let permit = permit().await;
+        let clocks: Vec<_> = std::iter::repeat_with(|| Arc::new(Clock::new())).take(MASTERS).collect();
+        let cluster = tokio::task::block_in_place(|| RedisCluster::start_by(&clocks));
+        let trial = Trial::over(test, &cluster.url(), permit).await;
+        Self { trial, clock: Arc::clone(&clocks[0]), _cluster: cluster }
+    }
+
+    async fn end(self) {
+        let ahead = self.trial.nodes.last_recorded().await.saturating_sub(now());
+        assert!(ahead <= STEP, "the record is {ahead:?} ahead of the clock");
+        self.trial.end().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_clock_of_a_master_of_a_cluster_is_stepped_forward() {
+    for _ in 0..knobs::fault_cycles() {
+        // New servers: a clock that is two steps ahead is further from the nodes' clocks than is believed.
+        let mut stage = ClusterStage::begin("the_clock_of_a_master_of_a_cluster_is_stepped_forward").await;
+        stage.trial.breaks().await;
+        stage.clock.advance(STEP);
+        stage.trial.heals().await;
+        stage.end().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_clock_of_a_master_of_a_cluster_shows_another_decade() {
+    let mut stage = ClusterStage::begin("the_clock_of_a_master_of_a_cluster_shows_another_decade").await;
+    for _ in 0..knobs::fault_cycles() {
+        stage.trial.breaks().await;
+        stage.clock.advance(DECADE);
+        tokio::time::sleep(outage()).await;
+        stage.clock.set_back(DECADE);
+        stage.trial.heals().await;
+    }
+    stage.end().await;
 }
 
 macro_rules! steps {

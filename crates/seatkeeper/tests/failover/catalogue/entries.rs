@@ -9,7 +9,7 @@ mod partitions;
 mod postgres_alone;
 mod redis;
 
-use super::Lapse::{Nothing, UpTo, WhileItLasts};
+use super::Lapse::{Nothing, OneMasterWhileItLasts, UpTo, WhileItLasts};
 use super::{Effect, Fault};
 
 const NOTHING: Effect = Effect { admissions: Nothing, heartbeats: Nothing, afterwards: 1 };
@@ -23,6 +23,9 @@ const FALLBACK_LICENSES: Effect = Effect { admissions: UpTo(6), heartbeats: UpTo
 
 /// The effect of a fallback on devices: no store admits devices in place of Redis, but live sessions go on.
 const FALLBACK_DEVICES: Effect = Effect { admissions: WhileItLasts, heartbeats: UpTo(6), afterwards: 5 };
+
+/// The effect of a fallback on the devices of one master of a Redis Cluster.
+const ONE_MASTER_DEVICES: Effect = Effect { admissions: OneMasterWhileItLasts, ..FALLBACK_DEVICES };
 
 /// The effects of a fallback decided late: by nodes that have just started with closed circuit breakers, or of a
 /// Redis that still answers some requests.

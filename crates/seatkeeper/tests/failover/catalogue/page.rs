@@ -74,6 +74,7 @@ fn lapse(lapse: Lapse) -> Option<String> {
         Lapse::Nothing => None,
         Lapse::UpTo(seconds) => Some(format!("503 up to {seconds} s")),
         Lapse::WhileItLasts => Some("503 while it lasts".to_owned()),
+        Lapse::OneMasterWhileItLasts => Some("503 for that master's while it lasts".to_owned()),
     }
 }
 

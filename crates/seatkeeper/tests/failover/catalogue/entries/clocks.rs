@@ -1,6 +1,9 @@
 //! Wrong clocks of Redis, and of the hosts of a deployment with Redis.
 
-use super::{ALL, DOUBTED, FALLBACK_DEVICES, FALLBACK_LICENSES, NOTHING, REBUILD, SET_CLOCK, SETTLES};
+use super::{
+    ALL, DOUBTED, FALLBACK_DEVICES, FALLBACK_LICENSES, NOTHING, ONE_MASTER_DEVICES, REBUILD, SET_CLOCK,
+    SETTLES,
+};
 use crate::failover::catalogue::Fault;
 
 pub(super) const FAULTS: &[Fault] = &[
@@ -40,6 +43,22 @@ pub(super) const FAULTS: &[Fault] = &[
         title: "… a decade ahead, for longer",
         test: "the_clock_shows_another_decade_for_an_outage",
         effects: [FALLBACK_LICENSES, FALLBACK_DEVICES, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
+        remedy: SET_CLOCK,
+    },
+    Fault {
+        title: "the clock of one master of a Cluster is 400 s ahead",
+        test: "the_clock_of_a_master_of_a_cluster_is_stepped_forward",
+        effects: [REBUILD, REBUILD, NOTHING],
+        epochs_max: 2,
+        heals: ALL,
+        remedy: SET_CLOCK,
+    },
+    Fault {
+        title: "… a decade ahead",
+        test: "the_clock_of_a_master_of_a_cluster_shows_another_decade",
+        effects: [FALLBACK_LICENSES, ONE_MASTER_DEVICES, NOTHING],
         epochs_max: 2,
         heals: ALL,
         remedy: SET_CLOCK,
