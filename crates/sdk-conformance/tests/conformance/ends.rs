@@ -22,6 +22,9 @@ const STREAM_LIMIT: Duration = Duration::from_secs(1);
 const RELEASE_LIMIT: Duration = Duration::from_millis(200);
 const RELEASES: usize = 3;
 
+/// The lateness of a heartbeat on a busy host.
+const BUSY: Duration = Duration::from_secs(2);
+
 /// Waits for the loss, and checks the reason, the time, and that the loss is told once.
 async fn lost(stage: &Stage, driver: &Driver, since: Instant, reason: &str, limit: Duration) -> Told {
     let lost = driver.told(MACHINE, "lost", since, LONG).await;
@@ -61,11 +64,6 @@ pub(crate) async fn a_suspended_license_ends_the_seat(cast: Cast) {
     stage.finish().await;
 }
 
-/// Returns the longest time to the word of a loss without a stream: an interval, and the time of an answer.
-fn heartbeat_limit(stage: &Stage) -> Duration {
-    stage.interval() + Duration::from_millis(500)
-}
-
 pub(crate) async fn a_revoked_session_is_told_by_the_stream(cast: Cast) {
     let mut stage = stage(cast, one_seat(15)).await;
     let driver = stage.driver(Access::Token, true).await;
@@ -85,9 +83,12 @@ pub(crate) async fn a_revoked_session_is_told_by_the_next_heartbeat(cast: Cast) 
     any_moment(&mut stage).await;
     let start = Instant::now();
     stage.server.revoke(&session).await;
-    let limit = heartbeat_limit(&stage);
-    lost(&stage, &driver, start, "revoked", limit).await;
-    let has_stream = stage.proxy.exchanges().iter().any(|exchange| exchange.kind == Kind::Events);
+    let revoked = Instant::now();
+    lost(&stage, &driver, start, "revoked", stage.interval() + BUSY).await;
+    let exchanges = stage.proxy.exchanges();
+    let later = |exchange: &&Exchange| exchange.kind == Kind::Heartbeat && exchange.begun > revoked;
+    assert!(exchanges.iter().filter(later).count() <= 1, "the first heartbeat after the revocation tells it");
+    let has_stream = exchanges.iter().any(|exchange| exchange.kind == Kind::Events);
     assert!(!has_stream, "the client opened an event stream that was turned off");
     stage.close(driver).await;
     stage.finish().await;
@@ -114,7 +115,8 @@ pub(crate) async fn a_lowered_ttl_costs_nothing(cast: Cast) {
         assert!(start.elapsed() < LONG, "{} heartbeats under the lowered TTL", lowered.len());
         sleep(Duration::from_millis(10)).await;
     };
-    assert!(last - first <= LOWERED + Duration::from_millis(500), "four heartbeats in {:?}", last - first);
+    // Three intervals under the lowered TTL. Three under the first TTL are thrice as long.
+    assert!(last - first <= LOWERED + BUSY, "four heartbeats in {:?}", last - first);
     assert_eq!(driver.transcript().kinds(MACHINE), ["active"], "{}", driver.story());
     stage.close(driver).await;
     assert_eq!(stage.server.audit().await.admissions(MACHINE), 1);
