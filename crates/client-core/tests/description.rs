@@ -2,8 +2,8 @@
 //! describes, and reads fields that the server describes.
 #![allow(clippy::expect_used, clippy::panic, clippy::unwrap_used, reason = "a failed test panics")]
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, slice};
 
 use serde_json::{Map, Value};
 
@@ -113,7 +113,7 @@ impl Description {
     }
 }
 
-/// Returns whether a value is of a type, or of one of several types, of a schema.
+/// Returns whether a value is of a type, or of one of several types, of a schema. A schema without a type fits any value.
 fn is_of_type(value: &Value, types: &Value) -> bool {
     let is_one = |name: &str| match name {
         "array" => value.is_array(),
@@ -125,11 +125,8 @@ fn is_of_type(value: &Value, types: &Value) -> bool {
         "string" => value.is_string(),
         other => panic!("the description has a type {other}"),
     };
-    match types {
-        Value::String(name) => is_one(name),
-        Value::Array(names) => names.iter().filter_map(Value::as_str).any(is_one),
-        _ => true,
-    }
+    let names = types.as_array().map_or(slice::from_ref(types), Vec::as_slice);
+    types.is_null() || names.iter().filter_map(Value::as_str).any(is_one)
 }
 
 fn root() -> PathBuf {
