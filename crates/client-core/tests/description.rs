@@ -21,7 +21,8 @@ enum Members {
 
 impl Description {
     /// Returns the operation of a request. `$S` and `$T` in the path stand for session ids.
-    fn operation(&self, method: &str, path: &str) -> Option<&Value> {
+    fn operation(&self, request: &Value) -> Option<&Value> {
+        let (method, path) = (request["method"].as_str().unwrap(), request["path"].as_str().unwrap());
         let is_at = |template: &str| {
             let (wanted, given): (Vec<_>, Vec<_>) =
                 (template.split('/').collect(), path.split('/').collect());
@@ -89,8 +90,7 @@ impl Description {
 
     /// Returns the differences of a request.
     fn of_request(&self, request: &Value) -> Vec<String> {
-        let (method, path) = (request["method"].as_str().unwrap(), request["path"].as_str().unwrap());
-        let Some(operation) = self.operation(method, path) else { return vec![": no operation".to_owned()] };
+        let Some(operation) = self.operation(request) else { return vec![": no operation".to_owned()] };
         match (request.get("json"), operation.pointer("/requestBody/content/application~1json/schema")) {
             (None, _) => Vec::new(),
             (Some(_), None) => vec![": a body".to_owned()],
@@ -100,11 +100,10 @@ impl Description {
 
     /// Returns the differences of an answer with success. Any other answer may be a proxy's.
     fn of_answer(&self, request: &Value, answer: &Value) -> Vec<String> {
-        let (method, path) = (request["method"].as_str().unwrap(), request["path"].as_str().unwrap());
         let Some(status) = answer["status"].as_u64().filter(|status| (200..300).contains(status)) else {
             return Vec::new();
         };
-        let operation = self.operation(method, path).unwrap_or(&Value::Null);
+        let operation = self.operation(request).unwrap_or(&Value::Null);
         let described = self.resolved(&operation["responses"][status.to_string()]);
         match (answer.get("json"), described.pointer("/content/application~1json/schema")) {
             (Some(body), Some(schema)) => self.differences(schema, body, Members::Part),

@@ -118,8 +118,7 @@ impl Stage {
 
     /// Ends the storm, and compares the latest recorded time with the machine's clock.
     async fn end(self, ahead_max: Duration) {
-        let ahead = self.trial.nodes.last_recorded().await.saturating_sub(now());
-        assert!(ahead <= ahead_max, "the record is {ahead:?} ahead of the clock");
+        check_record(&self.trial.nodes, ahead_max).await;
         self.trial.end().await;
     }
 }
@@ -127,6 +126,21 @@ impl Stage {
 #[expect(clippy::disallowed_methods, reason = "it decides nothing; the record is compared with it")]
 fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).expect("it is later than 1970")
+}
+
+/// Fails the test if the latest recorded time is more than `ahead_max` ahead of the machine's clock.
+async fn check_record(nodes: &Nodes, ahead_max: Duration) {
+    let ahead = nodes.last_recorded().await.saturating_sub(now());
+    assert!(ahead <= ahead_max, "the record is {ahead:?} ahead of the clock");
+}
+
+/// Sets a clock ten years ahead for an outage, and judges the fault.
+async fn show_another_decade(trial: &mut Trial, clock: &Clock) {
+    trial.breaks().await;
+    clock.advance(DECADE);
+    tokio::time::sleep(outage()).await;
+    clock.set_back(DECADE);
+    trial.heals().await;
 }
 
 /// Steps the clock of PostgreSQL forward. Registry time stands still, and runs on once the clock has settled.
@@ -160,11 +174,7 @@ async fn postgresql_is_stepped_back(test: &'static str, registry: Registry) {
 async fn postgresql_shows_another_decade(test: &'static str, registry: Registry) {
     let mut stage = Stage::begin(test, registry).await;
     for _ in 0..knobs::fault_cycles() {
-        stage.trial.breaks().await;
-        stage.clock.advance(DECADE);
-        tokio::time::sleep(outage()).await;
-        stage.clock.set_back(DECADE);
-        stage.trial.heals().await;
+        show_another_decade(&mut stage.trial, &stage.clock).await;
         runs_on(&stage.database).await;
     }
     stage.end(Duration::ZERO).await;
@@ -195,11 +205,7 @@ async fn a_node_shows_another_decade(test: &'static str, registry: Registry) {
     let Stage { trial, registry, .. } = &mut stage;
     tokio::task::block_in_place(|| trial.nodes.add_in(&clock.environment(), registry));
     for _ in 0..knobs::fault_cycles() {
-        stage.trial.breaks().await;
-        clock.advance(DECADE);
-        tokio::time::sleep(outage()).await;
-        clock.set_back(DECADE);
-        stage.trial.heals().await;
+        show_another_decade(&mut stage.trial, &clock).await;
     }
     stage.end(Duration::ZERO).await;
 }
@@ -223,8 +229,7 @@ impl ClusterStage {
     }
 
     async fn end(self) {
-        let ahead = self.trial.nodes.last_recorded().await.saturating_sub(now());
-        assert!(ahead <= STEP, "the record is {ahead:?} ahead of the clock");
+        check_record(&self.trial.nodes, STEP).await;
         self.trial.end().await;
     }
 }
@@ -245,11 +250,7 @@ async fn the_clock_of_a_master_of_a_cluster_is_stepped_forward() {
 async fn the_clock_of_a_master_of_a_cluster_shows_another_decade() {
     let mut stage = ClusterStage::begin("the_clock_of_a_master_of_a_cluster_shows_another_decade").await;
     for _ in 0..knobs::fault_cycles() {
-        stage.trial.breaks().await;
-        stage.clock.advance(DECADE);
-        tokio::time::sleep(outage()).await;
-        stage.clock.set_back(DECADE);
-        stage.trial.heals().await;
+        show_another_decade(&mut stage.trial, &stage.clock).await;
     }
     stage.end().await;
 }
