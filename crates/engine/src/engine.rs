@@ -31,6 +31,7 @@ use crate::failover::EpochLease;
 use crate::metrics::ClaimMetrics;
 use crate::registries::Registries;
 pub use history::EndedSession;
+pub(crate) use promise::ttl_after_takeover;
 use search_quota::settle;
 pub use search_quota::{ChargedSearch, SearchQuota};
 

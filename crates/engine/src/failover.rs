@@ -33,6 +33,7 @@ mod route;
 pub(crate) use confirm::Confirm;
 pub(crate) use epoch_lease::{EpochLease, KnownEpochs};
 pub(crate) use membership::Membership;
+pub(crate) use ownership::PROOF_AGE_MAX;
 pub(crate) use probe::{Probe, Reach};
 pub(crate) use rebuild_queue::RebuildQueue;
 pub(crate) use rebuild_targets::RebuildTargets;

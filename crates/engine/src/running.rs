@@ -248,7 +248,9 @@ async fn embedded<C: TimeSource>(
     let recorded = ledger.last_time().await?.unwrap_or_default();
     let clock = clock(embedded::first_time(recorded));
     let (place, size) = ((settings.region, sole_use.epoch()), settings.journal_size());
-    let registry = embedded::filled_registry(place, size, ledger, &*inputs.terms, clock).await?;
+    let may_be_takeover = sole_use.may_be_lost();
+    let registry =
+        embedded::filled_registry(place, size, ledger, &*inputs.terms, clock, may_be_takeover).await?;
     let host_clock = Arc::new(ClockSteps::default());
     upkeep.start(WatchClocks::new(Arc::clone(&registry), Arc::clone(&host_clock)));
     let lease = if sole_use.may_be_lost() { EpochLease::owned(taken) } else { EpochLease::unshared() };

@@ -5,7 +5,7 @@ mod locks;
 mod raises;
 mod reading;
 
+pub(crate) use epochs::{ALONE, hold, hold_current, stored};
 pub use epochs::{BucketMode, BucketRow, StaleBucket};
-pub(crate) use epochs::{hold, hold_current, stored};
 pub use raises::{EpochRaise, RaisedBucket, Unreplayed};
 pub use reading::Reading;

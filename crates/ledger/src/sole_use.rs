@@ -6,6 +6,7 @@
 //! finds them. A promoted standby or a restored backup has another ledger identity than its buckets: the copy may lack
 //! records that the sessions in memory rest on.
 
+use crate::buckets::ALONE;
 use crate::database::{OwnBuckets, SoleUseLock, refuse_in_sole_use};
 use crate::nodes::leave_to_sole_user;
 use crate::row::stored_whole;
@@ -19,9 +20,6 @@ pub struct SoleUse {
     registry_identity: String,
     lock: Option<SoleUseLock>,
 }
-
-/// The beginning of the identity of a registry whose process uses the ledger alone.
-const ALONE: &str = "alone/";
 
 impl Ledger {
     /// Takes the ledger for this process alone, and raises all buckets to a new common epoch, with registry

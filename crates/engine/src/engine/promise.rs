@@ -7,6 +7,7 @@ use seatkeeper_registry::{Live, Liveness};
 use super::Engine;
 use crate::durability::Durability;
 use crate::error::Error;
+use crate::failover::PROOF_AGE_MAX;
 
 /// An answer that promises a session until a time.
 pub(super) trait Promise {
@@ -70,6 +71,16 @@ impl Engine {
             }
             Durability::Journal | Durability::Ledger => Ok(()),
         }
+    }
+}
+
+/// Returns the TTL in a new owner's memory of a session that has `ttl` on record: the previous owner may have answered
+/// heartbeats that tell no end, each a promise of a TTL, for [`PROOF_AGE_MAX`] after the takeover.
+pub(crate) const fn ttl_after_takeover(kind: PoolKind, ttl: Span) -> Span {
+    if needs_recent_proof(kind) {
+        Span::from_millis(ttl.as_millis().saturating_add(PROOF_AGE_MAX.as_millis() as u64))
+    } else {
+        ttl
     }
 }
 

@@ -5,7 +5,8 @@
 //! therefore ends before the new owner may give the seat away.
 //!
 //! Answers to heartbeats of devices and groups tell no end, so a client counts on a full TTL from each answer. Such answers
-//! need a recent proof: the promise exceeds the new owner's by [`RECENT`] at most.
+//! need a recent proof. A new owner that fills its memory at once keeps such sessions for [`PROOF_AGE_MAX`] longer, and nodes wait
+//! for as long before they fill their registry.
 
 use std::time::Duration;
 
@@ -14,8 +15,8 @@ use seatkeeper_core::Span;
 use seatkeeper_host_clock::HostInstant;
 use tokio::sync::Notify;
 
-/// The age up to which a proof is recent: several times the interval of checks, and time for a slow answer of PostgreSQL.
-pub(super) const RECENT: Duration = Duration::from_secs(5);
+/// The age up to which a proof of ownership is recent: several times the interval of checks, and time for a slow answer of PostgreSQL.
+pub(crate) const PROOF_AGE_MAX: Duration = Duration::from_secs(5);
 
 /// The ledger is in the hands of another process, or the latest proof is too old.
 #[derive(Debug, PartialEq, Eq)]
@@ -66,7 +67,7 @@ impl Ownership {
     /// Returns `Err` unless the latest proof is recent at `now`.
     pub(super) fn check_recent(&self, now: HostInstant) -> Result<(), NotProved> {
         match *self.proof.lock() {
-            Proof::Owned(proved) if now.saturating_duration_since(proved) < RECENT => Ok(()),
+            Proof::Owned(proved) if now.saturating_duration_since(proved) < PROOF_AGE_MAX => Ok(()),
             Proof::Owned(_) | Proof::Lost => Err(NotProved),
         }
     }
@@ -95,7 +96,7 @@ impl Ownership {
 
 #[cfg(test)]
 mod tests {
-    use super::{Duration, HostInstant, NotProved, Ownership, RECENT, Span};
+    use super::{Duration, HostInstant, NotProved, Ownership, PROOF_AGE_MAX, Span};
 
     const TTL: Span = Span::from_secs(10);
 
@@ -116,10 +117,10 @@ mod tests {
     fn a_proof_is_recent_for_some_seconds() {
         let start = HostInstant::now();
         let ownership = Ownership::new(start);
-        assert_eq!(ownership.check_recent(start + RECENT - Duration::from_millis(1)), Ok(()));
-        assert_eq!(ownership.check_recent(start + RECENT), Err(NotProved));
-        ownership.prove(start + RECENT);
-        assert_eq!(ownership.check_recent(start + RECENT), Ok(()));
+        assert_eq!(ownership.check_recent(start + PROOF_AGE_MAX - Duration::from_millis(1)), Ok(()));
+        assert_eq!(ownership.check_recent(start + PROOF_AGE_MAX), Err(NotProved));
+        ownership.prove(start + PROOF_AGE_MAX);
+        assert_eq!(ownership.check_recent(start + PROOF_AGE_MAX), Ok(()));
     }
 
     #[test]

@@ -12,10 +12,11 @@ use async_trait::async_trait;
 use futures_util::future::join_all;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use seatkeeper_core::{Bucket, RegistryTime, Span, epoch_after};
-use seatkeeper_ledger::buckets::{BucketMode, EpochRaise, RaisedBucket, Unreplayed};
+use seatkeeper_ledger::buckets::{BucketMode, BucketRow, EpochRaise, RaisedBucket, Unreplayed};
 use seatkeeper_ledger::{Error as LedgerError, Ledger, LivePool};
 use seatkeeper_registry::{Error as RegistryError, Filling, Identity, Rebuild, State};
 
+use super::ownership::PROOF_AGE_MAX;
 use super::rebuild_queue::{RebuildQueue, RebuildTask};
 use super::rebuild_targets::{Conditions, RebuildTargets};
 use super::retries::{Retries, is_silence};
@@ -197,21 +198,27 @@ impl Rebuilder {
         if queue.is_empty() {
             return Ok(());
         }
+        let sole_user_served = rows.iter().any(BucketRow::is_of_sole_user);
         let _raising = self.membership.raise_begins().await;
-        self.rebuild(queue, &conditions).await
+        self.rebuild(queue, &conditions, sole_user_served).await
     }
 
-    async fn rebuild(&self, queue: Vec<RebuildTask>, conditions: &Conditions) -> Result<(), Error> {
+    async fn rebuild(
+        &self,
+        queue: Vec<RebuildTask>,
+        conditions: &Conditions,
+        sole_user_served: bool,
+    ) -> Result<(), Error> {
         let began = Instant::now();
         let raised = self.raise(queue, conditions).await?;
-        let raised_at = Instant::now();
+        let silent_from = self.silent_from(Instant::now(), sole_user_served).await;
         // With mode `registry` in the rows, a single failed probe does not open this node's breaker, and failed steps are
         // repeated.
         self.lease.read_again();
         let unreplayed = AtomicUsize::new(0);
         let rebuilt = by_server(raised)
             .into_iter()
-            .map(|raised| self.rebuild_raised(raised, conditions, raised_at, &unreplayed).boxed());
+            .map(|raised| self.rebuild_raised(raised, conditions, silent_from, &unreplayed).boxed());
         let rebuilt = join_all(rebuilt).await;
         warn_of_lost_events(unreplayed.into_inner());
         let (mut restored, mut failure) = (Vec::new(), None);
@@ -229,12 +236,22 @@ impl Rebuilder {
         failure.map_or(Ok(()), Err)
     }
 
+    /// Returns the instant from which no other process answers in an epoch before the raise at `raised_at`.
+    async fn silent_from(&self, raised_at: Instant, sole_user_served: bool) -> Instant {
+        if sole_user_served {
+            return raised_at + PROOF_AGE_MAX;
+        }
+        // Without an answer of the ledger, other nodes may have leases.
+        let is_only_node = self.membership.is_only_node().await.unwrap_or_default();
+        if is_only_node { raised_at } else { raised_at + LEASE }
+    }
+
     /// Steps 3 to 7 for the raised buckets of one server. Returns the number of restored sessions of each bucket.
     async fn rebuild_raised(
         &self,
         raised: Vec<Raised>,
         conditions: &Conditions,
-        raised_at: Instant,
+        silent_from: Instant,
         unreplayed: &AtomicUsize,
     ) -> Vec<Result<usize, Error>> {
         let begins: Vec<_> =
@@ -251,10 +268,7 @@ impl Rebuilder {
         if begun.is_empty() {
             return rebuilt;
         }
-        // Without an answer of the ledger, other nodes may have leases.
-        if !self.membership.is_only_node().await.unwrap_or_default() {
-            tokio::time::sleep_until((raised_at + LEASE).into()).await;
-        }
+        tokio::time::sleep_until(silent_from.into()).await;
         let recorded_until = match self.ledger.last_record_time().await {
             Ok(last) => last.unwrap_or_default(),
             Err(error) => return vec![Err(error.into())],

@@ -11,6 +11,7 @@ use seatkeeper_registry::memory::MemoryRegistry;
 use seatkeeper_registry::{Admission as _, Registry, TimeSource, postgres};
 
 use super::StartError;
+use crate::engine::ttl_after_takeover;
 use crate::terms::TermsSource;
 use crate::wall_clock;
 
@@ -21,23 +22,31 @@ const BEHIND_TOLERATED: Span = Span::from_secs(60);
 /// The wall clock may be ahead of the ledger's latest record by this much: a server may be down for a while.
 const AHEAD_TOLERATED: Span = Span::from_secs(30 * 86_400);
 
-/// Returns a registry of epoch `epoch` with every live session of the ledger, each with a full TTL.
+/// Returns a registry of epoch `epoch` with every live session of the ledger, each with a full TTL. After a takeover from a
+/// process that may live on, sessions that the process may have promised for longer have a longer TTL.
 pub(super) async fn filled_registry(
     (region, epoch): (Region, u64),
     journal_events_max: usize,
     ledger: &Ledger,
     entitlements: &dyn TermsSource,
     clock: impl TimeSource,
+    may_be_takeover: bool,
 ) -> Result<Arc<dyn Registry>, StartError> {
     let registry = MemoryRegistry::new(epoch, region, journal_events_max, clock);
     let (began, mut sessions) = (Instant::now(), 0);
     let mut pools = std::pin::pin!(ledger.live_sessions());
-    while let Some(LivePool { pool, seq, sessions: live }) = pools.try_next().await? {
+    while let Some(LivePool { pool, seq, sessions: mut live }) = pools.try_next().await? {
         sessions += live.len();
         // Takes the terms at the pool's latest heartbeat. An entitlement that ended during the downtime ends
         // its sessions at the proper time. Sessions admitted after that end have a later heartbeat.
         let heard = live.iter().map(|session| session.last_heartbeat).max().unwrap_or_default();
         let terms = entitlements.terms(&pool, heard).await?;
+        if may_be_takeover {
+            for session in &mut live {
+                let ttl = terms.map_or(session.ttl, |terms| session.ttl.max(terms.ttl));
+                session.ttl = ttl_after_takeover(pool.kind, ttl);
+            }
+        }
         registry.open(&pool, seq, terms, live).await?;
     }
     tracing::info!(sessions, epoch, took_ms = began.elapsed().as_millis() as u64, "live sessions are back");

@@ -32,6 +32,9 @@ named_enum! {
     }
 }
 
+/// The beginning of the identity of a registry whose process uses the ledger alone.
+pub(crate) const ALONE: &str = "alone/";
+
 /// A bucket on record in the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BucketRow {
@@ -108,6 +111,11 @@ pub(crate) async fn hold_current(tx: &mut Tx, events: &[Event]) -> Result<(), Er
 }
 
 impl BucketRow {
+    /// Returns whether a process that uses the ledger alone has filled the bucket last.
+    pub fn is_of_sole_user(&self) -> bool {
+        self.identity.as_deref().is_some_and(|identity| identity.starts_with(ALONE))
+    }
+
     fn read(row: &Row) -> Result<Self, Error> {
         let fields = Fields(row);
         Ok(Self {

@@ -7,6 +7,7 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use chrono::{DateTime, Utc};
 use seatkeeper_testbed::postgres::{self, Postgres, Stop};
 use seatkeeper_testbed::proxy::{Network, Proxy};
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 use tokio::time::timeout;
 
 use super::support::answered;
-use crate::harness::{Answer, Client, Doors, Harness, command, run, run_with};
+use crate::harness::{Answer, Client, Doors, Harness, TENANT, command, run, run_with};
 use crate::support::knobs;
 use crate::until::within;
 
@@ -209,55 +210,142 @@ fn url_through(proxy: &Proxy, server: &Postgres) -> String {
     server.url("postgres").replace(&port(server.port()), &port(proxy.address().port()))
 }
 
+/// The server that takes a ledger.
+enum Taker {
+    Embedded,
+    Node,
+}
+
+/// A server that PostgreSQL may fall silent to, and a second server that may take its ledger.
+struct Takeover {
+    server: Postgres,
+    proxy: Proxy,
+    first: Harness,
+    dir: tempfile::TempDir,
+}
+
+impl Takeover {
+    /// The TTL of licenses and devices.
+    const TTL: Duration = Duration::from_secs(6);
+    const SETTINGS: [(&str, &str); 3] =
+        [("LICENSES_TTL_SECONDS", "6"), ("DEVICES_TTL_SECONDS", "6"), ("DEVICES_DURABILITY", "ledger")];
+
+    async fn new() -> Self {
+        let server = tokio::task::block_in_place(Postgres::start);
+        let proxy = Proxy::start(address_of(&server), knobs::seed()).await;
+        let url = url_through(&proxy, &server);
+        let settings = [&[("LEDGER_URL", &*url)], &Self::SETTINGS[..], &SHARED_KEY[..]].concat();
+        let first = tokio::task::block_in_place(|| Harness::open_with(&settings));
+        Self { server, proxy, first, dir: tempfile::tempdir().expect("a directory") }
+    }
+
+    /// Cuts the first server off from its ledger, and starts a second that takes the ledger at once.
+    async fn take(&self, by: Taker) -> Process {
+        self.proxy.set(Network::Silent);
+        let direct = self.server.url("postgres");
+        let mut settings = Self::SETTINGS.to_vec();
+        match by {
+            Taker::Embedded => {}
+            Taker::Node => settings.push(("REGISTRY_URL", &direct)),
+        }
+        let mut connection = PgConnection::connect(&direct).await.expect("a connection");
+        let end_lock = "SELECT pg_terminate_backend(pid, 30000) FROM pg_locks WHERE locktype = 'advisory'";
+        sqlx::query(end_lock).execute(&mut connection).await.expect("the end of the lock");
+        Process::start(&direct, self.dir.path(), &settings)
+    }
+
+    /// Heartbeats by `beat` at the first server until the answer is 503, or for a TTL without PostgreSQL.
+    async fn heartbeats(
+        &self,
+        beat: impl AsyncFn() -> Answer,
+        mut answered: impl FnMut(DateTime<Utc>, Answer),
+    ) {
+        let silent = Instant::now();
+        loop {
+            let (asked, asked_at) = (Instant::now(), Utc::now());
+            let answer = beat().await;
+            if answer.status == 503 {
+                return;
+            }
+            assert!(
+                asked < silent + Self::TTL,
+                "an answer later than a TTL after the last word of PostgreSQL"
+            );
+            answered(asked_at, answer);
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+
+    /// Returns the end of a session at the second server.
+    async fn kept_until(&self, second: &mut Process, session: &Value) -> DateTime<Utc> {
+        let second =
+            Client::at(Doors::new([second.listens().await]), self.first.token_of(TENANT, "ops", "admin"));
+        let session = format!("/api/v1/admin/sessions/{}", session.as_str().expect("an id"));
+        expires_at(&second.get(&session).await.expect(200))
+    }
+
+    /// The first server hears of the takeover, and stops by itself.
+    async fn ends(mut self) {
+        self.proxy.set(Network::Well);
+        stops_by_itself(&self.first).await;
+        let (status, log) = tokio::task::block_in_place(|| self.first.stop());
+        assert_eq!(status.code(), Some(1), "{log}");
+    }
+}
+
 /// The next owner gives every session of the ledger a full TTL.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_cut_off_from_its_ledger_promises_no_more_than_the_next_owner_keeps() {
-    const TTL: Duration = Duration::from_secs(6);
-    const SHORT_TTL: (&str, &str) = ("LICENSES_TTL_SECONDS", "6");
-    let (server, dir) =
-        (tokio::task::block_in_place(Postgres::start), tempfile::tempdir().expect("a directory"));
-    let proxy = Proxy::start(address_of(&server), knobs::seed()).await;
-    let (url, direct) = (url_through(&proxy, &server), server.url("postgres"));
-    let settings = [&[("LEDGER_URL", &*url), SHORT_TTL], &SHARED_KEY[..]].concat();
-    let mut first = tokio::task::block_in_place(|| Harness::open_with(&settings));
-    let license = first.license(1).await;
-    let (ann, token) = (first.client("ann"), first.token("ann"));
+    let takeover = Takeover::new().await;
+    let license = takeover.first.license(1).await;
+    let ann = takeover.first.client("ann");
     let seat = ann.acquire(&license["license_key"], "m1").await.expect(201);
-    proxy.set(Network::Silent);
-    let silent = Instant::now();
-    let mut connection = PgConnection::connect(&direct).await.expect("a connection");
-    let end_lock = "SELECT pg_terminate_backend(pid, 30000) FROM pg_locks WHERE locktype = 'advisory'";
-    sqlx::query(end_lock).execute(&mut connection).await.expect("the end of the lock");
-    let mut second = Process::start(&direct, dir.path(), &[SHORT_TTL]);
-
-    let promised = async {
-        let mut latest = expires_at(&seat);
-        loop {
-            let asked = Instant::now();
-            let answer = ann.heartbeat(&seat["session_id"]).await;
-            if answer.status == 503 {
-                return latest;
-            }
-            assert!(asked < silent + TTL, "an answer later than a TTL after the last word of PostgreSQL");
-            latest = latest.max(expires_at(&answer.expect(200)));
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-    };
-    let restored = async {
-        let next = Client::at(Doors::new([second.listens().await]), token);
-        let session = format!("/api/v1/licenses/sessions/{}", seat["session_id"].as_str().expect("an id"));
-        let restored = next.get(&session).await.expect(200);
-        next.heartbeat(&seat["session_id"]).await.expect(200);
-        expires_at(&restored)
-    };
-    let (promised, restored) = tokio::join!(promised, restored);
-    assert!(promised <= restored, "promised until {promised}, and kept until {restored}");
+    let mut second = takeover.take(Taker::Embedded).await;
+    let mut promised = expires_at(&seat);
+    let beats = takeover.heartbeats(
+        async || ann.heartbeat(&seat["session_id"]).await,
+        |_, answer| promised = promised.max(expires_at(&answer.expect(200))),
+    );
+    let kept = takeover.kept_until(&mut second, &seat["session_id"]);
+    let ((), kept) = tokio::join!(beats, kept);
+    assert!(promised <= kept, "promised until {promised}, and kept until {kept}");
     ann.heartbeat(&seat["session_id"]).await.expect(503);
+    takeover.ends().await;
+}
 
-    proxy.set(Network::Well);
-    stops_by_itself(&first).await;
-    let (status, log) = tokio::task::block_in_place(|| first.stop());
-    assert_eq!(status.code(), Some(1), "{log}");
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_cut_off_from_its_ledger_promises_devices_no_more_than_the_next_owner_keeps() {
+    promises_devices_no_more(Taker::Embedded).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_cut_off_from_its_ledger_promises_devices_no_more_than_nodes_keep() {
+    promises_devices_no_more(Taker::Node).await;
+}
+
+/// The answer to a device's heartbeat tells no end, so the device counts on a full TTL from its request.
+async fn promises_devices_no_more(by: Taker) {
+    let takeover = Takeover::new().await;
+    let ann = takeover.first.client("ann");
+    let watching = json!({ "device_id": "tv", "device_type": "tv" });
+    let screen = ann.post("/api/v1/devices/sessions", watching).await.expect(201);
+    let mut second = takeover.take(by).await;
+    let (began, mut last) = (Utc::now(), None);
+    let beat = async || {
+        let ask = json!({ "session_id": screen["session_id"] });
+        ann.post("/api/v1/devices/sessions/heartbeat", ask).await
+    };
+    let beats = takeover.heartbeats(beat, |asked_at, answer| {
+        answer.expect(204);
+        last = Some(asked_at);
+    });
+    let kept = takeover.kept_until(&mut second, &screen["session_id"]);
+    let ((), kept) = tokio::join!(beats, kept);
+    let last = last.expect("an answer of the first server");
+    assert!(last > began + Duration::from_secs(2), "the first server answered until {last}, from {began}");
+    let promised = last + Takeover::TTL;
+    assert!(promised <= kept, "promised until {promised}, and kept until {kept}");
+    takeover.ends().await;
 }
 
 /// The answer to a device's heartbeat tells no end, so the device counts on a full TTL.
@@ -305,9 +393,9 @@ async fn heard(ask: &impl AsyncFn() -> Answer, status: u16) {
     .await;
 }
 
-/// Returns the end of the session in an answer. Ends compare as text.
-fn expires_at(answer: &Value) -> String {
-    answer["expires_at"].as_str().expect("the end of a session").to_owned()
+/// Returns the end of the session in an answer.
+fn expires_at(answer: &Value) -> DateTime<Utc> {
+    answer["expires_at"].as_str().and_then(|text| text.parse().ok()).expect("the end of a session")
 }
 
 /// The standby has the epoch of the running server, and lacks its last admission.
