@@ -58,6 +58,7 @@ mod failover {
     mod promotions;
     mod renewed_by_ledger;
     mod restored_ledger;
+    mod retention;
     mod rolling_upgrade;
     mod several_nodes;
     mod standby;
