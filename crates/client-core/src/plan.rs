@@ -9,13 +9,13 @@ use crate::door::Door;
 pub struct Plan {
     /// The API to ask, with the holder's description of itself.
     pub door: Door,
-    /// How long to ask again while every seat is in use.
+    /// The time to ask again while every seat is in use.
     pub wait: Wait,
-    /// How long to try a server that does not answer; a longer `wait` prevails.
+    /// The time to try a server that does not answer; a longer `wait` prevails.
     pub patience: Duration,
 }
 
-/// How long an acquire goes on while every seat is in use.
+/// The time for which an acquire goes on while every seat is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// The first denial is final.

@@ -1,4 +1,4 @@
-//! How many of a pool's sessions must be loaded for the rule to decide correctly.
+//! The number of a pool's sessions that must be loaded for the rule to decide correctly.
 //!
 //! Invariant: on a partial view of the required size, every function of [`rule`](crate::rule) returns the
 //! same result as on the whole pool. A new step of the rule gets its own constructor of [`LoadBound`].

@@ -1,4 +1,4 @@
-//! The only reader of this machine's wall clock.
+//! The reader of this machine's wall clock.
 //!
 //! The wall clock dates tokens, records of operators' changes and the start of the registry's clock. It never
 //! decides which sessions live: the registry's time does.

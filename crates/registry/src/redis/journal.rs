@@ -22,7 +22,7 @@ use crate::{Epochs, Error};
 /// Maximum age of the survey by which a full journal refuses an admission.
 const FULL_SEEN: Duration = Duration::from_millis(50);
 
-/// How long Redis may keep recorded events, so that one call acknowledges many commits of a bucket. Another
+/// The time for which Redis may keep recorded events, so that one call acknowledges many commits of a bucket. Another
 /// node waits longer before recording the events of this node.
 const ACKNOWLEDGED_KNOWN: Duration = Duration::from_millis(250);
 

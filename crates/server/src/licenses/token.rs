@@ -42,7 +42,7 @@ pub(super) struct LicenseToken {
     token: String,
     /// `Bearer`.
     token_type: &'static str,
-    /// How long the token is good for.
+    /// The life of the token, in seconds.
     expires_in_seconds: u64,
 }
 

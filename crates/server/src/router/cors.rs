@@ -25,7 +25,7 @@ const ANSWER_HEADERS: HeaderValue = HeaderValue::from_static(
     "ETag, Retry-After, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, X-Next-Cursor, X-Request-Id",
 );
 
-/// How long a browser keeps the answer to a preflight: two hours, the most that Chromium allows.
+/// The time for which a browser keeps the answer to a preflight: two hours, the most that Chromium allows.
 const PREFLIGHT_SECONDS: HeaderValue = HeaderValue::from_static("7200");
 
 /// The rule for requests from other origins. Without allowed origins, no answer has a header of CORS.

@@ -25,7 +25,7 @@ pub struct LedgerSettings {
     /// directory. Default `./seatkeeper-data`.
     #[schema(value_type = String)]
     pub data_dir: PathBuf,
-    /// Retention of ended sessions and audit records, in days: 0 (for ever) to 36,500. Default 0.
+    /// Retention of ended sessions and of their audit records, in days: 0 (for ever) to 36,500. Default 0.
     pub retention_days: u64,
     /// Interval at which the latest heartbeats are recorded, in seconds: 1 to 3,600. Default 10.
     pub heartbeat_flush_seconds: u64,
