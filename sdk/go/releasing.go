@@ -85,7 +85,7 @@ func (f *finding) answered(o outcome, s *step) phase {
 	}
 	f.orphan.acquireSetBack(back, s.plan.door)
 	switch {
-	case back.kind == unauthenticated && f.orphan.isUnknown && !o.refreshed:
+	case back.kind == unauthenticated && f.orphan.isUnknown && !o.refreshed && s.plan.door.isIdempotent():
 		f.exchange = s.refreshToken()
 		return f
 	case back.kind == transient:

@@ -58,7 +58,8 @@ func newHTTPClient() *http.Client {
 		MaxConnsPerHost:     connectionsMax,
 		// Heartbeats of many seats that share a tick need no new connections.
 		MaxIdleConnsPerHost: 8,
-		IdleConnTimeout:     30 * time.Second,
+		// An older connection may have died unseen while the machine slept.
+		IdleConnTimeout: 5 * time.Second,
 	}
 	speakHTTP1(transport)
 	return &http.Client{Transport: transport, CheckRedirect: followNoRedirect}

@@ -137,7 +137,7 @@ pub(crate) fn error_result(error: &Error) -> i32 {
         Error::Closed => SK_CLOSED,
         Error::NotOwner => SK_NOT_OWNER,
         Error::Thread(_) | Error::NoRuntime => SK_INTERNAL,
-        Error::Address { .. } | Error::Http(_) | Error::NoCertificate => SK_MISUSE,
+        Error::Address { .. } | Error::AddressWithUser | Error::Http(_) | Error::NoCertificate => SK_MISUSE,
     }
 }
 

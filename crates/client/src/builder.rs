@@ -25,6 +25,8 @@ use crate::wire::Wire;
 
 /// This crate, as an acquire names it.
 const SDK: &str = concat!("rust/", env!("CARGO_PKG_VERSION"));
+/// An idle connection is closed after this time: an older connection may have died unseen while the machine slept.
+const IDLE_MAX: Duration = Duration::from_secs(5);
 /// The default of [`ClientBuilder::connect_timeout`].
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -159,6 +161,7 @@ impl ClientBuilder {
         let servers = Servers::new(&self.urls)?;
         let mut http = reqwest::Client::builder()
             .connect_timeout(self.connect_timeout)
+            .pool_idle_timeout(IDLE_MAX)
             .redirect(Policy::none())
             .dns_resolver(Arc::new(Resolver::new()))
             .no_proxy();

@@ -13,6 +13,9 @@ pub enum Error {
         /// The address as it was given.
         url: String,
     },
+    /// The address of the server has a user name or a password.
+    #[error("the address of a server has no user name: pass a token instead")]
+    AddressWithUser,
     /// The certificates are not PEM, or the HTTP client cannot be made.
     #[error("the HTTP client cannot be made")]
     Http(#[source] reqwest::Error),
@@ -65,7 +68,11 @@ impl Error {
             Self::Closed => "closed",
             Self::NotOwner => "not-owner",
             Self::Thread(_) => "internal",
-            Self::Address { .. } | Self::Http(_) | Self::NoCertificate | Self::NoRuntime => "misuse",
+            Self::Address { .. }
+            | Self::AddressWithUser
+            | Self::Http(_)
+            | Self::NoCertificate
+            | Self::NoRuntime => "misuse",
         }
     }
 }
@@ -78,6 +85,7 @@ impl Error {
             Self::Denied(problem) => problem.request_id.as_deref(),
             Self::Offline { request_id, .. } => request_id.as_deref(),
             Self::Address { .. }
+            | Self::AddressWithUser
             | Self::Http(_)
             | Self::NoCertificate
             | Self::NoAuthorities(_)

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use crate::clock;
 use crate::license_key::LicenseKey;
+use crate::tokens::is_token;
 use crate::wire::{Call, Wire};
 
 const PATH: &str = "/api/v1/licenses/token";
@@ -180,7 +181,7 @@ impl Issuer {
         let Ok(TokenBody { token: text, expires_in_seconds }) = serde_json::from_slice(&answer.body) else {
             return Err(garbage);
         };
-        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        if !is_token(&text) {
             return Err(garbage);
         }
         let life = Duration::from_secs(expires_in_seconds.into());

@@ -66,10 +66,15 @@ fn below(base: &Url, path: &str) -> Url {
 }
 
 fn address(url: &str) -> Result<Url, Error> {
-    let wrong = || Error::Address { url: url.to_owned() };
+    // An error may be logged, and the address may hold a password.
+    let wrong = || match url.contains('@') {
+        true => Error::AddressWithUser,
+        false => Error::Address { url: url.to_owned() },
+    };
     let base: Url = url.parse().map_err(|_| wrong())?;
+    let has_user = !base.username().is_empty() || base.password().is_some();
     match base.scheme() {
-        "http" | "https" if base.has_host() => Ok(base),
+        "http" | "https" if base.has_host() && !has_user => Ok(base),
         _ => Err(wrong()),
     }
 }
@@ -85,6 +90,17 @@ mod tests {
         assert_eq!(address("https://host:8443/"), "https://host:8443/api/v1/x");
         assert_eq!(address("https://host/licensing"), "https://host/licensing/api/v1/x");
         assert_eq!(address("https://host/a/b//?q=1#f"), "https://host/a/b/api/v1/x");
+    }
+
+    #[test]
+    fn an_address_has_no_user_name_and_no_error_shows_a_password() {
+        for url in
+            ["https://ann:secret@seats", "http://ann@seats:8080", "ann:secret@seats:8080", "ftp://a:secret@b"]
+        {
+            let error = Servers::new(&[url.to_owned()]).unwrap_err();
+            assert!(matches!(error, Error::AddressWithUser), "{url}: {error:?}");
+            assert!(!error.to_string().contains("secret"), "{error}");
+        }
     }
 
     #[test]

@@ -25,6 +25,9 @@ pub enum TokenError {
     /// The program's own source failed.
     #[error("the token source failed: {0}")]
     Source(String),
+    /// The source gave a text that is no token.
+    #[error("the source gave no token: a token is one line of ASCII")]
+    Malformed,
 }
 
 /// The reason why a request has no token.
@@ -138,13 +141,22 @@ impl TokenSource {
         })
     }
 
+    /// Returns a fresh token, without the white space around it. A text that is no token is an error, and takes no token's
+    /// place.
     async fn fetch(&self) -> Result<String, TokenError> {
-        match self {
-            Self::Static(token) => Ok(token.clone()),
-            Self::File(file) => file.read().await,
-            Self::Callback(callback) => call(callback.clone()).await,
-        }
+        let text = match self {
+            Self::Static(token) => token.clone(),
+            Self::File(file) => file.read().await?,
+            Self::Callback(callback) => call(callback.clone()).await?,
+        };
+        let token = text.trim();
+        if is_token(token) { Ok(token.to_owned()) } else { Err(TokenError::Malformed) }
     }
+}
+
+/// Returns whether a text can be a token: one line of visible ASCII, without spaces.
+pub(crate) fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 /// A file with a token.
@@ -165,7 +177,7 @@ impl TokenFile {
     async fn read(&self) -> Result<String, TokenError> {
         let path = self.path.clone();
         let reading = one_at_a_time("seatkeeper-file", &self.reading, move || fs::read_to_string(path));
-        Ok(reading.await??.trim().to_owned())
+        Ok(reading.await??)
     }
 }
 
@@ -244,6 +256,23 @@ mod tests {
         assert!(!hanging.refresh(Duration::from_millis(20)).await);
         let panicking = TokenSource::callback(|| async { panic!("the program's own fault") });
         assert!(!TokenCache::new(panicking).refresh(Duration::from_secs(60)).await);
+    }
+
+    #[tokio::test]
+    async fn a_text_that_is_no_token_takes_no_tokens_place() {
+        let texts = Mutex::new(vec!["fresh", "two lines\nof text", "<html>\u{e9}</html>", "", " first\n"]);
+        let texts = Arc::new(texts);
+        let cache = TokenCache::new(TokenSource::callback(move || {
+            let texts = texts.clone();
+            async move { Ok(texts.lock().await.pop().unwrap_or_default().to_owned()) }
+        }));
+        assert_eq!(cache.current().await.unwrap(), "first");
+        for _ in 0..3 {
+            assert!(!cache.refresh(Duration::from_secs(60)).await);
+            assert_eq!(cache.current().await.unwrap(), "first");
+        }
+        assert!(cache.refresh(Duration::from_secs(60)).await);
+        assert_eq!(cache.current().await.unwrap(), "fresh");
     }
 
     /// Counts the threads of this process with a name.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import unittest
+from typing import Any
 from unittest import mock
 
 from seatkeeper import _clock, _connection, _transport
@@ -61,6 +62,27 @@ class ConnectionTest(unittest.IsolatedAsyncioTestCase):
         answers = await asyncio.gather(*[self.send() for _ in range(3)])
         self.assertEqual([answer.status for answer in answers], [200] * 3)
         self.assertEqual(self.accepted, 3)
+
+    async def test_an_address_that_is_silent_is_left_in_time_and_asked_last_afterwards(self) -> None:
+        loop = asyncio.get_running_loop()
+        connect, asked = loop.create_connection, list[str]()
+
+        async def connect_or_hang(protocol: Any, address: str, *others: Any, **named: Any) -> Any:
+            asked.append(address)
+            if address == "silent":
+                await asyncio.Event().wait()
+            return await connect(protocol, address, *others, **named)
+
+        addresses = mock.AsyncMock(return_value=["silent", "127.0.0.1"])
+        self.closes = True
+        with (
+            mock.patch.object(self.transport, "_resolve", addresses),
+            mock.patch.object(loop, "create_connection", connect_or_hang),
+        ):
+            for _ in range(2):
+                self.assertEqual((await self.transport.send(CALL, "t", 9)).body, b"{}")
+                await asyncio.wait_for(self.ends.get(), 10)
+        self.assertEqual(asked, ["silent", "127.0.0.1", "127.0.0.1"])
 
     async def test_an_idle_connection_is_closed(self) -> None:
         with mock.patch.object(_connection, "IDLE_MAX", 0.01):

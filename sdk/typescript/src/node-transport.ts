@@ -19,10 +19,11 @@ const IDLE_MAX = 5_000;
 /** Connections at a time: a server's queue of new connections is short. */
 const CONNECTIONS_MAX = 64;
 /**
- * The time to connect to one of several addresses of a host in milliseconds. The default of Node.js, 250 ms, is shorter than a
- * slow link takes, and Node.js gives the connection up then. A lost packet is sent again after 1 s.
+ * The time to connect to one of several addresses of a host in milliseconds, but for the last. The default of Node.js, 250 ms,
+ * is shorter than a slow link takes, and Node.js gives the connection up then. A try of a release lasts 1 s, and must reach the
+ * second address.
  */
-const ATTEMPT_MAX = 1_500;
+const ATTEMPT_MAX = 600;
 /** The connections of all clients. An idle one keeps no process alive. */
 const POOL = { keepAlive: true, timeout: IDLE_MAX, maxSockets: CONNECTIONS_MAX };
 const HTTP = { request: requestHttp, agent: new Agent(POOL) };

@@ -166,7 +166,9 @@ impl Releasing {
         };
         orphan.acquire_set_back(&setback, context.plan.door.full_code());
         match setback {
-            Setback::Unauthenticated(_) if orphan == Orphan::Unknown && !refreshed => {
+            Setback::Unauthenticated(_)
+                if orphan == Orphan::Unknown && !refreshed && context.plan.door.may_find_by_acquire() =>
+            {
                 let exchange = Exchange::refresh_token(context);
                 Phase::Releasing(Self { stage: Stage::Finding { exchange, orphan, finds }, over })
             }

@@ -23,6 +23,9 @@ from .errors import Misuse
 CONNECTIONS_MAX = 64
 #: Connections for event streams that are opened at a time, beside those of requests.
 OPENINGS_MAX = 16
+#: Seconds to connect to one of several addresses of a host, but for the last: a try of a release lasts a second, and must reach
+#: the second address.
+ATTEMPT_MAX = 0.6
 #: The errors of the operating system, or of a limit of the process, that stand in the way of every connection.
 NO_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 USER_AGENT = f"seatkeeper-python/{VERSION}"
@@ -75,6 +78,8 @@ class Transport:
         self._server = server
         #: The addresses of the host, as the last lookup found them.
         self._addresses = [] if server.is_named else [server.host]
+        #: The address of the latest connection.
+        self._answering: Optional[str] = None
         self._lookup: Optional[asyncio.Task[list[str]]] = None
         #: The places of requests in flight.
         self._places = asyncio.Semaphore(CONNECTIONS_MAX)
@@ -169,15 +174,18 @@ class Transport:
         return "\r\n".join([*lines, "", ""]).encode("latin-1")
 
     async def _connect(self, protocol: Callable[[], P]) -> P:
-        """Connects to the first address that answers. Raises ``TransportError``."""
+        """Connects to the first address that answers, the last good one first. Raises ``TransportError``."""
         server = self._server
         loop = asyncio.get_running_loop()
         last: Optional[Exception] = None
         name = server.host if server.tls else None
-        for address in await self._resolve():
+        addresses = sorted(await self._resolve(), key=lambda address: address != self._answering)
+        for address in addresses:
             opening = loop.create_connection(protocol, address, server.port, ssl=server.tls, server_hostname=name)
+            timeout = server.connect_timeout if address == addresses[-1] else min(ATTEMPT_MAX, server.connect_timeout)
             try:
-                _, opened = await within(server.connect_timeout, opening, lambda late: late[0].abort())
+                _, opened = await within(timeout, opening, lambda late: late[0].abort())
+                self._answering = address
                 return opened
             except (OSError, asyncio.TimeoutError) as error:
                 last = error

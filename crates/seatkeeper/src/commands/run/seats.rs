@@ -129,7 +129,10 @@ async fn acquire_one(
     story: Story,
 ) -> Result<HeldSeat, RunError> {
     let share = match holder.is_shared {
-        true => Some(Share::join(args, license, holder).await.map_err(RunError::Share)?),
+        true => Some(tokio::select! {
+            share = Share::join(args, license, holder) => share.map_err(RunError::Share)?,
+            signal = signals.next_end() => return Err(RunError::Interrupted { signal }),
+        }),
         false => None,
     };
     let started = request(client, license, holder).wait(args.wait).start().await;

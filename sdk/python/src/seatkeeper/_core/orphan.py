@@ -31,7 +31,9 @@ class Orphan:
 UNKNOWN = Orphan(None)
 
 #: Failures of requests that the server has not seen.
-_UNSENT = frozenset({Failure.REFUSED, Failure.CERTIFICATE, Failure.RESET_BEFORE_SEND, Failure.NO_TOKEN})
+_UNSENT = frozenset(
+    {Failure.REFUSED, Failure.CERTIFICATE, Failure.NO_RESOURCES, Failure.RESET_BEFORE_SEND, Failure.NO_TOKEN}
+)
 
 
 def after_failure(orphan: Optional[Orphan], failure: Failure) -> Optional[Orphan]:
