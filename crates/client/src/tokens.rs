@@ -141,8 +141,7 @@ impl TokenSource {
         })
     }
 
-    /// Returns a fresh token, without the white space around it. A text that is no token is an error, and takes no token's
-    /// place.
+    /// Returns a fresh token, without white space at the ends. Another text is an error, and takes no token's place.
     async fn fetch(&self) -> Result<String, TokenError> {
         let text = match self {
             Self::Static(token) => token.clone(),

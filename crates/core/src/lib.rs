@@ -35,7 +35,7 @@ pub use named::NotNamed;
 pub use pool::{Others, Pool};
 pub use pool_id::{BUCKETS, Bucket, GROUP_MEMBERS_MAX, PoolId, PoolKind};
 pub use rule::{Decision, Denial, Ending, Outcome};
-pub use session::{NoUsers, Session, Tier, USERS_PER_SESSION_MAX, Users};
+pub use session::{LatestHeartbeat, NoUsers, Session, Tier, USERS_PER_SESSION_MAX, Users};
 pub use session_id::{NotASessionId, Region, SessionId};
 pub use terms::{Policy, Seats, Standing, Terms, WhenFull, WhenHeld, WhenNamed};
 pub use text::{Holder, NAME_BYTES_MAX, NAME_CHARS_MAX, RequestId, TenantId, UserId, is_name};

@@ -64,6 +64,9 @@ impl Pool {
         if others.count > 0 {
             pool.content = Content::Part(Box::new((Sessions::default(), others)));
         }
+        let mut sessions: Vec<_> = sessions.into_iter().collect();
+        // In the order of ranks: each session goes to the end of a queue at once.
+        sessions.sort_unstable_by_key(Session::rank);
         for session in sessions {
             pool.insert(session);
         }

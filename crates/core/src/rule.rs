@@ -219,8 +219,11 @@ pub fn resume(pool: &mut Pool, kind: PoolKind, now: RegistryTime) {
     if !kind.has_heartbeats() {
         return;
     }
-    let sessions: Vec<_> = pool.iter().map(|session| (session.id, session.ttl)).collect();
-    for (id, ttl) in sessions {
+    let mut sessions: Vec<_> =
+        pool.iter().map(|session| (session.started, session.id, session.ttl)).collect();
+    // In the order of the new ranks: each session goes to the end of a queue at once.
+    sessions.sort_unstable();
+    for (_, id, ttl) in sessions {
         pool.renew(id, pool.longest_ttl(ttl), now, None);
     }
 }

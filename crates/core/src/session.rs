@@ -8,6 +8,17 @@ use crate::{Holder, RegistryTime, SessionId, Span, UserId};
 /// latest to join. The first user always stays.
 pub const USERS_PER_SESSION_MAX: usize = 8;
 
+/// The latest heartbeat of a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LatestHeartbeat {
+    /// The session.
+    pub session: SessionId,
+    /// The time of the heartbeat.
+    pub at: RegistryTime,
+    /// The TTL by which the holder heartbeats.
+    pub ttl: Span,
+}
+
 /// The tier of a capacity; 0 for kinds of pool without tiers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Tier(pub u8);
@@ -36,6 +47,11 @@ impl Session {
     /// Returns the expiry of the session, without regard to the end of the entitlement.
     pub fn silent_until(&self) -> RegistryTime {
         self.last_heartbeat + self.ttl
+    }
+
+    /// Returns the latest heartbeat of the session.
+    pub fn latest_heartbeat(&self) -> LatestHeartbeat {
+        LatestHeartbeat { session: self.id, at: self.last_heartbeat, ttl: self.ttl }
     }
 
     /// Returns the sort key of the order of eviction. The least session is evicted first.

@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use futures_util::TryStreamExt as _;
 use seatkeeper_core::{
-    Actor, Change, EndReason, Event, Holder, Origin, Particulars, PoolId, PoolKind, Region, RegistryTime,
-    Seats, Session, SessionId, Span, TenantId, Tier, UserId, Users,
+    Actor, Change, EndReason, Event, Holder, LatestHeartbeat, Origin, Particulars, PoolId, PoolKind, Region,
+    RegistryTime, Seats, Session, SessionId, Span, TenantId, Tier, UserId, Users,
 };
 use seatkeeper_ledger::{Ledger, Location, PostgresUrl, Settings};
 use seatkeeper_testbed::postgres::Postgres;
@@ -135,7 +135,8 @@ async fn live_sessions(place: &BenchLedger, sessions: u64) {
     println!("{sessions} admissions: {:>8.0} events/s", sessions as f64 / started.elapsed().as_secs_f64());
 
     let started = Instant::now();
-    let beats: Vec<_> = ids.iter().take(100_000).map(|&id| (id, pools.now + TTL)).collect();
+    let beat = |&session| LatestHeartbeat { session, at: pools.now + TTL, ttl: TTL };
+    let beats: Vec<_> = ids.iter().take(100_000).map(beat).collect();
     ledger.flush_heartbeats(&beats).await.unwrap();
     println!("100000 heartbeats flushed in {:.2} s", started.elapsed().as_secs_f64());
 

@@ -18,8 +18,8 @@ pub struct LivePool {
     pub pool: PoolId,
     /// The number of the pool's last event.
     pub seq: u64,
-    /// The live sessions, each with the TTL of its admission and the last flushed heartbeat. Only the first
-    /// user of a shared session is on record.
+    /// The live sessions, each with the last flushed heartbeat and TTL. Only the first user of a shared
+    /// session is on record.
     pub sessions: Vec<Session>,
 }
 

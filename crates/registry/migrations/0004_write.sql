@@ -72,7 +72,9 @@ BEGIN
 
     IF p_kept IS NOT NULL THEN
         UPDATE registry.sessions s
-        SET users = k.users, last_heartbeat = greatest(s.last_heartbeat, k.last_heartbeat), ttl = k.ttl
+        -- The holder may have heard of another TTL by a heartbeat since the step's read.
+        SET users = k.users, last_heartbeat = greatest(s.last_heartbeat, k.last_heartbeat),
+            ttl = CASE WHEN s.last_heartbeat > k.last_heartbeat THEN s.ttl ELSE k.ttl END
         FROM jsonb_to_recordset(p_kept) AS k (id uuid, users text[], last_heartbeat bigint, ttl bigint)
         WHERE s.id = k.id;
     END IF;

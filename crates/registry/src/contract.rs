@@ -6,8 +6,8 @@ use std::time::Instant;
 use async_trait::async_trait;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use seatkeeper_core::{
-    Authority, Bucket, Claim, Denial, EndReason, Event, Origin, Particulars, Policy, PoolId, RegistryTime,
-    Seats, Session, SessionId, Span, Terms,
+    Authority, Bucket, Claim, Denial, EndReason, Event, LatestHeartbeat, Origin, Particulars, Policy, PoolId,
+    RegistryTime, Seats, Session, SessionId, Span, Terms,
 };
 
 use crate::Error;
@@ -92,11 +92,8 @@ pub trait Sessions: Send + Sync + 'static {
     async fn session(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Error>;
 
     /// Returns the latest heartbeats of the bucket's sessions renewed after `since`.
-    async fn renewed_since(
-        &self,
-        bucket: Bucket,
-        since: RegistryTime,
-    ) -> Result<Vec<(SessionId, RegistryTime)>, Error>;
+    async fn renewed_since(&self, bucket: Bucket, since: RegistryTime)
+    -> Result<Vec<LatestHeartbeat>, Error>;
 }
 
 /// Ends, revises and reads whole pools.

@@ -13,7 +13,8 @@ mod session_index;
 use async_trait::async_trait;
 use parking_lot::{Mutex, MutexGuard};
 use seatkeeper_core::{
-    Authority, BUCKETS, Bucket, EndReason, Origin, PoolId, Region, RegistryTime, Session, SessionId, Terms,
+    Authority, BUCKETS, Bucket, EndReason, LatestHeartbeat, Origin, PoolId, Region, RegistryTime, Session,
+    SessionId, Terms,
 };
 
 use crate::contract::{
@@ -142,7 +143,7 @@ impl<C: TimeSource> Sessions for MemoryRegistry<C> {
         &self,
         bucket: Bucket,
         since: RegistryTime,
-    ) -> Result<Vec<(SessionId, RegistryTime)>, Error> {
+    ) -> Result<Vec<LatestHeartbeat>, Error> {
         Ok(self.lock(bucket).renewed_since(since))
     }
 }

@@ -22,8 +22,8 @@ const BEHIND_TOLERATED: Span = Span::from_secs(60);
 /// The wall clock may be ahead of the ledger's latest record by this much: a server may be down for a while.
 const AHEAD_TOLERATED: Span = Span::from_secs(30 * 86_400);
 
-/// Returns a registry of epoch `epoch` with every live session of the ledger, each with a full TTL. After a takeover from a
-/// process that may live on, sessions that the process may have promised for longer have a longer TTL.
+/// Returns a registry of epoch `epoch` with every live session of the ledger, each with a full TTL. After a takeover, the
+/// previous owner of the ledger may live on: sessions have a longer TTL where the previous owner may have promised more.
 pub(super) async fn filled_registry(
     (region, epoch): (Region, u64),
     journal_events_max: usize,

@@ -1,7 +1,7 @@
 //! Applying events is atomic and idempotent.
 
 use futures_util::TryStreamExt as _;
-use seatkeeper_core::{EndReason, Event, Span};
+use seatkeeper_core::{EndReason, Event, LatestHeartbeat, Span};
 use seatkeeper_ledger::audit::{Action, AuditFilter};
 use seatkeeper_ledger::sessions::SessionFilter;
 use seatkeeper_ledger::{Error, Ledger};
@@ -135,9 +135,12 @@ async fn the_latest_heartbeats_are_noted_and_only_of_live_sessions() {
     let told = ledger.session(two).await.unwrap();
 
     let (soon, late) = (START + Span::from_millis(1_500), START + Span::from_secs(7));
-    ledger.flush_heartbeats(&[(one, late), (two, late)]).await.unwrap();
-    ledger.flush_heartbeats(&[(one, soon)]).await.unwrap();
-    assert_eq!(ledger.session(one).await.unwrap().unwrap().session.last_heartbeat, late);
+    let (longer, shorter) = (Span::from_secs(600), Span::from_secs(2));
+    let heartbeat = |session, at, ttl| LatestHeartbeat { session, at, ttl };
+    ledger.flush_heartbeats(&[heartbeat(one, late, longer), heartbeat(two, late, longer)]).await.unwrap();
+    ledger.flush_heartbeats(&[heartbeat(one, soon, shorter)]).await.unwrap();
+    let session = ledger.session(one).await.unwrap().unwrap().session;
+    assert_eq!((session.last_heartbeat, session.ttl), (late, longer));
     assert_eq!(ledger.session(two).await.unwrap(), told);
     assert_eq!(ledger.last_time().await.unwrap(), Some(late));
 }

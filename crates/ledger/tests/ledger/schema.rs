@@ -18,7 +18,7 @@ async fn no_statement_of_a_request_walks_a_whole_table() {
     let (place, _ledger) = ledger().await;
     let mut file = place.connect().await;
     let flush = include_str!("../../sql/flush_heartbeats.sql");
-    let flush = flush.replace("/* rows */", &["(?, ?)"; 1_024].join(", "));
+    let flush = flush.replace("/* rows */", &["(?, ?, ?)"; 1_024].join(", "));
     for (name, statement) in [
         ("flush_heartbeats", flush.as_str()),
         ("find_session", include_str!("../../sql/find_session.sql")),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use futures_util::TryStreamExt as _;
-use seatkeeper_core::{Change, EndReason, Event, RegistryTime, Seats, SessionId, Span};
+use seatkeeper_core::{Change, EndReason, Event, LatestHeartbeat, RegistryTime, Seats, SessionId, Span};
 use seatkeeper_ledger::licenses::LicenseChange;
 use seatkeeper_ledger::verify::Verdict;
 use seatkeeper_ledger::{Effect, Error, Idempotency, Write};
@@ -78,7 +78,8 @@ async fn nodes_that_apply_flush_and_read_do_not_get_in_each_others_way() {
             let ids: Vec<_> = events.iter().filter_map(session_of).collect();
             for (n, batch) in events.chunks(100).enumerate() {
                 let now = RegistryTime::from_millis(START.as_millis() + 1_000_000 + n as u64);
-                let beats: Vec<_> = ids.iter().rev().map(|id| (*id, now)).collect();
+                let beat = |&session| LatestHeartbeat { session, at: now, ttl: Span::from_secs(90) };
+                let beats: Vec<_> = ids.iter().rev().map(beat).collect();
                 let (applied, flushed) = tokio::join!(node.apply(batch), node.flush_heartbeats(&beats));
                 applied.unwrap();
                 flushed.unwrap();

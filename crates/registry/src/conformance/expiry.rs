@@ -1,6 +1,6 @@
 //! Clauses on expiry: a session is over at its expiry, swept or not. Clauses of this module never sweep.
 
-use seatkeeper_core::{Denial, EndReason, Span};
+use seatkeeper_core::{Denial, EndReason, RegistryTime, SessionId, Span};
 
 use super::harness::{Harness, Scene};
 use super::plan::{TTL_LONG, devices, group, seats};
@@ -29,10 +29,18 @@ pub async fn a_heartbeat_shortens_the_ttl_only_of_a_holder_that_is_told_so(h: &i
         let renewed = pool.heartbeat(&ann).await;
         assert_eq!(renewed.ttl, kept, "{:?}", pool.id);
         assert_eq!(renewed.expires, renewed.last_heartbeat + kept);
+        assert_eq!(ttls_on_the_way_to_the_record(&pool, ann.session.id).await, [kept], "{:?}", pool.id);
         let bob = shortened.claim("bob").await.admitted();
         assert_eq!(bob.session.ttl, short, "the answer to a claim tells the interval");
         assert_eq!(pool.heartbeat(&bob).await.ttl, short);
     }
+}
+
+/// Returns the TTLs of a session's heartbeats, as read for the record.
+async fn ttls_on_the_way_to_the_record(pool: &TestPool, session: SessionId) -> Vec<Span> {
+    let renewed = pool.registry.renewed_since(pool.bucket(), RegistryTime::default()).await;
+    let renewed = renewed.expect("a bucket knows its renewals");
+    renewed.iter().filter(|heartbeat| heartbeat.session == session).map(|heartbeat| heartbeat.ttl).collect()
 }
 
 pub async fn a_heartbeat_after_the_expiry_is_told_so_and_brings_nothing_back(h: &impl Harness) {
@@ -93,6 +101,23 @@ pub async fn the_end_of_the_entitlement_comes_before_the_ttl(h: &impl Harness) {
     h.let_pass(ends_at.since(h.now().await)).await;
     assert!(pool.session_by(&owner(&ann), ann.session.id).await.is_none());
     assert_eq!(pool.claim("ann").naming(&ann).await.denied(), Denial::EntitlementOver { ended_at: ends_at });
+    assert_eq!(pool.view().await.live, 0);
+}
+
+/// More sessions than one step of a script ends.
+const MANY: u32 = 280;
+
+pub async fn newer_terms_revive_nobody_of_a_large_pool(h: &impl Harness) {
+    let pool = h.pool(seats(MANY)).await;
+    for number in 0..MANY {
+        pool.claim(&format!("machine-{number}")).await.admitted();
+    }
+    let ends_at = h.now().await + h.ttl();
+    let ending = pool.after(|terms| terms.ends_at = Some(ends_at));
+    assert_eq!(ending.revise(ending.terms()).await.count, 0);
+    h.let_pass(ends_at.since(h.now().await)).await;
+    let renewed = ending.after(|terms| terms.ends_at = None);
+    assert_eq!(renewed.revise(renewed.terms()).await.count, MANY as usize);
     assert_eq!(pool.view().await.live, 0);
 }
 

@@ -70,6 +70,7 @@ macro_rules! conformance_list {
                 a_view_shows_nobody_who_is_over,
                 naming_a_session_that_is_over_does_not_refresh_it,
                 the_end_of_the_entitlement_comes_before_the_ttl,
+                newer_terms_revive_nobody_of_a_large_pool,
                 what_was_over_ends_as_expired_whatever_was_asked,
                 what_was_over_when_a_device_came_back_is_not_superseded,
             }

@@ -4,8 +4,8 @@ use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 use seatkeeper_core::{
-    Authority, Bucket, EndReason, Ending, Event, Origin, Outcome, PoolId, RegistryTime, Session, SessionId,
-    Terms, rule,
+    Authority, Bucket, EndReason, Ending, Event, LatestHeartbeat, Origin, Outcome, PoolId, RegistryTime,
+    Session, SessionId, Terms, rule,
 };
 use slab::Slab;
 
@@ -237,11 +237,11 @@ impl BucketState {
         Swept { ended, more: self.due().is_some_and(|at| at <= now) }
     }
 
-    pub(super) fn renewed_since(&self, since: RegistryTime) -> Vec<(SessionId, RegistryTime)> {
+    pub(super) fn renewed_since(&self, since: RegistryTime) -> Vec<LatestHeartbeat> {
         self.pools
             .iter()
             .flat_map(|(_, open)| open.pool.renewed_since(since))
-            .map(|session| (session.id, session.last_heartbeat))
+            .map(Session::latest_heartbeat)
             .collect()
     }
 

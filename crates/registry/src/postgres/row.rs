@@ -1,7 +1,8 @@
 //! Rows of the database, converted to types of `core`.
 
 use seatkeeper_core::{
-    DenialFold, Pool, PoolId, RegistryTime, Seats, Session, SessionId, Span, Standing, Terms, Tier, UserId,
+    DenialFold, LatestHeartbeat, Pool, PoolId, RegistryTime, Seats, Session, Span, Standing, Terms, Tier,
+    UserId,
 };
 use sqlx::postgres::PgRow;
 use sqlx::types::Json;
@@ -237,11 +238,13 @@ from_row! {
     pub(super) struct RenewedRow {
         id: Uuid,
         last_heartbeat: i64,
+        ttl: i64,
     }
 }
 
 impl RenewedRow {
-    pub(super) fn read(self) -> Result<(SessionId, RegistryTime), Unreadable> {
-        Ok((self.id.try_into()?, time(self.last_heartbeat)))
+    pub(super) fn read(self) -> Result<LatestHeartbeat, Unreadable> {
+        let (at, ttl) = (time(self.last_heartbeat), Span::from_millis(self.ttl.unsigned_abs()));
+        Ok(LatestHeartbeat { session: self.id.try_into()?, at, ttl })
     }
 }

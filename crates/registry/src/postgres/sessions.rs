@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use seatkeeper_core::{
-    Authority, Bucket, EndReason, LoadBound, Origin, Reach, RegistryTime, SessionId, Span,
+    Authority, Bucket, EndReason, LatestHeartbeat, LoadBound, Origin, Reach, RegistryTime, SessionId, Span,
 };
 
 use super::PostgresRegistry;
@@ -65,7 +65,7 @@ impl Sessions for PostgresRegistry {
         &self,
         bucket: Bucket,
         since: RegistryTime,
-    ) -> Result<Vec<(SessionId, RegistryTime)>, Error> {
+    ) -> Result<Vec<LatestHeartbeat>, Error> {
         let rows: Vec<RenewedRow> = sqlx::query_as(include_str!("sql/renewed_since.sql"))
             .bind(self.section.number_of(bucket))
             .bind(signed(since.as_millis()))

@@ -136,9 +136,9 @@ impl RedisRegistry {
 
     fn granted(&self, how: Granted, pool: &PoolId, mut reply: Reply) -> Result<Answer, Garbled> {
         let live = reply.live(pool)?;
-        let Session { id, ref holder, last_heartbeat, .. } = live.session;
+        let Session { id, ref holder, .. } = live.session;
         self.remembered.note(id, SessionLocation::new(pool.clone(), Some(holder)));
-        self.heartbeat_buffer.note(id, last_heartbeat);
+        self.heartbeat_buffer.note(live.session.latest_heartbeat());
         let (mut ended, mut values) = (Vec::new(), reply.values);
         while !values.is_at_end() {
             let id = id_of(&values.bytes()?)?;

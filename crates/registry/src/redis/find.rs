@@ -124,7 +124,10 @@ impl RedisRegistry {
                 Search::Found(found.ok_or(Error::NotServing { bucket: id.bucket() })?)
             }
         };
-        if let Search::Found(location) = &search {
+        // A pool told by the caller's authority alone may be wrong: the session may be someone else's.
+        if let Search::Found(location) = &search
+            && !location.is_guess()
+        {
             self.remembered.note(id, location.clone());
         }
         Ok(search)

@@ -20,7 +20,8 @@ pub trait SessionLocator: Send + Sync + 'static {
 /// The result of a lookup.
 #[derive(Debug)]
 pub enum SearchResult {
-    /// The pool, and the holder if known.
+    /// The pool, and the holder if known. Without a holder, the caller reaches no other pool, and the pool need not have
+    /// the session.
     In(PoolId, Option<Holder>),
     /// The ledger does not have the session. The session may be in the journal.
     NotOnRecord,
@@ -55,7 +56,7 @@ pub(super) enum LocationHint {
     Unknown,
     /// The key of the session's holder.
     Is(Key),
-    /// The session is not in the pool, and never will be.
+    /// The session is not in the pool at present.
     NotThere,
 }
 
@@ -64,6 +65,14 @@ impl SessionLocation {
         Self {
             pool,
             hint: holder.map_or(LocationHint::Unknown, |holder| LocationHint::Is(holder_key(holder))),
+        }
+    }
+
+    /// Returns whether nobody has seen the session in the pool.
+    pub(super) fn is_guess(&self) -> bool {
+        match self.hint {
+            LocationHint::Unknown => true,
+            LocationHint::Is(_) | LocationHint::NotThere => false,
         }
     }
 }

@@ -1,7 +1,9 @@
 //! Steps on one session.
 
 use async_trait::async_trait;
-use seatkeeper_core::{Authority, Bucket, EndReason, Origin, PoolId, Reach, RegistryTime, SessionId, Span};
+use seatkeeper_core::{
+    Authority, Bucket, EndReason, LatestHeartbeat, Origin, PoolId, Reach, RegistryTime, SessionId, Span,
+};
 use seatkeeper_redis::Script;
 
 use super::RedisRegistry;
@@ -84,7 +86,7 @@ impl Sessions for RedisRegistry {
         &self,
         bucket: Bucket,
         since: RegistryTime,
-    ) -> Result<Vec<(SessionId, RegistryTime)>, Error> {
+    ) -> Result<Vec<LatestHeartbeat>, Error> {
         Ok(self.heartbeat_buffer.since(bucket, since))
     }
 }
@@ -98,6 +100,7 @@ impl RedisRegistry {
         who: &Authority,
     ) -> Result<Heartbeat, Error> {
         let add = |pool: &PoolId, call: Call| call.arg(u8::from(pool.kind.tells_interval()));
+        let was_guess = location.is_guess();
         let asked = self.call_on_session(&SCRIPTS.heartbeat, location, id, who, add).await?;
         let Some((pool, mut reply)) = asked else { return Ok(Heartbeat::Missing) };
         match reply.values.signed()? {
@@ -105,7 +108,10 @@ impl RedisRegistry {
                 let last_heartbeat = reply.values.time()?;
                 let ttl = Span::from_millis(reply.values.number()?);
                 let expires = reply.values.time()?;
-                self.heartbeat_buffer.note(id, last_heartbeat);
+                self.heartbeat_buffer.note(LatestHeartbeat { session: id, at: last_heartbeat, ttl });
+                if was_guess && self.remembered.get(id).is_none() {
+                    self.remembered.note(id, SessionLocation::new(pool.clone(), None));
+                }
                 let expires_in = expires.since(reply.now);
                 Ok(Heartbeat::Renewed(Liveness { pool, last_heartbeat, ttl, expires, expires_in }))
             }
@@ -138,7 +144,11 @@ impl RedisRegistry {
             Some(reply) => reply,
             None => {
                 let hint = Box::pin(self.search_large(&pool, id)).await?;
-                self.remembered.note(id, SessionLocation { pool: pool.clone(), hint });
+                let location = SessionLocation { pool: pool.clone(), hint };
+                // A pool without the session may have it after a rebuild.
+                if matches!(hint, LocationHint::Is(_)) {
+                    self.remembered.note(id, location);
+                }
                 self.call(call(&hint)).await?
             }
         };

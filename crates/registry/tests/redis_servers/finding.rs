@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use seatkeeper_core::{Authority, PoolId, Reach, Region, RegistryTime, SessionId};
+use seatkeeper_core::{Authority, Holder, Origin, PoolId, Reach, Region, RegistryTime, SessionId, UserId};
 use seatkeeper_registry::redis::{SearchResult, SessionLocator, Settings};
 use seatkeeper_registry::{Admission as _, Heartbeat, Journal as _, Sessions as _};
 use seatkeeper_testbed::redis::Redis;
@@ -170,4 +170,44 @@ async fn a_session_that_never_was_is_asked_for_once_where_nothing_waits_in_the_j
         assert_eq!(other.renew(invented).await.expect("it is reached"), Heartbeat::NeverWas);
         assert_eq!(record.0.load(Ordering::Relaxed), asked);
     }
+}
+
+/// A locator like the engine's: a caller with a single pool is led to the pool, without a look into the ledger.
+struct OwnPoolFirst {
+    stranger: PoolId,
+    recorded: PoolId,
+}
+
+#[async_trait]
+impl SessionLocator for OwnPoolFirst {
+    async fn find(&self, _id: SessionId, who: &Authority) -> SearchResult {
+        match &who.reach {
+            Reach::Own(_) => SearchResult::In(self.stranger.clone(), None),
+            Reach::Tenant => SearchResult::In(self.recorded.clone(), Some(Holder::new("ann"))),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_strangers_heartbeat_hides_a_session_from_nobody() {
+    const MORE_THAN_THE_RING: u32 = 300;
+    let redis = Redis::start();
+    let one = Node::on(&redis).await;
+    let pool = one.pool_of("large", MORE_THAN_THE_RING + 1).await;
+    let stranger = one.pool_called("eve").await;
+    let record = OwnPoolFirst { stranger, recorded: pool.clone() };
+    let servers = redis.url().parse().expect("a URL");
+    let other = one.beside_on(servers, Settings::default(), Arc::new(record));
+    // The other node searches the bucket before Ann comes. The ring of admissions has forgotten Ann at the next reading.
+    let invented = SessionId::mint(RegistryTime::default(), pool.bucket(), Region::default(), 1);
+    other.renew(invented).await.expect("it is reached");
+    let ann = one.admit(&pool, "ann").await;
+    for number in 0..MORE_THAN_THE_RING {
+        one.admit(&pool, &format!("holder-{number}")).await;
+    }
+    let eve = Authority::new("acme".into(), Reach::Own(UserId::new("eve")));
+    let refused = other.registry.heartbeat(ann, &eve, &Origin::SYSTEM).await.expect("it is reached");
+    assert_eq!(refused, Heartbeat::Missing);
+    let renewed = other.renew(ann).await.expect("it is reached");
+    assert!(matches!(renewed, Heartbeat::Renewed(_)), "{renewed:?}");
 }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use async_trait::async_trait;
 use seatkeeper_core::{
-    Authority, Bucket, EndReason, Origin, PoolId, Reach, Region, RegistryTime, Session, SessionId, Span,
-    Terms,
+    Authority, Bucket, EndReason, LatestHeartbeat, Origin, PoolId, Reach, Region, RegistryTime, Session,
+    SessionId, Span, Terms,
 };
 use seatkeeper_registry::{
     Admission, Claimed, Ended, EndedAll, Error, Expiry, Heartbeat, Journal, JournalRead, Live, Liveness,
@@ -202,11 +202,11 @@ impl Sessions for Node {
         &self,
         bucket: Bucket,
         since: RegistryTime,
-    ) -> Result<Vec<(SessionId, RegistryTime)>, Error> {
+    ) -> Result<Vec<LatestHeartbeat>, Error> {
         let state = self.lock();
         let pools = state.pools.values().filter(|pool| pool.id.bucket() == bucket);
         let renewed = pools.flat_map(|pool| &pool.sessions).filter(|session| session.last_heartbeat > since);
-        Ok(renewed.map(|session| (session.id, session.last_heartbeat)).collect())
+        Ok(renewed.map(Session::latest_heartbeat).collect())
     }
 }
 

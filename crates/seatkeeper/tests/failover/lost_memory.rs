@@ -4,12 +4,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use seatkeeper_core::{SessionId, Span};
 use seatkeeper_testbed::clock::Clock;
 use seatkeeper_testbed::redis::{Memory, Redis, RedisSetup};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::support::{Nodes, denied, ended, released, renewed, seat, seated};
+use super::support::{Nodes, answered, denied, ended, released, renewed, seat, seated};
 use crate::harness::Harness;
+use crate::support::books::opened;
+use crate::support::scene::License;
+use crate::until::within;
+
+/// Time limit for a change to take effect, on a busy machine.
+const WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// Starts a server over this Redis.
 fn house_over(redis: &Redis) -> Harness {
@@ -34,6 +41,47 @@ async fn nobody_loses_a_seat_when_redis_restarts_empty_and_nobody_gets_one_too_m
     ended(&client, &bob).await;
     harness.stop();
     harness.prove();
+}
+
+/// The TTL of a license is raised, told to a holder, and lowered again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_has_the_ttl_that_was_told_last_when_redis_restarts_empty() {
+    let mut redis = Redis::start();
+    let flush = &[("LEDGER_HEARTBEAT_FLUSH_SECONDS", "1")];
+    let nodes = tokio::task::block_in_place(|| Nodes::over_with(&[redis.url()], flush));
+    let (admin, client) = (nodes.harnesses[0].admin(), &nodes.clients()[0]);
+    let license = License::make(&admin, 1, Some(60)).await;
+    let session = seated(client, &license.key, "ann").await["session_id"].clone();
+    let path = format!("/api/v1/admin/licenses/{}", license.id);
+    let lasting = async |seconds: u64| {
+        answered(async || admin.patch(&path, Some(json!({ "ttl_seconds": seconds }))).await).await.expect(200)
+    };
+    lasting(600).await;
+    let told = within(WAIT_MAX, "the longer TTL is told", async || {
+        let told = answered(async || client.heartbeat(&session).await).await.expect(200);
+        if told["expires_in_seconds"] == 600 { Ok(told) } else { Err(told.to_string()) }
+    })
+    .await;
+    let ledger = opened(nodes.ledger()).await;
+    let id: SessionId = session.as_str().and_then(|text| text.parse().ok()).expect("an id");
+    within(WAIT_MAX, "the heartbeat is on record", async || {
+        let found = ledger.session(id).await.expect("the ledger answers").expect("a session");
+        if found.session.ttl == Span::from_secs(600) { Ok(()) } else { Err(format!("{found:?}")) }
+    })
+    .await;
+    lasting(60).await;
+
+    tokio::task::block_in_place(|| {
+        redis.kill();
+        redis.start_again(Memory::Lost);
+    });
+
+    denied(client, &license.key, "bob").await;
+    let kept = format!("/api/v1/licenses/sessions/{}", session.as_str().expect("an id"));
+    let kept = answered(async || client.get(&kept).await).await.expect(200);
+    let end = |answer: &Value| answer["expires_at"].as_str().expect("an end").to_owned();
+    assert!(end(&told) <= end(&kept), "told {told:#}, kept {kept:#}");
+    drop(nodes.close());
 }
 
 /// The lead of a clock: believed, and longer than the test.

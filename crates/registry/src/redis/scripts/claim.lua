@@ -161,8 +161,8 @@ local function admit()
   -- 1. Forget sessions that are over under the terms in force.
   if told == '' then
     forget_over()
-  else
-    revise(told)
+  elseif not revise(told) then
+    return MAKING_ROOM
   end
   if pool.closed then
     return CLOSED, 0

@@ -61,14 +61,25 @@ local function learn(told)
   return true
 end
 
--- Offers terms to the pool ('' for none), ends sessions over under the old or the new terms, and ends all
--- sessions if the pool is closed.
-local function revise(told)
+-- Ends sessions that are over, and all sessions if the pool is closed, at most ENDS_MAX of each. Returns false if some are
+-- left.
+local function end_by_terms()
   forget_over()
-  if told ~= '' and told ~= pool.terms and learn(told) then
-    forget_over()
-  end
   if pool.closed then
     end_all(ENTITLEMENT_ENDED)
   end
+  return pool.overdue == 0 and not (pool.closed and pool.count > 0)
+end
+
+-- Offers terms to the pool ('' for none), and ends the sessions that end under the old or the new terms. Returns false if the
+-- terms must be offered again: new terms may not save a session that has ended under the old terms.
+local function revise(told)
+  local is_settled = end_by_terms()
+  if told == '' or told == pool.terms then
+    return true
+  end
+  if is_settled and learn(told) then
+    end_by_terms()
+  end
+  return is_settled
 end
