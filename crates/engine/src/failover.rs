@@ -29,6 +29,7 @@ mod replay;
 mod retries;
 mod roll;
 mod route;
+mod survey;
 
 pub(crate) use confirm::Confirm;
 pub(crate) use epoch_lease::{EpochLease, KnownEpochs};

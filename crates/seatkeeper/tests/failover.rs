@@ -50,6 +50,7 @@ mod failover {
     mod lost_memory;
     mod network;
     mod newcomers;
+    mod old_primary;
     mod one_side;
     mod partitions;
     mod password;

@@ -50,7 +50,7 @@ pub(super) struct BucketView<'a> {
 /// head on the reached server is of an older epoch. A rebuild on an old primary would invite split brain,
 /// since other nodes may not reach it.
 pub(super) fn is_superseded(row: &BucketRow, condition: &Condition) -> bool {
-    let Some(now_at) = &row.identity else { return false };
+    let Some(now_at) = row.identity.as_ref().filter(|_| !row.is_of_sole_user()) else { return false };
     let is_another =
         |identity: &Option<Identity>| identity.as_ref().is_some_and(|Identity(text)| **text != **now_at);
     match &condition.state {
@@ -79,7 +79,11 @@ impl BucketView<'_> {
         let to = |mode, identity| {
             Some(RebuildTask { bucket: row.bucket, epoch: row.epoch, mode, identity, is_suspect })
         };
-        let last_served = || row.identity.as_deref().map(|text| Identity(text.into()));
+        // The memory of a process that used the ledger alone is no server to come back to.
+        let last_served = || {
+            let identity = row.identity.as_deref().filter(|_| !row.is_of_sole_user());
+            identity.map(|text| Identity(text.into()))
+        };
         // An old primary serves again only once most nodes have lost its successor for long. A node with an open
         // breaker leaves a return to the nodes that voted for the return: the node's own rebuild would fail
         // halfway, and cost an epoch more.

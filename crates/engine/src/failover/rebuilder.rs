@@ -11,15 +11,17 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use futures_util::future::join_all;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
+use parking_lot::Mutex;
 use seatkeeper_core::{Bucket, RegistryTime, Span, epoch_after};
-use seatkeeper_ledger::buckets::{BucketMode, BucketRow, EpochRaise, RaisedBucket, Unreplayed};
+use seatkeeper_ledger::buckets::{BucketMode, EpochRaise, RaisedBucket, Unreplayed};
 use seatkeeper_ledger::{Error as LedgerError, Ledger, LivePool};
 use seatkeeper_registry::{Error as RegistryError, Filling, Identity, Rebuild, State};
 
 use super::ownership::PROOF_AGE_MAX;
 use super::rebuild_queue::{RebuildQueue, RebuildTask};
-use super::rebuild_targets::{Conditions, RebuildTargets};
+use super::rebuild_targets::RebuildTargets;
 use super::retries::{Retries, is_silence};
+use super::survey::Survey;
 use super::{EpochLease, LEASE, Membership, POLL_INTERVAL, Reach};
 use crate::error::Error;
 use crate::metrics::Metrics;
@@ -56,6 +58,8 @@ pub(crate) struct Rebuilder {
     pub(crate) terms: Arc<dyn TermsSource>,
     pub(crate) membership: Arc<Membership>,
     pub(crate) metrics: Metrics,
+    /// No process that uses the ledger alone answers from this instant on. `None` if nodes served before.
+    pub(crate) sole_user_silent_from: Mutex<Option<Instant>>,
 }
 
 /// A bucket whose epoch this rebuild has raised.
@@ -67,6 +71,8 @@ pub(super) struct Raised {
     pub(super) unreplayed: Unreplayed,
     pub(super) to: BucketMode,
     identity: Option<Identity>,
+    /// Before the raise, the configured registry led to an old primary.
+    was_superseded: bool,
 }
 
 impl Raised {
@@ -185,40 +191,40 @@ impl Rebuilder {
         let rows = self.ledger.buckets().await?;
         let modes = rows.iter().map(|row| row.mode).chain(queue.iter().map(|need| need.mode));
         let conditions = self.targets.conditions(modes).await;
+        let survey = Survey { rows, conditions };
         queue.retain_mut(|need| {
-            let number = usize::from(need.bucket.number());
-            let Some((row, main)) = rows.get(number).zip(conditions.main.get(number)) else { return false };
+            let Some((row, main)) = survey.bucket(need.bucket) else { return false };
             if need.mode == BucketMode::Registry && main.server.is_some() {
                 // Redis may have been replaced since the task was queued.
                 need.identity.clone_from(&main.server);
             }
-            let standby = conditions.standby_of(need.bucket);
+            let standby = survey.conditions.standby_of(need.bucket);
             locked.contains(&need.bucket) && need.is_left(row, main, standby)
         });
         if queue.is_empty() {
             return Ok(());
         }
-        let sole_user_served = rows.iter().any(BucketRow::is_of_sole_user);
         let _raising = self.membership.raise_begins().await;
-        self.rebuild(queue, &conditions, sole_user_served).await
+        self.rebuild(queue, &survey).await
     }
 
-    async fn rebuild(
-        &self,
-        queue: Vec<RebuildTask>,
-        conditions: &Conditions,
-        sole_user_served: bool,
-    ) -> Result<(), Error> {
+    async fn rebuild(&self, queue: Vec<RebuildTask>, survey: &Survey) -> Result<(), Error> {
         let began = Instant::now();
-        let raised = self.raise(queue, conditions).await?;
-        let silent_from = self.silent_from(Instant::now(), sole_user_served).await;
+        let raised = self.raise(queue, survey).await;
+        let raised_at = Instant::now();
+        if survey.sole_user_served() {
+            // Also after an error: the raise may have been committed, and no row tells of the sole user then.
+            *self.sole_user_silent_from.lock() = Some(raised_at + PROOF_AGE_MAX);
+        }
+        let raised = raised?;
+        let silent_from = self.silent_from(raised_at).await;
         // With mode `registry` in the rows, a single failed probe does not open this node's breaker, and failed steps are
         // repeated.
         self.lease.read_again();
         let unreplayed = AtomicUsize::new(0);
         let rebuilt = by_server(raised)
             .into_iter()
-            .map(|raised| self.rebuild_raised(raised, conditions, silent_from, &unreplayed).boxed());
+            .map(|raised| self.rebuild_raised(raised, survey, silent_from, &unreplayed).boxed());
         let rebuilt = join_all(rebuilt).await;
         warn_of_lost_events(unreplayed.into_inner());
         let (mut restored, mut failure) = (Vec::new(), None);
@@ -237,25 +243,23 @@ impl Rebuilder {
     }
 
     /// Returns the instant from which no other process answers in an epoch before the raise at `raised_at`.
-    async fn silent_from(&self, raised_at: Instant, sole_user_served: bool) -> Instant {
-        if sole_user_served {
-            return raised_at + PROOF_AGE_MAX;
-        }
+    async fn silent_from(&self, raised_at: Instant) -> Instant {
         // Without an answer of the ledger, other nodes may have leases.
         let is_only_node = self.membership.is_only_node().await.unwrap_or_default();
-        if is_only_node { raised_at } else { raised_at + LEASE }
+        let nodes_silent_from = if is_only_node { raised_at } else { raised_at + LEASE };
+        self.sole_user_silent_from.lock().map_or(nodes_silent_from, |instant| nodes_silent_from.max(instant))
     }
 
     /// Steps 3 to 7 for the raised buckets of one server. Returns the number of restored sessions of each bucket.
     async fn rebuild_raised(
         &self,
         raised: Vec<Raised>,
-        conditions: &Conditions,
+        survey: &Survey,
         silent_from: Instant,
         unreplayed: &AtomicUsize,
     ) -> Vec<Result<usize, Error>> {
         let begins: Vec<_> =
-            raised.into_iter().map(|raised| self.begin_raised(raised, conditions).boxed()).collect();
+            raised.into_iter().map(|raised| self.begin_raised(raised, survey).boxed()).collect();
         let mut begins = stream::iter(begins).buffer_unordered(BEGUN_AT_ONCE);
         let (mut begun, mut rebuilt) = (Vec::new(), Vec::new());
         while let Some(begin) = begins.next().await {
@@ -283,7 +287,7 @@ impl Rebuilder {
 
     /// Step 2: raises the epochs beyond the epochs of ledger and registry, and returns the buckets raised by
     /// this node.
-    async fn raise(&self, queue: Vec<RebuildTask>, conditions: &Conditions) -> Result<Vec<Raised>, Error> {
+    async fn raise(&self, queue: Vec<RebuildTask>, survey: &Survey) -> Result<Vec<Raised>, Error> {
         let mut alike: BTreeMap<_, Vec<RebuildTask>> = BTreeMap::new();
         for need in queue {
             let identity = need.identity.as_ref().map(|Identity(text)| text.clone());
@@ -293,7 +297,7 @@ impl Rebuilder {
         for ((mode_name, identity), queue) in alike {
             let Some(mode) = queue.first().map(|need| need.mode) else { continue };
             let raise = |&RebuildTask { bucket, epoch: seen, .. }: &RebuildTask| {
-                let last = seen.max(conditions.main_epoch_of(bucket));
+                let last = seen.max(survey.conditions.main_epoch_of(bucket));
                 EpochRaise { bucket, seen, next: epoch_after(last, rand::random()) }
             };
             let raises: Vec<_> = queue.iter().map(raise).collect();
@@ -322,7 +326,8 @@ impl Rebuilder {
             let raised: BTreeMap<_, _> = raised.into_iter().map(|raised| (raised.bucket, raised)).collect();
             own.extend(queue.into_iter().filter_map(|RebuildTask { bucket, mode, identity, .. }| {
                 let &RaisedBucket { epoch, unreplayed, .. } = raised.get(&bucket)?;
-                Some(Raised { bucket, epoch, unreplayed, to: mode, identity })
+                let was_superseded = survey.is_superseded(bucket);
+                Some(Raised { bucket, epoch, unreplayed, to: mode, identity, was_superseded })
             }));
         }
         Ok(own)
@@ -332,12 +337,12 @@ impl Rebuilder {
     async fn begin_raised(
         &self,
         raised: Raised,
-        conditions: &Conditions,
+        survey: &Survey,
     ) -> Result<(Raised, Option<Arc<dyn Rebuild>>), Error> {
         self.check_reached(&raised)?;
         let mut retries = Retries::new();
         loop {
-            match self.begin(&raised, conditions).await {
+            match self.begin(&raised, survey).await {
                 Ok(source) => return Ok((raised, source)),
                 Err(error) => retries.wait(self.is_retried(&raised), error).await?,
             }
@@ -346,12 +351,9 @@ impl Rebuilder {
 
     /// Step 3: stops every registry from serving the bucket, the source as well as the target. The source is the registry
     /// with the journal of the epoch that served last. Returns the source if it can be reached.
-    async fn begin(
-        &self,
-        raised: &Raised,
-        conditions: &Conditions,
-    ) -> Result<Option<Arc<dyn Rebuild>>, Error> {
-        let &Raised { bucket, epoch, unreplayed: Unreplayed { mode: from, .. }, to, .. } = raised;
+    async fn begin(&self, raised: &Raised, survey: &Survey) -> Result<Option<Arc<dyn Rebuild>>, Error> {
+        let &Raised { bucket, epoch, unreplayed: Unreplayed { mode: from, .. }, to, was_superseded, .. } =
+            raised;
         let (source, target) = (self.targets.in_mode(from), self.targets.in_mode(to));
         if let Some(target) = target {
             target.rebuild_begin(bucket, epoch).await?;
@@ -360,8 +362,10 @@ impl Rebuilder {
         if target.is_some_and(|target| Arc::ptr_eq(source, target)) {
             return Ok(Some(Arc::clone(source)));
         }
-        let is_reached = *conditions.main_state_of(bucket) != State::Unreachable;
-        if from == BucketMode::Registry && !is_reached {
+        let is_reached = *survey.conditions.main_state_of(bucket) != State::Unreachable;
+        // The journal of an old primary has no event of the epoch that served last. A begin would set the head to the new
+        // epoch, and make the old primary look like the present primary.
+        if from == BucketMode::Registry && (!is_reached || was_superseded) {
             return Ok(None);
         }
         match source.rebuild_begin(bucket, epoch).await {
@@ -443,21 +447,24 @@ impl Rebuilder {
     /// Returns whether a failed step on a bucket is worth a retry. Only the configured registry is retried, until this
     /// node's circuit breaker has been open for [`CUT_OFF_AFTER`], or the probes have demanded another mode for a while. A
     /// retry of the standby, in the ledger's database, would keep other nodes from going on without the ledger.
-    fn is_retried(&self, &Raised { bucket, to, .. }: &Raised) -> bool {
+    fn is_retried(&self, raised: &Raised) -> bool {
+        let &Raised { bucket, to, .. } = raised;
         to == BucketMode::Registry
-            && !self.is_cut_off(bucket)
+            && !self.is_cut_off(raised)
             && !self.queue.demands_other_mode(bucket, to, Instant::now())
     }
 
     /// Returns `Err(TimedOut)` if this node is cut off from a bucket's target: of the many buckets of a silent server, most
     /// need not wait for the time limit of a call.
-    fn check_reached(&self, &Raised { bucket, to, .. }: &Raised) -> Result<(), Error> {
-        let is_cut_off = to == BucketMode::Registry && self.is_cut_off(bucket);
+    fn check_reached(&self, raised: &Raised) -> Result<(), Error> {
+        let is_cut_off = raised.to == BucketMode::Registry && self.is_cut_off(raised);
         if is_cut_off { Err(RegistryError::TimedOut.into()) } else { Ok(()) }
     }
 
-    fn is_cut_off(&self, bucket: Bucket) -> bool {
-        self.reach.has_been_unreachable(bucket, CUT_OFF_AFTER, Instant::now())
+    /// Returns whether this node's circuit breaker has been open for [`CUT_OFF_AFTER`]. The breaker of an old primary is open
+    /// also on a node that reaches the old primary.
+    fn is_cut_off(&self, &Raised { bucket, was_superseded, .. }: &Raised) -> bool {
+        !was_superseded && self.reach.has_been_unreachable(bucket, CUT_OFF_AFTER, Instant::now())
     }
 
     /// Clears the target and fills it from the ledger. Returns the number of restored sessions. The target's time goes on

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use seatkeeper_core::Region;
 use seatkeeper_ledger::buckets::BucketMode;
 use seatkeeper_ledger::{Ledger, PostgresUrl};
@@ -154,6 +155,7 @@ impl Shared {
             terms: Arc::clone(&inputs.terms),
             membership: Arc::clone(&self.membership),
             metrics: inputs.metrics.clone(),
+            sole_user_silent_from: Mutex::default(),
         });
         if let Some(clock) = &self.postgres_clock {
             upkeep.start(KeepClock { clock: Arc::clone(clock), lease: Arc::clone(lease) });

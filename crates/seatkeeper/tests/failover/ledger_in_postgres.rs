@@ -216,7 +216,7 @@ enum Taker {
     Node,
 }
 
-/// A server that PostgreSQL may fall silent to, and a second server that may take its ledger.
+/// A server on a ledger behind a proxy, and a second server that may take the ledger.
 struct Takeover {
     server: Postgres,
     proxy: Proxy,
@@ -239,7 +239,7 @@ impl Takeover {
         Self { server, proxy, first, dir: tempfile::tempdir().expect("a directory") }
     }
 
-    /// Cuts the first server off from its ledger, and starts a second that takes the ledger at once.
+    /// Cuts the first server off from the ledger, and starts a second server, which takes the ledger at once.
     async fn take(&self, by: Taker) -> Process {
         self.proxy.set(Network::Silent);
         let direct = self.server.url("postgres");

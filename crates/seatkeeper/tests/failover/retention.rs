@@ -1,5 +1,5 @@
-//! History outlives a wrong clock: a job deletes old history by its age, and the clock of PostgreSQL's host shows another
-//! decade for a while.
+//! History outlives a wrong clock: a job deletes old history by age, and the clock of PostgreSQL's host is ten years ahead for
+//! a while.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ const DECADE: Duration = Duration::from_secs(10 * 365 * 86_400);
 /// The job runs once the clock has been steady for a minute, on a busy machine.
 const RUNS_WITHIN: Duration = Duration::from_secs(180);
 
-/// A license, and a session of it that is over.
+/// A license, and an ended session of the license.
 struct Past {
     license: Value,
     session: Value,

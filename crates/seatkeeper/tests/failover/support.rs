@@ -20,8 +20,9 @@ use crate::support::books::{opened, read};
 use crate::support::knobs::lapses_are_bounded;
 use crate::until::within;
 
-/// The counters of a copy of a ledger are greater: they start at the seconds since 1970.
-const COPY_COUNTER_MIN: u64 = 1_000_000_000;
+/// The counters of a copy of a ledger jump by more. A first copy starts at the seconds since 1970, a further copy 2^20
+/// milliseconds above the last copy. No test raises a bucket as often.
+const COPY_JUMP_MIN: u64 = 500;
 
 /// Time limit for a bucket to be served: on a busy machine, a fallback and the way back take minutes.
 pub(crate) const SERVED_WAIT_MAX: Duration = Duration::from_secs(240);
@@ -268,14 +269,13 @@ impl Nodes {
     /// Returns the largest number of raises of a bucket since `before`.
     pub(crate) async fn raised(&self, before: &[u64]) -> u64 {
         let after = epochs_per_bucket(self).await;
-        // The counters of a copy start at its seconds: the jump is the first raise.
         let lowest = after.iter().map(|&after| epoch_counter(after)).min().unwrap_or_default();
-        let before_copy = if lowest < COPY_COUNTER_MIN { 0 } else { lowest - 1 };
+        let highest_before = before.iter().map(|&before| epoch_counter(before)).max().unwrap_or_default();
+        // A restored or promoted ledger may have forgotten raises. The jump of its counters is the first raise.
+        let is_copied = lowest > highest_before + COPY_JUMP_MIN;
+        let before_copy = if is_copied { lowest - 1 } else { 0 };
         let raised = after.iter().zip(before).map(|(&after, &before)| {
-            // A restored or promoted ledger may have forgotten raises.
-            let before = epoch_counter(before);
-            let before = if before < COPY_COUNTER_MIN { before.max(before_copy) } else { before };
-            epoch_counter(after).saturating_sub(before)
+            epoch_counter(after).saturating_sub(epoch_counter(before).max(before_copy))
         });
         raised.max().unwrap_or_default()
     }

@@ -155,6 +155,17 @@ fn an_old_primary_that_lives_on_takes_nothing_back() {
 }
 
 #[test]
+fn a_redis_from_before_a_sole_user_of_the_ledger_is_no_old_primary() {
+    let row = BucketRow { identity: Some("alone/process".to_owned()), ..row(BucketMode::Registry) };
+    let from_before = serving(EPOCH - 1, "redis-1", "redis-1");
+    assert!(!is_superseded(&row, &from_before));
+    assert_eq!(need_of(&row, &from_before), to(BucketMode::Registry, server("redis-1")));
+    let gone = Condition::unreachable(bucket());
+    let cut = BucketView { is_cut: true, ..seen(&row, &gone) };
+    assert_eq!(cut.need(BucketMode::Deny), to(BucketMode::Deny, None));
+}
+
+#[test]
 fn a_suspect_is_rebuilt_though_it_looks_well() {
     let (row, condition) = (row(BucketMode::Registry), serving(EPOCH, "redis-1", "redis-1"));
     let suspect = BucketView { is_suspect: true, ..seen(&row, &condition) };
