@@ -24,6 +24,10 @@ BEGIN
             due = least(p.due, p_to),
             empty_since = CASE WHEN p.empty_since > p_to THEN p_to ELSE p.empty_since END,
             denials = NULL;
+        -- A subscription has other terms before the start, until the end, and after the end. The next claim brings the
+        -- terms of the true time.
+        UPDATE registry.pools p SET terms_version = NULL, seats = NULL, ttl = NULL, ends_at = NULL, closed = NULL
+        WHERE p.kind IN ('subscriber', 'group');
         UPDATE registry.told t SET latest = p_to, trusted_until = p_to;
     END IF;
     RETURN NEXT;

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use seatkeeper_core::{Holder, RegistryTime, SessionId};
+use seatkeeper_core::{Holder, RegistryTime, SessionId, Tier, UserId};
 
 use super::Breach;
+use crate::audit::AuditRecord;
 use crate::sessions::{SessionEnd, SessionRecord};
 
 /// Every session in a pool's records. Memory grows with the pool's kept history.
@@ -18,6 +19,8 @@ pub(super) struct Fold {
 #[derive(Debug)]
 struct RecordedSession {
     holder: Holder,
+    user: Option<UserId>,
+    tier: Option<Tier>,
     began: RegistryTime,
     ended: Option<SessionEnd>,
 }
@@ -31,7 +34,13 @@ impl Fold {
         self.sessions.len() as u64
     }
 
-    pub(super) fn begin(&mut self, id: SessionId, holder: &Holder, at: RegistryTime) -> Result<(), Breach> {
+    /// Begins a session by the record of its admission.
+    pub(super) fn begin(
+        &mut self,
+        id: SessionId,
+        holder: &Holder,
+        admission: &AuditRecord,
+    ) -> Result<(), Breach> {
         if self.sessions.contains_key(&id) {
             return Err(Breach::BeganAgain { session: id });
         }
@@ -39,7 +48,9 @@ impl Fold {
             return Err(Breach::HolderIsIn { holder: holder.clone(), session });
         }
         self.holders.insert(holder.clone(), id);
-        self.sessions.insert(id, RecordedSession { holder: holder.clone(), began: at, ended: None });
+        let (user, tier) = (admission.user.clone(), admission.tier);
+        let began = RecordedSession { holder: holder.clone(), user, tier, began: admission.at, ended: None };
+        self.sessions.insert(id, began);
         Ok(())
     }
 
@@ -56,8 +67,14 @@ impl Fold {
     /// Compares a row of table `sessions` with the records.
     pub(super) fn compare(&self, row: &SessionRecord) -> Result<(), Breach> {
         let told = self.sessions.get(&row.session.id).ok_or(Breach::NotOnRecord)?;
-        let same =
-            told.holder == row.session.holder && told.began == row.session.started && told.ended == row.ended;
-        if same { Ok(()) } else { Err(Breach::Differs) }
+        let SessionRecord { session, ended, .. } = row;
+        let is_same_hold = told.holder == session.holder
+            && told.user.as_ref() == Some(session.users.first())
+            && told.tier == Some(session.tier);
+        if is_same_hold && told.began == session.started && told.ended == *ended {
+            Ok(())
+        } else {
+            Err(Breach::Differs)
+        }
     }
 }

@@ -177,7 +177,7 @@ impl<'p> Replay<'p> {
     /// Replays a record kept from before the cut.
     fn kept(&mut self, record: &AuditRecord) -> Result<(), Breach> {
         match (record.action, record.session, &record.holder) {
-            (Action::Admitted, Some(id), Some(holder)) => self.fold.begin(id, holder, record.at),
+            (Action::Admitted, Some(id), Some(holder)) => self.fold.begin(id, holder, record),
             _ => Err(Breach::Malformed),
         }
     }
@@ -191,6 +191,10 @@ impl<'p> Replay<'p> {
         let was_repaired = self.repaired_after.iter().any(|head| (self.last_id..record.id).contains(head));
         if record.at < self.now && !was_repaired {
             return Err(Breach::TimeRanBack);
+        }
+        if was_repaired && self.pool.kind == PoolKind::Subscriber {
+            // A subscription has other terms before the start, until the end, and after the end.
+            self.version_newest = 0;
         }
         self.last_id = record.id;
         self.seq_next += 1;
@@ -216,7 +220,7 @@ impl<'p> Replay<'p> {
     fn admitted(&mut self, record: &AuditRecord, id: SessionId) -> Result<(), Breach> {
         self.proof.admissions += 1;
         let holder = record.holder.as_ref().ok_or(Breach::Malformed)?;
-        self.fold.begin(id, holder, record.at)?;
+        self.fold.begin(id, holder, record)?;
         let (live, limit) = (self.fold.live(), record.limit);
         if live > u64::from(limit) {
             return Err(Breach::AboveLimit { live, limit });

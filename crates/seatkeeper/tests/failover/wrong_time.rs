@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SecondsFormat, TimeDelta, Utc};
 use seatkeeper_testbed::clock::Clock;
 use seatkeeper_testbed::postgres::{self, Postgres};
 use seatkeeper_testbed::redis::RedisSetup;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::support::{answered, denied, ended, released, renewed};
-use crate::harness::{Harness, Output, run};
+use crate::harness::{Answer, Harness, Output, run};
 use crate::support::scene::License;
 use crate::until::within;
 
@@ -21,6 +21,9 @@ const DECADE: Duration = Duration::from_secs(10 * 365 * 86_400);
 const MONTHS: Duration = Duration::from_secs(90 * 86_400);
 
 const TTL: Duration = Duration::from_secs(4);
+
+const VIEWER: &str = "viewer";
+const SCREENS: &str = "/api/v1/devices/sessions";
 
 /// Time limit for a silent session to expire on a busy machine.
 const EXPIRES_WITHIN: Duration = Duration::from_secs(30);
@@ -87,6 +90,36 @@ async fn taken(harness: &Harness, license: &License, machine: &str) -> Value {
     answered(async || client.acquire(&license.key, machine).await).await.expect(201)
 }
 
+/// Subscribes a viewer to a plan of two screens. The subscription has begun by the wrong time alone: by the true time the viewer
+/// has one screen. No session stays.
+async fn subscribed(harness: &Harness) {
+    let admin = harness.admin();
+    let plan = json!({ "name": "two", "device_limit": 2, "when_full": "deny" });
+    admin.post("/api/v1/admin/plans", plan).await.expect(201);
+    let date = |days| (now() + TimeDelta::days(days)).to_rfc3339_opts(SecondsFormat::Secs, true);
+    let later = json!({ "user": VIEWER, "plan": "two", "starts_at": date(180), "ends_at": date(20 * 365) });
+    admin.post("/api/v1/admin/subscriptions", later).await.expect(201);
+    for device in ["tv", "phone"] {
+        let screen = watches(harness, device).await.expect(201);
+        let session = screen["session_id"].as_str().expect("an id");
+        let client = harness.client(VIEWER);
+        answered(async || client.delete(&format!("{SCREENS}/{session}")).await).await.expect(204);
+    }
+}
+
+/// Checks that the viewer has one screen, because the subscription has not begun.
+async fn watches_by_the_true_time(harness: &Harness) {
+    let screen = watches(harness, "tv").await.expect(201);
+    assert_eq!(screen["device_limit"], 1, "{screen:#}");
+}
+
+/// Asks for a screen of the viewer.
+async fn watches(harness: &Harness, device: &str) -> Answer {
+    let client = harness.client(VIEWER);
+    let screen = json!({ "device_id": device, "device_type": "tv" });
+    answered(async || client.post(SCREENS, screen.clone()).await).await
+}
+
 /// Checks that Ann's seat becomes free at the end of the TTL, and not before.
 async fn expires_in_time(harness: &Harness, license: &License, ann: &Value) {
     let client = harness.client("crowd");
@@ -117,6 +150,7 @@ async fn is_set_right_without_nodes(ledger: Option<&str>) {
     let license = License::make(&harness.admin(), 1, Some(TTL.as_secs())).await;
     let ann = taken(&harness, &license, "ann").await;
     assert!(ahead(&ann["expires_at"]) > DECADE / 2, "{ann:#}");
+    subscribed(&harness).await;
     let refused = record.repair(&["--apply"]);
     assert!(refused.stderr.contains(LOCKED), "{}{}", refused.stdout, refused.stderr);
     tokio::task::block_in_place(|| harness.stop());
@@ -131,6 +165,7 @@ async fn is_set_right_without_nodes(ledger: Option<&str>) {
     record.is_repaired().await;
     record.states_the_repair();
     tokio::task::block_in_place(|| harness.start());
+    watches_by_the_true_time(&harness).await;
     expires_in_time(&harness, &license, &ann["session_id"]).await;
     let (_, log) = tokio::task::block_in_place(|| harness.stop());
     assert!(!log.contains("repair clock"), "{log}");
@@ -163,6 +198,7 @@ async fn is_set_right(clock: &Clock, stores: [(&str, &str); 2], before_repair: i
     let license = License::make(&harness.admin(), 1, Some(TTL.as_secs())).await;
     let ann = taken(&harness, &license, "ann").await;
     assert!(ahead(&ann["expires_at"]) > DECADE / 2, "{ann:#}");
+    subscribed(&harness).await;
     tokio::task::block_in_place(|| harness.stop());
     clock.set_back(DECADE);
 
@@ -178,6 +214,7 @@ async fn is_set_right(clock: &Clock, stores: [(&str, &str); 2], before_repair: i
     record.is_repaired().await;
     record.states_the_repair();
     tokio::task::block_in_place(|| harness.start());
+    watches_by_the_true_time(&harness).await;
     expires_in_time(&harness, &license, &ann["session_id"]).await;
     tokio::task::block_in_place(|| harness.stop());
     record.states_the_repair();

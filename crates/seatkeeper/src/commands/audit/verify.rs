@@ -104,7 +104,7 @@ fn print_proof(proof: &Proof) -> io::Result<()> {
         ))?;
     }
     print_lost_terms(lost_terms)?;
-    output::line("The table of sessions is what the log says it must be.")
+    output::line("The table of sessions agrees with the log: holder, user, tier, begin and end.")
 }
 
 /// Prints the licenses and subscriptions that a promoted standby or a restored backup lacks.

@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::entitlements::Changed;
 use crate::error::Error;
 
-/// The age of a change after which no cache has the plan from before: at most 60 s in Redis and then 30 s on a node, and
+/// The age of a change after which no cache has the plan from before: at most 25 s in Redis and then 30 s on a node, and
 /// the time from the start of the change to its commit.
 const CACHED_AT_MOST: Span = Span::from_secs(120);
 

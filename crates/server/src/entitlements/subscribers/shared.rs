@@ -15,8 +15,9 @@ use seatkeeper_redis::{Script, Servers};
 use crate::entitlements::Changed;
 use crate::entitlements::invalidation::{RECONNECT_WAIT, TELLING_MAX};
 
-/// Lifetime of an entry, and of a tombstone after a change, in seconds.
-const KEPT_SECONDS: u64 = 60;
+/// Lifetime of an entry, and of a tombstone after a change, in seconds. With the longest life in a node's cache, 30 s, a plan
+/// is remembered for less than the 60 s for which an empty pool remembers newer terms.
+const KEPT_SECONDS: u64 = 25;
 
 /// Lifetime of a tenant's generation counter, in seconds. The counter must outlive every entry of an older
 /// generation.
