@@ -1,6 +1,8 @@
 //! Moves of homes between regions. A move is on record in both regions before the target admits, and every step may be
 //! repeated: a step of an older version, or of a version that is done, changes nothing.
 
+use std::cmp::Reverse;
+
 use chrono::{DateTime, Utc};
 use seatkeeper_core::{
     Change, Event, Origin, Particulars, PoolId, PoolKind, Region, RegistryTime, Seats, Session, TenantId,
@@ -222,10 +224,14 @@ impl Arrival {
         Ok(silence.scalar_optional().await?)
     }
 
-    /// Returns the sessions that go on here.
+    /// Returns the sessions that go on here. The subscription may have ended on the way, so the sessions with the oldest
+    /// heartbeats may stay behind.
     async fn admissible(&self, tx: &mut Tx, terms: Terms) -> Result<Vec<(Session, Particulars)>, Error> {
         if self.kind == ArrivalKind::Moved {
-            return Ok(self.sessions.clone());
+            let mut sessions = self.sessions.clone();
+            sessions.sort_by_key(|(session, _)| Reverse(session.last_heartbeat));
+            sessions.truncate(terms.limit.0 as usize);
+            return Ok(sessions);
         }
         let mut fresh = Vec::new();
         for session in &self.sessions {
@@ -282,7 +288,8 @@ pub(super) struct Admissions<'a> {
 impl Admissions<'_> {
     pub(super) fn events(&self, sessions: &[(Session, Particulars)]) -> Vec<Event> {
         let event = |((session, particulars), count): (&(Session, Particulars), u32)| {
-            let ttl = self.terms.ttl;
+            // A holder that is not told its new interval keeps to the old one.
+            let ttl = self.terms.ttl.max(session.ttl);
             let session = Session { started: self.now, last_heartbeat: self.now, ttl, ..session.clone() };
             Event {
                 pool: self.pool.clone(),

@@ -14,7 +14,9 @@ use seatkeeper_ledger::subscriptions::{Subscription, SubscriptionChange, Subscri
 use seatkeeper_ledger::verify::{HomeMove, HomeMoveKind, HomeTrails, RegionBreach, Verdict};
 use seatkeeper_ledger::{Effect, Error, Idempotency, Ledger, Write};
 
-use crate::story::{Story, admin, by, ledger, licensed, new_license, new_subscription, subscribed, tenant};
+use crate::story::{
+    Story, TTL, admin, by, ledger, licensed, new_license, new_subscription, subscribed, tenant,
+};
 
 pub(crate) const OWN: Region = Region::new(1);
 
@@ -181,6 +183,8 @@ async fn a_home_arrives_once_with_its_sessions() {
     let pool = PoolId::new(PoolKind::Subscriber, tenant.clone(), user.as_str());
     let head = ledger.pool_head(&pool).await.unwrap();
     assert_eq!((head.seq, head.sessions.len()), (1, 1));
+    // The device heartbeats by the interval that the other region has told.
+    assert_eq!((head.sessions[0].ttl, terms.ttl), (TTL, Span::from_secs(60)));
     // Neither an older home is learned, nor a newer home of another region's word: the home leaves by a move alone.
     for version in [1, 9] {
         let told = ledger.learn_home(&tenant, &user, (TARGET, version), OWN).await.unwrap().unwrap();
@@ -543,7 +547,7 @@ async fn a_license_of_a_lost_region_goes_on_with_its_sessions() {
         // No more sessions than seats are taken over.
         assert_eq!(into.pool_head(&license.pool()).await.unwrap().sessions.len(), 2);
     }
-    assert_eq!(into.longest_ttl().await.unwrap(), terms.ttl);
+    assert_eq!(into.longest_ttl().await.unwrap(), TTL);
     let verdict = into.verify(|_| {}).await.unwrap();
     assert!(matches!(verdict, Verdict::Proven(_)), "{verdict:?}");
 }

@@ -178,6 +178,36 @@ async fn a_node_that_missed_a_move_opens_no_pool() {
     world.close().await;
 }
 
+/// The target's plan loses a screen after the move began. The stalest session stays behind.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_move_that_has_begun_ends_though_the_target_has_too_few_screens() {
+    let world = World::start().await;
+    world.create_plan().await;
+    world.subscribe(US, "ann").await;
+    let mut held = Vec::new();
+    for device in ["tv", "phone"] {
+        let answer = world.client(US, "ann").post(DEVICES, screen(device)).await;
+        held.push(answer.expect(201)["session_id"].clone());
+    }
+    assert_eq!(beat(&world, US, "ann", &held[1]).await, 204);
+    let fewer = json!({ "device_limit": 1 });
+    world.admin(AP).patch("/api/v1/admin/plans/pair", Some(fewer)).await.expect(200);
+    rewrite_home(&world, US, "ann", "region = 3, version = 2, state = 'moving', seq = 0").await;
+    let began = Instant::now();
+    loop {
+        let listed = world.client(AP, "ann").get(DEVICES).await;
+        if listed.status == 200 && listed.body["items"].as_array().map(Vec::len) == Some(1) {
+            break;
+        }
+        assert!(began.elapsed() < DEADLINE, "the move has not ended: {listed:?}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    beats_everywhere(&world, "ann", &held[1]).await;
+    let stalest = beat(&world, AP, "ann", &held[0]).await;
+    assert!([404, 410].contains(&stalest), "the stalest session is answered {stalest}");
+    world.close().await;
+}
+
 /// A node that still believes that the home is here, while the pool is closed: nobody is denied or ended by the move.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_missed_a_move_says_of_no_session_that_it_is_over() {

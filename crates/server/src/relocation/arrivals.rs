@@ -16,6 +16,7 @@ impl Mover {
     /// subscription would stay behind in a region that is not the home.
     pub(crate) async fn check_readiness(&self, handover: Handover, from: Region) -> Result<(), Error> {
         let (tenant, user) = handover.subscriber();
+        self.check_no_adoption()?;
         let step = (DepartureStep::Planned, handover.version);
         self.regions.check_departure(&tenant, &user, from, step).await?;
         if handover.sessions.len() > SESSIONS_MAX {
@@ -42,12 +43,10 @@ impl Mover {
         let (tenant, user) = handover.subscriber();
         let (pool, own) = (pool_of(&tenant, &user), self.regions.own());
         let known = self.ledger.home(&tenant, &user).await.map_err(Error::Ledger)?;
-        let is_new = known.is_none_or(|home| home.version < handover.version);
+        let version = handover.version;
+        let is_new = known.is_none_or(|home| home.version < version);
         if is_new {
-            // The lost region may have taken over the same home, so its restored ledger counts first.
-            for adoption in self.regions.adoptions_by_own() {
-                self.regions.check_adopted(adoption.lost)?;
-            }
+            self.check_no_adoption()?;
             let step = (DepartureStep::Begun, handover.version);
             self.regions.check_departure(&tenant, &user, from, step).await?;
             self.check_is_new(&tenant, &user, &handover).await?;
@@ -55,8 +54,7 @@ impl Mover {
             self.take_subscription(&tenant, &user, handover.subscription.clone(), now).await?;
             let subscriber = self.ledger.subscriber(&tenant, &user).await.map_err(Error::Ledger)?;
             let terms = subscriber.entitled(now, self.ttl_default).terms;
-            check_limit(&terms, &handover)?;
-            let Handover { version, seq, sessions, answers, .. } = handover;
+            let Handover { seq, sessions, answers, .. } = handover;
             let (tenant, user) = (tenant.clone(), user.clone());
             let arrival = Arrival {
                 tenant,
@@ -71,6 +69,10 @@ impl Mover {
             };
             self.ledger.take_home(&arrival, own, terms, now).await.map_err(Error::Ledger)?;
         }
+        // A later move of the home may have begun here. Without an end of the earlier move, both moves would wait for ever.
+        if let Some(later) = known.filter(|home| home.version > version) {
+            return Ok(later);
+        }
         self.regions.invalidate(&tenant, &user);
         let home = self.regions.home_of(&tenant, &user, &self.engine).await?;
         if home.admits(own) {
@@ -79,6 +81,13 @@ impl Mover {
             self.engine.revise(&pool, terms, &Origin::SYSTEM).await?;
         }
         Ok(home)
+    }
+
+    /// Returns `Err(RegionAdopting)` while this region takes over a lost region: the lost region may have taken over the same
+    /// home, so its restored ledger counts first.
+    fn check_no_adoption(&self) -> Result<(), Error> {
+        let adoptions = self.regions.adoptions_by_own();
+        adoptions.iter().try_for_each(|adoption| self.regions.check_adopted(adoption.lost))
     }
 
     /// Returns the time before which an arriving home admits nobody: the home may have been on its way to a lost region that
