@@ -39,6 +39,7 @@ mod slot;
 mod sse;
 mod state_dir;
 mod token_keeper;
+mod token_text;
 mod tokens;
 mod transport;
 mod wire;

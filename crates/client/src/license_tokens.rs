@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::clock;
 use crate::license_key::LicenseKey;
-use crate::tokens::is_token;
+use crate::token_text::is_token;
 use crate::wire::{Call, Wire};
 
 const PATH: &str = "/api/v1/licenses/token";

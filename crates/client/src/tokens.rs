@@ -14,6 +14,7 @@ use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
 use crate::license_tokens::{LicenseTokens, Refused};
+use crate::token_text::is_token;
 use crate::worker;
 
 /// The reason why a source has no token.
@@ -151,11 +152,6 @@ impl TokenSource {
         let token = text.trim();
         if is_token(token) { Ok(token.to_owned()) } else { Err(TokenError::Malformed) }
     }
-}
-
-/// Returns whether a text can be a token: one line of visible ASCII, without spaces.
-pub(crate) fn is_token(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 /// A file with a token.
