@@ -74,7 +74,7 @@ impl Engine {
     }
 }
 
-/// Returns the TTL in a new owner's memory of a session that has `ttl` on record: the previous owner may have answered
+/// Returns the shortest TTL in a new owner's memory of a session under terms with `ttl`: the previous owner may have answered
 /// heartbeats that tell no end, each a promise of a TTL, for [`PROOF_AGE_MAX`] after the takeover.
 pub(crate) const fn ttl_after_takeover(kind: PoolKind, ttl: Span) -> Span {
     if needs_recent_proof(kind) {

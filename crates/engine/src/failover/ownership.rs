@@ -5,8 +5,8 @@
 //! therefore ends before the new owner may give the seat away.
 //!
 //! Answers to heartbeats of devices and groups tell no end, so a client counts on a full TTL from each answer. Such answers
-//! need a recent proof. A new owner that fills its memory at once keeps such sessions for [`PROOF_AGE_MAX`] longer, and nodes wait
-//! for as long before they fill their registry.
+//! need a recent proof. A new owner that fills its memory at once keeps such sessions for [`PROOF_AGE_MAX`] longer, and
+//! nodes wait for as long before they fill their registry.
 
 use std::time::Duration;
 
@@ -15,7 +15,8 @@ use seatkeeper_core::Span;
 use seatkeeper_host_clock::HostInstant;
 use tokio::sync::Notify;
 
-/// The age up to which a proof of ownership is recent: several times the interval of checks, and time for a slow answer of PostgreSQL.
+/// The age up to which a proof of ownership is recent: several times the interval of checks, and time for a slow answer of
+/// PostgreSQL.
 pub(crate) const PROOF_AGE_MAX: Duration = Duration::from_secs(5);
 
 /// The ledger is in the hands of another process, or the latest proof is too old.

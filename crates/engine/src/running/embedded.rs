@@ -43,8 +43,10 @@ pub(super) async fn filled_registry(
         let terms = entitlements.terms(&pool, heard).await?;
         if may_be_takeover {
             for session in &mut live {
-                let ttl = terms.map_or(session.ttl, |terms| session.ttl.max(terms.ttl));
-                session.ttl = ttl_after_takeover(pool.kind, ttl);
+                // From the TTL in force, not from the record: the flush records the longer TTL, and the TTL would grow with
+                // each restart.
+                let in_force = terms.map_or(session.ttl, |terms| terms.ttl);
+                session.ttl = session.ttl.max(ttl_after_takeover(pool.kind, in_force));
             }
         }
         registry.open(&pool, seq, terms, live).await?;
