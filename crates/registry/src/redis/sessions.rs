@@ -144,10 +144,9 @@ impl RedisRegistry {
             Some(reply) => reply,
             None => {
                 let hint = Box::pin(self.search_large(&pool, id)).await?;
-                let location = SessionLocation { pool: pool.clone(), hint };
                 // A pool without the session may have it after a rebuild.
                 if matches!(hint, LocationHint::Is(_)) {
-                    self.remembered.note(id, location);
+                    self.remembered.note(id, SessionLocation { pool: pool.clone(), hint });
                 }
                 self.call(call(&hint)).await?
             }

@@ -144,8 +144,6 @@ impl Mover {
         let mut handover = self.handover(tenant, user, home.version, sessions).await?;
         handover.seq = self.ledger.pool_seq(&pool).await.map_err(Error::Ledger)?;
         handover.answers = self.ledger.kept_answers(&pool).await.map_err(Error::Ledger)?;
-        // The sessions that go on count, and not the plan's limit: a pool that is closed must get to its target.
-        handover.limit = 0;
         self.tell(home.region, ARRIVALS_PATH, &handover).await?;
         self.ledger.end_home_move(departure).await.map_err(Error::Ledger)?;
         self.regions.invalidate(tenant, user);
