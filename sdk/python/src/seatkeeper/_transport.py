@@ -23,8 +23,8 @@ from .errors import Misuse
 CONNECTIONS_MAX = 64
 #: Connections for event streams that are opened at a time, beside those of requests.
 OPENINGS_MAX = 16
-#: Seconds to connect to one of several addresses of a host, but for the last: a try of a release lasts a second, and must reach
-#: the second address.
+#: Seconds to connect to one of several addresses of a host, but for the last: a try of a release lasts a second, and
+#: must reach the second address.
 ATTEMPT_MAX = 0.6
 #: The errors of the operating system, or of a limit of the process, that stand in the way of every connection.
 NO_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
