@@ -132,8 +132,8 @@ pub enum Renewal {
 
 /// Renews the session `id`, in a pool of the given kind, at `now`. A session past its expiry ends instead.
 ///
-/// The session takes the pool's TTL. A holder that is not told its new interval keeps a TTL that is longer, since the
-/// holder's next heartbeat comes by the old interval.
+/// The session takes the pool's TTL, or keeps a longer one if somebody who heartbeats is not told the new interval and
+/// goes on by the old: the holder, in a pool of this kind, or another user of the session.
 pub fn renew(pool: &mut Pool, kind: PoolKind, id: SessionId, now: RegistryTime) -> Renewal {
     let Some(session) = pool.get(id) else {
         return Renewal::Missing;
@@ -142,8 +142,10 @@ pub fn renew(pool: &mut Pool, kind: PoolKind, id: SessionId, now: RegistryTime) 
         let ending = take_out(pool, id, EndReason::Expired);
         return ending.map_or(Renewal::Missing, |ending| Renewal::Over(Box::new(ending)));
     }
-    let shortest = if kind.tells_interval() { Span::ZERO } else { session.ttl };
-    let ttl = pool.terms().map_or(session.ttl, |terms| terms.ttl.max(shortest));
+    let ttl = match pool.terms() {
+        Some(terms) if kind.tells_interval() && session.users.is_one() => terms.ttl,
+        Some(_) | None => pool.longest_ttl(session.ttl),
+    };
     pool.renew(id, ttl, now, None);
     Renewal::Renewed
 }
@@ -334,8 +336,13 @@ impl Turn<'_> {
         Outcome::Resumed(held)
     }
 
+    /// Renews the session `id` for the claim's user. The answer tells the interval of heartbeats to this user alone, so a
+    /// session with other users keeps a longer TTL.
     fn go_on(&mut self, id: SessionId) {
-        self.pool.renew(id, self.terms.ttl, self.now, Some(&self.claim.user));
+        let user = &self.claim.user;
+        let shared = self.pool.get(id).filter(|session| session.users.iter().any(|each| each != user));
+        let shortest = shared.map_or(Span::ZERO, |session| session.ttl);
+        self.pool.renew(id, self.terms.ttl.max(shortest), self.now, Some(user));
     }
 
     /// Returns `true` if a free seat takes more than [`EVICTIONS_MAX`] evictions.

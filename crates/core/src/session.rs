@@ -81,6 +81,11 @@ impl Users {
         &self.first
     }
 
+    /// Returns `true` if the session has a single user.
+    pub fn is_one(&self) -> bool {
+        self.others.is_none()
+    }
+
     /// Iterates over the users, beginning with the first.
     pub fn iter(&self) -> impl Iterator<Item = &UserId> {
         std::iter::once(&self.first).chain(self.others.iter().flat_map(|others| others.iter()))

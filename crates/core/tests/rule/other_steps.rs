@@ -1,9 +1,9 @@
 //! Heartbeat, end and restoration of single sessions.
 
 use seatkeeper_core::rule::{self, Renewal};
-use seatkeeper_core::{EndReason, Pool, PoolKind, Session, Span};
+use seatkeeper_core::{EndReason, Outcome, Pool, PoolKind, Session, Span};
 
-use crate::scene::{TTL, a_session_id, capacity, every_kind, license, told};
+use crate::scene::{TTL, a_session_id, by, capacity, every_kind, license, told};
 
 #[test]
 fn a_heartbeat_renews_one_session_for_the_ttl_of_today() {
@@ -34,6 +34,21 @@ fn a_heartbeat_shortens_the_ttl_only_of_a_holder_that_is_told_so() {
             "the answer to a claim tells the interval"
         );
     }
+}
+
+#[test]
+fn a_session_with_several_users_keeps_a_longer_ttl_until_one_is_left() {
+    let shorter = Span::from_secs(20);
+    let mut scene = license(1);
+    let session = scene.ask(by("machine").user("ann")).admitted();
+    scene.revise(|terms| terms.ttl = shorter);
+    scene.ask(by("machine").user("bob")).is(Outcome::Resumed(session));
+    assert_eq!(scene.pool.next_expiry(), Some(scene.now + TTL), "ann was not told");
+    assert_eq!(scene.heartbeat(session), Renewal::Renewed);
+    assert_eq!(scene.pool.next_expiry(), Some(scene.now + TTL));
+    assert!(rule::leave(&mut scene.pool, session, &"bob".into(), scene.now));
+    assert_eq!(scene.heartbeat(session), Renewal::Renewed);
+    assert_eq!(scene.pool.next_expiry(), Some(scene.now + shorter));
 }
 
 #[test]

@@ -124,8 +124,9 @@ impl Naive {
             self.live.remove(at);
             return Heard::Over;
         }
+        let all_are_told = kind == PoolKind::License && self.live[at].users.iter().count() == 1;
         if let Some(terms) = self.terms
-            && (kind == PoolKind::License || terms.ttl > self.live[at].ttl)
+            && (all_are_told || terms.ttl > self.live[at].ttl)
         {
             self.live[at].ttl = terms.ttl;
         }
@@ -190,7 +191,8 @@ impl Naive {
     fn renew(&mut self, at: usize, ttl: Span, now: RegistryTime, claim: &Claim) {
         let session = &mut self.live[at];
         session.last_heartbeat = now;
-        session.ttl = ttl;
+        let is_shared = session.users.iter().any(|user| *user != claim.user);
+        session.ttl = if is_shared { ttl.max(session.ttl) } else { ttl };
         session.users.join(&claim.user);
     }
 

@@ -4,8 +4,8 @@ use seatkeeper_core::{Denial, EndReason, RegistryTime, SessionId, Span};
 
 use super::harness::{Harness, Scene};
 use super::plan::{TTL_LONG, devices, group, seats};
-use super::pool::{TestPool, admin, owner};
-use crate::{Heartbeat, Live};
+use super::pool::{TestPool, admin, owner, user};
+use crate::{Heartbeat, Live, Liveness};
 
 pub async fn a_heartbeat_keeps_a_session_alive_past_its_first_ttl(h: &impl Harness) {
     let pool = h.pool(seats(1).brief()).await;
@@ -33,6 +33,34 @@ pub async fn a_heartbeat_shortens_the_ttl_only_of_a_holder_that_is_told_so(h: &i
         let bob = shortened.claim("bob").await.admitted();
         assert_eq!(bob.session.ttl, short, "the answer to a claim tells the interval");
         assert_eq!(pool.heartbeat(&bob).await.ttl, short);
+    }
+}
+
+pub async fn a_session_with_several_users_keeps_a_longer_ttl_until_one_is_left(h: &impl Harness) {
+    let pool = h.pool(seats(1)).await;
+    let ann = pool.claim("machine").by("ann").await.admitted();
+    let shortened = pool.of_same_version(|terms| terms.ttl = Span::from_secs(60));
+    let bob = shortened.claim("machine").by("bob").await.resumed();
+    assert_eq!(bob.session.ttl, pool.ttl(), "ann heartbeats by the TTL of her last answer");
+    let named = shortened.claim("machine").by("bob").naming(&ann).await.refreshed();
+    assert_eq!(named.session.ttl, pool.ttl());
+    for name in ["bob", "ann"] {
+        let renewed = heartbeat_of(&pool, name, &ann).await;
+        assert_eq!(renewed.ttl, pool.ttl(), "{name}");
+    }
+    assert_eq!(ttls_on_the_way_to_the_record(&pool, ann.session.id).await, [pool.ttl()]);
+    pool.end_by(&user("bob"), ann.session.id, EndReason::Released).await;
+    let renewed = heartbeat_of(&pool, "ann", &ann).await;
+    assert_eq!(renewed.ttl, shortened.ttl(), "ann is alone, and the answer tells her the interval");
+    let alone = shortened.claim("machine").by("ann").await.resumed();
+    assert_eq!(alone.session.ttl, shortened.ttl());
+}
+
+/// Sends a heartbeat of one of a session's users.
+async fn heartbeat_of(pool: &TestPool, name: &str, session: &Live) -> Liveness {
+    match pool.heartbeat_by(&user(name), session.session.id).await {
+        Heartbeat::Renewed(renewed) => renewed,
+        heard => panic!("expected a live session: {heard:?}"),
     }
 }
 

@@ -64,6 +64,7 @@ macro_rules! conformance_list {
             expiry {
                 a_heartbeat_keeps_a_session_alive_past_its_first_ttl,
                 a_heartbeat_shortens_the_ttl_only_of_a_holder_that_is_told_so,
+                a_session_with_several_users_keeps_a_longer_ttl_until_one_is_left,
                 a_heartbeat_after_the_expiry_is_told_so_and_brings_nothing_back,
                 a_silent_holders_seat_comes_free_while_the_others_heartbeat,
                 a_session_that_is_over_is_not_shown,

@@ -132,17 +132,23 @@ impl Pool {
         live && session.is_some_and(|session| session.users.leave(user))
     }
 
-    /// Renews a session by a heartbeat. A holder that is not told its new interval keeps a longer TTL.
+    /// Renews a session by a heartbeat. The TTL falls only if the answer tells everyone who heartbeats.
     pub(crate) fn heartbeat(&mut self, id: SessionId, now: RegistryTime) {
-        let longer = self.get(id).map(|session| session.ttl).filter(|_| !self.id.kind.tells_interval());
-        let shortest = longer.unwrap_or_default();
-        self.renew(id, now, self.terms.map(|terms| Terms { ttl: terms.ttl.max(shortest), ..terms }));
+        let tells = self.id.kind.tells_interval();
+        self.renew(id, now, self.terms, |session| tells && session.users.iter().count() == 1);
     }
 
-    pub(crate) fn renew(&mut self, id: SessionId, now: RegistryTime, terms: Option<Terms>) {
+    fn renew(
+        &mut self,
+        id: SessionId,
+        now: RegistryTime,
+        terms: Option<Terms>,
+        all_are_told: impl FnOnce(&Session) -> bool,
+    ) {
         let Some(session) = self.sessions.iter_mut().find(|session| session.id == id) else { return };
         session.last_heartbeat = session.last_heartbeat.max(now);
-        session.ttl = terms.map_or(session.ttl, |terms| terms.ttl);
+        let shortest = if all_are_told(session) { Span::ZERO } else { session.ttl };
+        session.ttl = terms.map_or(session.ttl, |terms| terms.ttl.max(shortest));
         let until = session.silent_until();
         self.counter.1 = self.counter.1.max(until);
         self.set_until = until;
@@ -294,7 +300,7 @@ impl Pool {
         terms: Terms,
         now: RegistryTime,
     ) -> Answer {
-        self.renew(id, now, Some(terms));
+        self.renew(id, now, Some(terms), |session| session.users.iter().all(|user| *user == claim.user));
         if let Some(session) = self.sessions.iter_mut().find(|session| session.id == id) {
             session.users.join(&claim.user);
         }

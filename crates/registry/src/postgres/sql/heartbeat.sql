@@ -6,12 +6,13 @@
 --   $5  the only user whose sessions the caller may touch in the tenant; null: any
 --   $6  the caller's name in other tenants; null: no right in other tenants
 --   $7  the epoch in which the node serves the bucket
--- The answer to a license's holder tells the interval of heartbeats (`PoolKind::tells_interval`). Any other holder
--- keeps a TTL that is longer than the pool's. The time is read before the wait for a concurrent change of the session, and last_heartbeat never goes
--- back.
+-- The answer to a license's holder tells the interval of heartbeats (`PoolKind::tells_interval`). Any other holder,
+-- and a session with several users, keeps a TTL that is longer than the pool's. The time is read before the wait for a
+-- concurrent change of the session, and last_heartbeat never goes back.
 UPDATE registry.sessions s
 SET last_heartbeat = greatest(s.last_heartbeat, t.now),
-    ttl = CASE WHEN p.kind = 'license' THEN coalesce(p.ttl, s.ttl) ELSE greatest(p.ttl, s.ttl) END
+    ttl = CASE WHEN p.kind = 'license' AND cardinality(s.users) = 1 THEN coalesce(p.ttl, s.ttl)
+        ELSE greatest(p.ttl, s.ttl) END
 FROM registry.pools p, (
     SELECT greatest(CASE WHEN c.clock <= d.trusted_until THEN c.clock END, b.latest, d.latest) AS now
     FROM registry.buckets b, registry.told d, (SELECT registry.clock() AS clock OFFSET 0) c

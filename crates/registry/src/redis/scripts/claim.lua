@@ -61,8 +61,11 @@ local function named_own()
   return its_holder:match('^[^-]*') == holder:match('^[^-]*') and s or nil
 end
 
+-- Renews a session for the claim's user. The answer tells the interval of heartbeats to this user alone, so a session
+-- with other users keeps a longer TTL.
 local function go_on(s)
-  renew(s, pool.ttl or ttl_default)
+  local is_alone = read_body(s).users == 1 and has_user(s, user)
+  renew(s, math.max(pool.ttl or ttl_default, is_alone and 0 or s.ttl))
   join(s, user)
   return s
 end

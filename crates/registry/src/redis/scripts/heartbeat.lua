@@ -2,7 +2,7 @@
 -- the common case of heartbeat_plain.lua.
 --
 -- ARGV  2 to 4 as in lib/one_session.lua · 5 '1' if the answer tells the holder the interval of heartbeats. Other
---       holders keep a TTL that is longer than the pool's.
+--       holders, and a session with several users, keep a TTL that is longer than the pool's.
 -- Reply the time, …, the outcome: LIVE and times as in heartbeat_plain.lua, GONE and the last heartbeat, or
 --       MISSING
 local function step()
@@ -11,7 +11,7 @@ local function step()
     return missing
   end
   if not is_over(s) then
-    local shortest = ARGV[5] == '1' and 0 or s.ttl
+    local shortest = ARGV[5] == '1' and read_body(s).users == 1 and 0 or s.ttl
     renew(s, math.max(pool.ttl or s.ttl, shortest))
     save_pool()
     keep_head()

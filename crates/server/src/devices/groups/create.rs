@@ -124,7 +124,8 @@ async fn create_group(request: &DeviceRequest, body: Unread) -> Result<Response,
 ///
 /// A full pool ends `session` and admits the screen in one step. A pool with a free seat admits the screen first and ends
 /// `session` second, so the plan's limit holds at every instant. The screen's holder is derived from `session`, so a retry
-/// finds the screen.
+/// finds the screen. A screen that stands is not claimed again: its members, who keep it alive, would not hear of a TTL that
+/// has become shorter.
 async fn take_screen(
     app: &App,
     who: &Caller,
@@ -136,9 +137,10 @@ async fn take_screen(
     // The members live in a pool that no node serves alone, so no session is given up for a group without members.
     app.engine.check_sees_all(&pool)?;
     let view = app.engine.view(&pool, LISTED_MAX).await?;
-    let mut live = view.iter().flat_map(|view| &view.sessions).map(|live| &live.session);
-    if !live.any(|live| live.id == session || live.holder == holder) {
-        return Err(Error::SessionNotFound);
+    let live = || view.iter().flat_map(|view| &view.sessions).map(|live| &live.session);
+    let screen = live().find(|live| live.holder == holder);
+    if !live().any(|live| live.id == session) {
+        return screen.map(|screen| Some(screen.id)).ok_or(Error::SessionNotFound);
     }
     let claim = Claim {
         holder,
