@@ -16,16 +16,28 @@ const WRITTEN_WITHIN: Duration = Duration::from_millis(500);
 /// Heartbeats that begin within this span are counted together.
 const SLOT: Duration = Duration::from_millis(250);
 
-/// Number of latest heartbeats that are judged together. Of fewer, three nodes on a lossy network would find a lucky run
-/// in every lease of the clock.
-const JUDGED: u32 = 32;
+/// Latest heartbeats that are judged together.
+#[derive(Clone, Copy)]
+struct Judged {
+    /// Number of the heartbeats.
+    count: u32,
+    /// Older heartbeats are not judged.
+    age_max: Duration,
+}
+
+/// Both verdicts must be good. [`Judged::RECENT`] notices a fault at its beginning: clients wait for their answers, so a
+/// node gets few heartbeats during a fault, and the latest 32 reach back to healthy times for ten seconds. Of so few
+/// heartbeats alone, three nodes on a lossy network would find a lucky run in every lease of the clock.
+const JUDGED: [Judged; 2] = [Judged::RECENT, Judged::LONG];
+
+impl Judged {
+    const RECENT: Self = Self { count: 8, age_max: Duration::from_secs(5) };
+    const LONG: Self = Self { count: 32, age_max: Duration::from_secs(30) };
+}
 
 /// Share of the judged heartbeats that must get through. An overloaded server is late with some of them, and must not stop
 /// registry time. Of a thousand sessions on a network that loses a quarter of four attempts, four would expire.
 const WRITTEN_MIN: (u32, u32) = (3, 4);
-
-/// Heartbeats older than this are not judged.
-const JUDGED_AGE_MAX: Duration = Duration::from_secs(30);
 
 /// The latest heartbeats of this node.
 #[derive(Debug)]
@@ -64,7 +76,7 @@ impl HeartbeatFlow {
         self.begin_at(Instant::now())
     }
 
-    /// Returns whether [`WRITTEN_MIN`] of the latest heartbeats got through. Returns true without heartbeats.
+    /// Returns whether [`WRITTEN_MIN`] of the heartbeats of each of [`JUDGED`] got through. Returns true without heartbeats.
     pub(super) fn gets_through(&self) -> bool {
         self.gets_through_at(Instant::now())
     }
@@ -72,7 +84,7 @@ impl HeartbeatFlow {
     fn begin_at(&self, began: Instant) -> HeartbeatInFlight<'_> {
         let number = self.number(began);
         let mut slots = self.slots.lock();
-        while slots.front().is_some_and(|slot| slot.number + slots_in(JUDGED_AGE_MAX) < number) {
+        while slots.front().is_some_and(|slot| slot.number + slots_in(Judged::LONG.age_max) < number) {
             slots.pop_front();
         }
         // Threads may come out of order: a heartbeat of an earlier slot counts in the latest slot.
@@ -86,12 +98,16 @@ impl HeartbeatFlow {
     }
 
     fn gets_through_at(&self, now: Instant) -> bool {
+        JUDGED.iter().all(|judged| self.get_through_at(now, *judged))
+    }
+
+    fn get_through_at(&self, now: Instant, judged: Judged) -> bool {
         // Younger heartbeats are still undecided.
         let judged_until = self.number(now).saturating_sub(slots_in(WRITTEN_WITHIN));
-        let judged_from = self.number(now).saturating_sub(slots_in(JUDGED_AGE_MAX));
+        let judged_from = self.number(now).saturating_sub(slots_in(judged.age_max));
         let (mut begun, mut written) = (0, 0);
         for slot in self.slots.lock().iter().rev().filter(|slot| slot.number < judged_until) {
-            if begun >= JUDGED || slot.number < judged_from {
+            if begun >= judged.count || slot.number < judged_from {
                 break;
             }
             begun += slot.begun;
@@ -199,6 +215,18 @@ mod tests {
         scene.heartbeats(10_000, 20_000, None);
         assert!(scene.gets_through(10_500), "the latest heartbeats are undecided");
         assert!(!scene.gets_through(12_000));
+    }
+
+    #[test]
+    fn a_few_late_heartbeats_are_noticed_although_many_were_healthy() {
+        let scene = Scene::new();
+        scene.heartbeats(0, 10_000, Some(20));
+        [10_000, 10_500, 11_000].into_iter().for_each(|began| scene.flow.begin_at(scene.at(began)).failed());
+        assert!(!scene.gets_through(11_800));
+        assert!(
+            scene.gets_through(17_000),
+            "nobody sends a heartbeat any more, and most of the latest were healthy"
+        );
     }
 
     #[test]
