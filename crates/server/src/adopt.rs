@@ -159,6 +159,8 @@ struct Courier<'a> {
     settle: Duration,
     /// Every other region that is not lost.
     living: Vec<Region>,
+    /// The longest TTL of a session of the lost region, as far as known.
+    longest_ttl: Span,
 }
 
 /// Adopts the region of `settings`, named `lost`, into its peer `into`, from the restored ledger of the settings. May be
@@ -182,8 +184,10 @@ pub async fn adopt(settings: &Settings, lost: &str, into: &str) -> Result<Adopte
     let regions = Regions::new(section, settings.server.requests_max, leeway, (&ledger, &own))?;
     let into = regions.named(into).ok_or_else(|| AdoptError::UnknownSuccessor(into.to_owned()))?;
     let settle = READS_PAUSE + Duration::from_millis(section.forward_timeout_milliseconds);
-    let mut courier =
-        Courier { settings, lost: regions.own(), into, regions, ledger, settle, living: Vec::new() };
+    let defaults = [settings.devices.ttl_seconds, settings.licenses.ttl_seconds].map(Span::from_secs);
+    let longest_ttl = defaults.into_iter().fold(ledger.longest_ttl().await?, Span::max);
+    let (lost, living) = (regions.own(), Vec::new());
+    let mut courier = Courier { settings, lost, into, regions, ledger, settle, living, longest_ttl };
     let adopted = courier.run().await;
     courier.ledger.close().await;
     adopted
@@ -225,13 +229,15 @@ impl Courier<'_> {
         if let Some(other) = adoption.filter(|adoption| adoption.successor != self.into) {
             return Err(AdoptError::Adopted(other.successor));
         }
-        let beginning = self.beginning(true).await?;
+        let beginning = self.beginning(true);
         // The successor knows the regions that were lost before. The backup may be older.
         let answer = self.tell(self.into, adoption_path::BEGIN, &beginning).await?;
         let BegunAdoption { adopted, .. } = self.understood(self.into, &answer)?;
         self.living = self.others(&adoptions, &adopted);
-        for peer in self.third_regions() {
-            self.tell(peer, adoption_path::BEGIN, &beginning).await?;
+        for peer in self.third_regions().collect::<Vec<_>>() {
+            let answer = self.tell(peer, adoption_path::BEGIN, &beginning).await?;
+            let BegunAdoption { ttl_milliseconds, .. } = self.understood(peer, &answer)?;
+            self.longest_ttl = self.longest_ttl.max(Span::from_millis(ttl_milliseconds));
         }
         Ok(())
     }
@@ -249,7 +255,7 @@ impl Courier<'_> {
     /// Records the successor: first in the successor, then in the restored ledger, so that no server starts on the ledger,
     /// and last in the other regions.
     async fn begin(&self) -> Result<BegunAdoption, AdoptError> {
-        let beginning = self.beginning(false).await?;
+        let beginning = self.beginning(false);
         let begun = self.tell(self.into, adoption_path::BEGIN, &beginning).await?;
         let now = wall_clock::registry_now();
         let noted = self.ledger.note_adoption((self.lost, self.into), now, self.lost).await?;
@@ -262,11 +268,9 @@ impl Courier<'_> {
         self.understood(self.into, &begun)
     }
 
-    async fn beginning(&self, only_check: bool) -> Result<BeginAdoption, AdoptError> {
-        let defaults = [self.settings.devices.ttl_seconds, self.settings.licenses.ttl_seconds];
-        let defaults = defaults.map(Span::from_secs);
-        let longest = defaults.into_iter().fold(self.ledger.longest_ttl().await?, Span::max);
-        Ok(BeginAdoption { successor: self.into.number(), ttl_milliseconds: longest.as_millis(), only_check })
+    fn beginning(&self, only_check: bool) -> BeginAdoption {
+        let ttl_milliseconds = self.longest_ttl.as_millis();
+        BeginAdoption { successor: self.into.number(), ttl_milliseconds, only_check }
     }
 
     /// Tells the successor the homes that the other regions know. A home may have moved since the backup, and the successor

@@ -9,7 +9,7 @@ use seatkeeper_ledger::{Ledger, Settings, Write};
 use seatkeeper_server::adopt;
 use serde_json::json;
 
-use crate::adoption::{TTL_SECONDS, beat, now_millis, play};
+use crate::adoption::{TTL_SECONDS, admits_from_millis, beat, now_millis, play};
 use crate::moves::relocate;
 use crate::world::{AP, EU, TENANT, US, World, region_of};
 
@@ -30,6 +30,23 @@ async fn a_home_that_the_successor_learns_from_the_anchor_admits_nobody_before_t
         let refused = play(&world, region, "ann", "phone").await.expect(503);
         assert_eq!(refused["type"], "/problems/region-adopting", "{refused:#}");
     }
+    world.close().await;
+}
+
+/// A session that came to the lost region from a third region may have the longer TTL of a plan there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_silence_is_as_long_as_the_longest_ttl_of_a_third_region() {
+    let longest = 30 * TTL_SECONDS;
+    let mut world = crate::adoption::world().await;
+    let plan = json!({
+        "name": "patient", "device_limit": 1, "price_cents": 0, "when_full": "deny", "ttl_seconds": longest,
+    });
+    world.admin(AP).post("/api/v1/admin/plans", plan).await.expect(201);
+    world.back_up(US).await;
+    world.lose(US).await;
+    let began = now_millis();
+    adopt(&world.settings[US], "us", "eu").await.unwrap().counts.expect("a first adoption");
+    assert!(admits_from_millis(&world, EU, US).await >= began + longest * 1_000);
     world.close().await;
 }
 

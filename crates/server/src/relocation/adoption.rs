@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use seatkeeper_core::{Origin, Region, Span, TenantId, UserId};
+use seatkeeper_core::{Origin, Region, RegistryTime, Span, TenantId, UserId};
 use seatkeeper_ledger::Error as LedgerError;
 use seatkeeper_ledger::homes::{Adoption, Arrival, ArrivalKind, Home, KnownHome};
 
@@ -46,21 +46,21 @@ impl Mover {
         let known = self.regions.adoption_of(lost);
         let is_settled = |known: &&Adoption| known.is_done || known.successor != successor;
         if let Some(known) = known.as_ref().filter(is_settled) {
-            return self.begun(known, successor);
+            return self.begun(known, successor).await;
         }
         if self.regions.is_alive(lost).await {
             return Err(not_adoptable("The region still answers: stop all its servers first."));
         }
         if ask.only_check {
-            return Ok(BegunAdoption { is_done: false, adopted: self.regions.adopted() });
+            return self.begin_answer(false).await;
         }
         let now = self.engine.now().await?;
-        let ttl = self.longest_ttl(Span::from_millis(ask.ttl_milliseconds)).await?;
-        let admits_from = now + ttl + CLOCK_MARGIN;
+        let ttl = self.longest_ttl().await?.max(Span::from_millis(ask.ttl_milliseconds));
+        let admits_from = self.silent_until(lost).await?.max(now + ttl + CLOCK_MARGIN);
         let noted = self.ledger.note_adoption((lost, successor), admits_from, own).await;
         self.regions.refresh_adoptions().await.map_err(Error::Ledger)?;
         match noted.map_err(Error::Ledger)? {
-            Some(noted) => self.begun(&noted, successor),
+            Some(noted) => self.begun(&noted, successor).await,
             None => Err(not_adoptable("The adoption is not on record.")),
         }
     }
@@ -221,16 +221,29 @@ impl Mover {
     }
 
     /// Returns the answer to the start of an adoption on record. Returns `Err(RegionNotAdoptable)` for another successor.
-    fn begun(&self, known: &Adoption, wanted: Region) -> Result<BegunAdoption, Error> {
+    async fn begun(&self, known: &Adoption, wanted: Region) -> Result<BegunAdoption, Error> {
         if known.successor == wanted {
-            return Ok(BegunAdoption { is_done: known.is_done, adopted: self.regions.adopted() });
+            return self.begin_answer(known.is_done).await;
         }
         Err(Error::RegionNotAdoptable(format!("Region {} has adopted the region.", known.successor)))
     }
 
-    async fn longest_ttl(&self, told: Span) -> Result<Span, Error> {
-        let own = self.ledger.longest_ttl().await.map_err(Error::Ledger)?;
-        Ok(told.max(own).max(self.ttl_default).max(self.license_ttl_default))
+    async fn begin_answer(&self, is_done: bool) -> Result<BegunAdoption, Error> {
+        let ttl_milliseconds = self.longest_ttl().await?.as_millis();
+        Ok(BegunAdoption { is_done, adopted: self.regions.adopted(), ttl_milliseconds })
+    }
+
+    /// Returns the longest TTL that this region has given, or gives by its settings.
+    async fn longest_ttl(&self) -> Result<Span, Error> {
+        let recorded = self.ledger.longest_ttl().await.map_err(Error::Ledger)?;
+        Ok(recorded.max(self.ttl_default).max(self.license_ttl_default))
+    }
+
+    /// Returns the end of the silence of the regions that region `lost` has adopted, or was adopting when it was lost.
+    async fn silent_until(&self, lost: Region) -> Result<RegistryTime, Error> {
+        let adoptions = self.ledger.adoptions().await.map_err(Error::Ledger)?;
+        let earlier = adoptions.iter().filter(|adoption| adoption.successor == lost);
+        Ok(earlier.map(|adoption| adoption.admits_from).max().unwrap_or_default())
     }
 }
 

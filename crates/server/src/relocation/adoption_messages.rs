@@ -40,7 +40,8 @@ pub(crate) struct BeginAdoption {
     /// The region that takes over.
     #[garde(range(min = 1))]
     pub(crate) successor: u8,
-    /// The longest TTL of a session in the lost region, in milliseconds.
+    /// The longest TTL of a session in the lost region, as far as the restored ledger and the other regions know, in
+    /// milliseconds. A session that moved to the lost region may keep the TTL of the region that it left.
     #[garde(skip)]
     pub(crate) ttl_milliseconds: u64,
     /// Only checks whether the adoption may begin, without a record.
@@ -55,6 +56,8 @@ pub(crate) struct BegunAdoption {
     pub(crate) is_done: bool,
     /// Every lost region with its successor, as the region that answers has them on record.
     pub(crate) adopted: Vec<(u8, u8)>,
+    /// The longest TTL known to the region that answers, in milliseconds.
+    pub(crate) ttl_milliseconds: u64,
 }
 
 /// The question for a page of homes, after a subscriber.
