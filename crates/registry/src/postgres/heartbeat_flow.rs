@@ -25,15 +25,18 @@ struct Judged {
     age_max: Duration,
 }
 
-/// Both verdicts must be good. [`Judged::RECENT`] notices a fault at its beginning: clients wait for their answers, so a
-/// node gets few heartbeats during a fault, and the latest 32 reach back to healthy times for ten seconds. Of so few
-/// heartbeats alone, three nodes on a lossy network would find a lucky run in every lease of the clock.
-const JUDGED: [Judged; 2] = [Judged::RECENT, Judged::LONG];
+/// Each of the verdicts must be good. Clients wait for their answers, so a node gets few heartbeats during a fault, and the
+/// latest 32 reach back to healthy times for ten seconds: the latest 8 notice the fault at its beginning, and with few
+/// clients the latest 5 s do. Of so few heartbeats alone, three nodes on a lossy network would find a lucky run in every
+/// lease of the clock.
+const JUDGED: [Judged; 3] = [
+    Judged { count: 8, age_max: Duration::from_secs(5) },
+    Judged { count: 8, age_max: JUDGED_AGE_MAX },
+    Judged { count: 32, age_max: JUDGED_AGE_MAX },
+];
 
-impl Judged {
-    const RECENT: Self = Self { count: 8, age_max: Duration::from_secs(5) };
-    const LONG: Self = Self { count: 32, age_max: Duration::from_secs(30) };
-}
+/// Heartbeats older than this are not judged.
+const JUDGED_AGE_MAX: Duration = Duration::from_secs(30);
 
 /// Share of the judged heartbeats that must get through. An overloaded server is late with some of them, and must not stop
 /// registry time. Of a thousand sessions on a network that loses a quarter of four attempts, four would expire.
@@ -84,7 +87,7 @@ impl HeartbeatFlow {
     fn begin_at(&self, began: Instant) -> HeartbeatInFlight<'_> {
         let number = self.number(began);
         let mut slots = self.slots.lock();
-        while slots.front().is_some_and(|slot| slot.number + slots_in(Judged::LONG.age_max) < number) {
+        while slots.front().is_some_and(|slot| slot.number + slots_in(JUDGED_AGE_MAX) < number) {
             slots.pop_front();
         }
         // Threads may come out of order: a heartbeat of an earlier slot counts in the latest slot.
