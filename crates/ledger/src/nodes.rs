@@ -138,10 +138,11 @@ pub(crate) struct NodesSeen {
 pub(crate) async fn see(tx: &mut Tx, node: &NodeRow) -> Result<NodesSeen, Error> {
     let now = tx.now().await?;
     let mut nodes = vec![KnownNode { row: node.clone(), seen_at: now, seen_ago: Span::default() }];
-    let mut was_known = false;
+    let (mut was_known, mut names_stay) = (false, false);
     for known in read_nodes(tx, now).await? {
         if known.row.id == node.id {
             was_known = known.is_remembered();
+            names_stay = known.row.named == node.named;
         } else if known.is_remembered() {
             nodes.push(known);
         } else {
@@ -149,10 +150,11 @@ pub(crate) async fn see(tx: &mut Tx, node: &NodeRow) -> Result<NodesSeen, Error>
             forget.bind(known.row.id).bind(known.seen_at).execute().await?;
         }
     }
-    if was_known && tx.dialect() == Dialect::Postgres {
+    if was_known && names_stay && tx.dialect() == Dialect::Postgres {
         // A slow disk must not cost every node its lease, so the commit does not wait for the disk. A crash may
         // lose the latest half second of a row. The first row of a node waits for the disk: a node that has
-        // read the buckets is remembered.
+        // read the buckets is remembered. A row with other names waits, too: a crash must not bring a name back
+        // that the node counts as dropped.
         tx.query(include_str!("../sql/commit_without_waiting.sql")).execute().await?;
     }
     nodes.sort_by_key(|known| known.row.id);
