@@ -67,8 +67,9 @@ END
 $$;
 
 -- Serves a bucket. A rebuild is refused with SQLSTATE 'SK002' if half of a TTL has passed since the session
--- was filled: the session would be about to expire, and its holder could not renew it meanwhile. A repeated
--- call for the same epoch changes nothing.
+-- was filled: the session would be about to expire, and its holder could not renew it meanwhile. A TTL below
+-- 15 s counts as 15 s: only a served bucket can end its session. A repeated call for the same epoch changes
+-- nothing.
 CREATE FUNCTION registry.rebuild_finish(p_bucket smallint, p_epoch bigint) RETURNS void
 LANGUAGE plpgsql VOLATILE
 AS $$
@@ -79,7 +80,7 @@ BEGIN
     END IF;
     PERFORM registry.rebuild_goes_on(p_bucket, p_epoch);
     PERFORM 1 FROM registry.sessions s JOIN registry.pools p USING (pool)
-    WHERE p.bucket = p_bucket AND s.last_heartbeat + s.ttl / 2 < registry.time_in(p_bucket)
+    WHERE p.bucket = p_bucket AND s.last_heartbeat + greatest(s.ttl, 15000) / 2 < registry.time_in(p_bucket)
     LIMIT 1;
     IF FOUND THEN
         RAISE EXCEPTION 'the bucket was filled too long ago' USING ERRCODE = 'SK002';

@@ -112,8 +112,8 @@ impl ClockTrust {
         self.check_at(now, wall_clock())
     }
 
-    /// Judges a time as [`check`](Self::check) does, from a clock whose lease is over. The first reading is
-    /// believed only near `last`, the latest time on record, or near this node's wall clock.
+    /// Judges a time as [`check`](Self::check) does, from a clock that nobody vouches for. The first reading is
+    /// believed only near `last`, the latest time in the store, or near this node's wall clock.
     pub(crate) fn check_unleased(
         &mut self,
         time: RegistryTime,
@@ -154,8 +154,8 @@ impl ClockTrust {
             tracing::error!(
                 clock = %Millis(since_epoch(now.time)),
                 wall_clock = %Millis(wall),
-                "the clock of {store} is more than 10 minutes away from this node's and from the record: registry time \
-                 stands still and no session expires; check NTP on both hosts"
+                "the clock of {store} is more than 10 minutes away from this node's and from the record: no session \
+                 expires by it; check NTP on both hosts"
             );
             self.doubted = Some(now);
         }

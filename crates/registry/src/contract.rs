@@ -37,8 +37,7 @@ pub trait Admission: Send + Sync + 'static {
         live: Vec<Session>,
     ) -> Result<(), Error>;
 
-    /// Returns the registry's time if the pool is closed, `None` if the pool is open. A registry that is rebuilt
-    /// after a contradiction may always return [`RegistryTime::MAX`].
+    /// Returns the registry's time if the pool is closed. May return `None` if the pool is open.
     async fn closed_at(&self, _pool: &PoolId) -> Result<Option<RegistryTime>, Error> {
         Ok(Some(RegistryTime::MAX))
     }

@@ -16,7 +16,7 @@ pub(crate) const EMPTY_KEPT: Span = Span::from_secs(60);
 
 /// A pool opens with a record that was read at most this long ago. The rest of [`EMPTY_KEPT`] is longer than a clock
 /// can be ahead when read: the lease of PostgreSQL's clock is 10 s.
-const RECORD_AGE_MAX: Span = Span::from_secs(30);
+pub(crate) const RECORD_AGE_MAX: Span = Span::from_secs(30);
 
 /// Returns whether a pool that was closed at `closed_at` may open at `now` with a record that was read in between.
 pub(crate) fn is_recent(closed_at: RegistryTime, now: RegistryTime) -> bool {

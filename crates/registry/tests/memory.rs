@@ -3,7 +3,7 @@
 mod memory_harness;
 
 use memory_harness::MemoryHarness;
-use seatkeeper_registry::{conformance_suite, lasting_suite};
+use seatkeeper_registry::{conformance_suite, record_suite};
 
 conformance_suite!(memory, MemoryHarness);
-lasting_suite!(memory_lasting, MemoryHarness);
+record_suite!(memory_record, MemoryHarness);

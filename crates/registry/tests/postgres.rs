@@ -6,8 +6,8 @@ mod postgres_harness;
 mod postgres_sections;
 
 use postgres_harness::PostgresHarness;
-use seatkeeper_registry::{conformance_suite, lasting_suite, rebuilding_suite};
+use seatkeeper_registry::{conformance_suite, rebuilding_suite, record_suite};
 
 conformance_suite!(postgres, PostgresHarness);
 rebuilding_suite!(postgres_rebuilt, PostgresHarness);
-lasting_suite!(postgres_lasting, PostgresHarness);
+record_suite!(postgres_record, PostgresHarness);

@@ -172,18 +172,36 @@ pub async fn filled_sessions_get_one_full_ttl_from_the_filling_on(h: &impl Rebui
 
 pub async fn a_rebuild_that_finishes_long_after_its_fill_is_refused(h: &impl Rebuildable) {
     let pool = h.pool(seats(1).brief()).await;
-    let ann = held_since_long(h, &pool, "ann", 1).await;
-    let (rebuild, bucket) = (h.rebuild(), pool.bucket());
-    begin(h, bucket, NEXT).await;
-    rebuild.rebuild_clear(bucket, NEXT, RegistryTime::default()).await.expect("a bucket can be emptied");
-    let filling = Filling { pool: &pool.id, seq: 1, terms: Some(pool.terms()), live: &[ann] };
-    rebuild.rebuild_fill(NEXT, filling).await.expect("a pool can be filled");
+    let bucket = pool.bucket();
+    begins_with_one_session(h, &pool).await;
     let_most_of_a_ttl_pass(h, &pool).await;
-    not_serving(&failed(rebuild.rebuild_finish(bucket, NEXT, None).await), bucket);
+    not_serving(&failed(h.rebuild().rebuild_finish(bucket, NEXT, None).await), bucket);
 
     rebuilt(h, &pool, NEXT + 1, &[]).await;
     h.know(bucket, NEXT + 1).await;
     pool.claim("ann").await.admitted();
+}
+
+/// Only a served bucket can end the session, so a refusal would come again at every rebuild.
+pub async fn a_short_ttl_refuses_no_rebuild(h: &impl Rebuildable) {
+    let pool = h.pool(seats(1)).await.after(|terms| terms.ttl = Span::from_secs(10));
+    begins_with_one_session(h, &pool).await;
+    let_most_of_a_ttl_pass(h, &pool).await;
+    h.rebuild().rebuild_finish(pool.bucket(), NEXT, None).await.expect("the bucket is served");
+    h.know(pool.bucket(), NEXT).await;
+    h.let_pass(pool.ttl()).await;
+    pool.claim("bob").await.admitted();
+}
+
+/// Begins a rebuild, and fills the bucket with a session.
+async fn begins_with_one_session(h: &impl Rebuildable, pool: &TestPool) {
+    let held = held_since_long(h, pool, "ann", 1).await;
+    let (rebuild, bucket) = (h.rebuild(), pool.bucket());
+    begin(h, bucket, NEXT).await;
+    rebuild.rebuild_clear(bucket, NEXT, RegistryTime::default()).await.expect("a bucket can be emptied");
+    let live = [Session { ttl: pool.ttl(), ..held }];
+    let filling = Filling { pool: &pool.id, seq: 1, terms: Some(pool.terms()), live: &live };
+    rebuild.rebuild_fill(NEXT, filling).await.expect("a pool can be filled");
 }
 
 pub async fn a_rebuilt_bucket_is_not_earlier_than_the_record(h: &impl Rebuildable) {

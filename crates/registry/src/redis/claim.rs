@@ -20,6 +20,7 @@ use super::scripts::{ADMITTED, EXISTING, MAKING_ROOM, REFRESHED, RESUMED, SCRIPT
 use super::session_location::{LocationHint, SessionLocation};
 use crate::Error;
 use crate::contract::{Admission, Answer, Claimed, Granted, Request};
+use crate::open_pool::RECORD_AGE_MAX;
 
 /// Bytes of the time in an id; half of the next byte belongs to the time as well.
 const ID_TIME_BYTES: usize = 5;
@@ -37,14 +38,25 @@ impl Admission for RedisRegistry {
         pool: &PoolId,
         seq: u64,
         terms: Option<Terms>,
-        mut live: Vec<Session>,
+        live: Vec<Session>,
     ) -> Result<(), Error> {
-        in_order(&mut live);
-        let call = with_what_is_known(self.on_pool(&SCRIPTS.open, pool), pool, seq, terms, &live);
-        let reply = self.call(call).await?;
-        self.expect(reply.receipt);
-        self.remember_all(pool, &live);
-        Ok(())
+        self.open_until(None, pool, (seq, terms, live)).await
+    }
+
+    /// Returns an estimate of the time without a look at the pool: [`Admission::open`] does nothing to an open pool.
+    async fn closed_at(&self, pool: &PoolId) -> Result<Option<RegistryTime>, Error> {
+        self.approximate_time_of(pool.bucket()).await.map(Some)
+    }
+
+    async fn open_if_recent(
+        &self,
+        closed_at: RegistryTime,
+        pool: &PoolId,
+        seq: u64,
+        terms: Option<Terms>,
+        live: Vec<Session>,
+    ) -> Result<(), Error> {
+        self.open_until(Some(closed_at + RECORD_AGE_MAX), pool, (seq, terms, live)).await
     }
 
     async fn claim(&self, request: Request<'_>) -> Result<Claimed, Error> {
@@ -79,6 +91,25 @@ impl Admission for RedisRegistry {
 }
 
 impl RedisRegistry {
+    /// Opens a pool by a record that counts up to `until`, if given.
+    async fn open_until(
+        &self,
+        until: Option<RegistryTime>,
+        pool: &PoolId,
+        (seq, terms, mut live): (u64, Option<Terms>, Vec<Session>),
+    ) -> Result<(), Error> {
+        in_order(&mut live);
+        let call = with_what_is_known(self.on_pool(&SCRIPTS.open, pool), pool, seq, terms, &live);
+        let call = match until {
+            Some(until) => call.arg(until.as_millis()),
+            None => call.arg(""),
+        };
+        let reply = self.call(call).await?;
+        self.expect(reply.receipt);
+        self.remember_all(pool, &live);
+        Ok(())
+    }
+
     fn claim_call(&self, request: Request<'_>, hints: &LocationHints) -> Call {
         let Request { pool, claim, policy, origin, particulars } = request;
         let when_named = match policy.when_named {

@@ -4,7 +4,7 @@
 use seatkeeper_core::{Bucket, RegistryTime};
 
 use super::codec::{Garbled, Reader};
-use super::scripts::{FILLING, FORMAT, HEAD_NUMBERS_BYTES, REBUILDING, SERVING};
+use super::scripts::{FILLING, FORMAT, HEAD_NUMBERS_BYTES, NEVER_MILLIS, REBUILDING, SERVING};
 use crate::Identity;
 
 /// The stage of a bucket.
@@ -52,6 +52,8 @@ pub(super) struct Head {
     pub(super) epoch: u64,
     /// Identity of the memory at the time of the rebuild; empty while the bucket is rebuilt.
     pub(super) identity: Identity,
+    /// The latest time of the bucket on record. May be behind the bucket's time.
+    pub(super) mark: RegistryTime,
     pub(super) last: u64,
     pub(super) acknowledged: u64,
     /// A lower bound of the time at which the first pool of the bucket is due.
@@ -61,6 +63,12 @@ pub(super) struct Head {
 }
 
 impl Head {
+    /// Returns the latest time of the server's clock that the head tells, up to the duration of a lease.
+    pub(super) fn latest_time(&self) -> RegistryTime {
+        let is_leased = self.leased_until < RegistryTime::from_millis(NEVER_MILLIS);
+        if is_leased { self.mark.max(self.leased_until) } else { self.mark }
+    }
+
     /// Reads a head.
     pub(super) fn read(bytes: &[u8]) -> Result<Self, Garbled> {
         let split = bytes.len().checked_sub(HEAD_NUMBERS_BYTES).ok_or(Garbled("the head of a bucket"))?;
@@ -76,11 +84,11 @@ impl Head {
         };
         let epoch = stamp.number(6)?;
         let identity = Identity(stamp.rest_text()?.to_string().into());
-        numbers.number(6)?;
         Ok(Self {
             stage,
             epoch,
             identity,
+            mark: RegistryTime::from_millis(numbers.number(6)?),
             last: numbers.number(6)?,
             acknowledged: numbers.number(6)?,
             due: RegistryTime::from_millis(numbers.number(6)?),

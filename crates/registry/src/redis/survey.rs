@@ -253,16 +253,34 @@ impl RedisRegistry {
         link.note_write(&written);
         written.map_err(why)?;
         let clock = clock_of(time.map_err(why)?).ok_or("TIME has no time")?;
-        if self.settings.lease.is_some() {
-            let new = || ClockTrust::new(Store::Redis, Arc::clone(&self.surveys.clock_steps));
-            self.surveys.clocks.lock().entry(server).or_insert_with(new).check(clock, asked)?;
-        }
         let standing = |head: RedisResult<Value>| {
             let bytes: Option<Vec<u8>> = FromRedisValue::from_redis_value(head.map_err(why)?).map_err(why)?;
             let head = bytes.as_deref().map(Head::read).transpose().map_err(why)?;
             Ok(BucketSurvey { server: Identity(up.identity().into()), clock, head, latency })
         };
-        Ok(heads.into_iter().map(|(bucket, head)| (bucket, standing(head))).collect())
+        let surveys: Vec<_> = heads.into_iter().map(|(bucket, head)| (bucket, standing(head))).collect();
+        if self.settings.lease.is_some() {
+            let heads = surveys.iter().filter_map(|(_, survey)| survey.as_ref().ok()?.head.as_ref());
+            self.check_clock(server, (clock, asked), heads.map(Head::latest_time).max())?;
+        }
+        Ok(surveys)
+    }
+
+    /// Judges the clock of a server. The first reading is compared with `latest`, the latest time in the server's memory:
+    /// a promoted replica may have another clock than the primary had.
+    fn check_clock(
+        &self,
+        server: usize,
+        (clock, asked): (RegistryTime, HostInstant),
+        latest: Option<RegistryTime>,
+    ) -> Result<(), Arc<str>> {
+        let new = || ClockTrust::new(Store::Redis, Arc::clone(&self.surveys.clock_steps));
+        let mut clocks = self.surveys.clocks.lock();
+        let trust = clocks.entry(server).or_insert_with(new);
+        match latest {
+            Some(latest) => trust.check_unleased(clock, asked, latest),
+            None => trust.check(clock, asked),
+        }
     }
 
     /// Reads the heads of a server's buckets, one `MGET` per group.
