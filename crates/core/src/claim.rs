@@ -13,16 +13,18 @@ pub struct Claim {
     pub tier: Tier,
     /// A session that the client believes to hold already.
     pub session: Option<SessionId>,
-    /// The session to end if the pool is full.
+    /// The session to end for the claim.
     pub replace: Option<Replacement>,
 }
 
-/// A session that a claim ends if the pool is full.
+/// A session that a claim ends in the step of its admission: always if handed over, and otherwise if the pool is
+/// full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Replacement {
     /// The session to end.
     pub session: SessionId,
-    /// The holder of the session makes the claim, and hands its seat over.
+    /// The holder of the session makes the claim, and hands its seat over: the session ends also if another seat is
+    /// free.
     pub is_handed_over: bool,
 }
 

@@ -7,7 +7,8 @@
 //! 2. **Named.** The claim names a live session of its own holder: refresh the session.
 //! 3. **Held.** The holder already has a live session: [`WhenHeld`] resumes, supersedes or upgrades the
 //!    session.
-//! 4. **Free.** The pool has fewer live sessions than its limit: admit a new session.
+//! 4. **Free.** The pool has fewer live sessions than its limit: end the session named by [`Claim::replace`] if its
+//!    seat is handed over, and admit a new session.
 //! 5. **Full.** [`WhenFull::Evict`] ends the session named by [`Claim::replace`], then the stalest sessions,
 //!    and admits. [`WhenFull::Deny`] admits only if the named session's seat is enough, and denies otherwise.
 //!    Unknown terms and a limit of 0 always deny.
@@ -21,8 +22,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Claim, EndReason, Policy, Pool, PoolKind, RegistryTime, Session, SessionId, Span, Standing, Terms,
-    UserId, Users, WhenFull, WhenHeld, WhenNamed,
+    Claim, EndReason, Policy, Pool, PoolKind, RegistryTime, Replacement, Session, SessionId, Span, Standing,
+    Terms, UserId, Users, WhenFull, WhenHeld, WhenNamed,
 };
 
 /// The outcome of a claim, with the sessions ended on the way.
@@ -97,7 +98,8 @@ pub struct Ending {
     pub expires: RegistryTime,
 }
 
-/// Decides `claim` on `pool` and applies the decision. A new session gets the id `fresh`.
+/// Decides `claim` on `pool` and applies the decision. A new session gets the id `fresh`, marked by
+/// [`SessionId::with_handed_over_seat`] if the claim hands a seat over.
 ///
 /// The cost grows with the number of ended sessions, not with the size of the pool. [`EVICTIONS_MAX`] bounds
 /// the evictions.
@@ -263,6 +265,7 @@ impl Turn<'_> {
         }
         // 4. A seat is free.
         if self.pool.live() < self.terms.limit.0 {
+            self.end_named(self.claim.replace.filter(|named| named.is_handed_over));
             return self.take_seat();
         }
         // 5. The pool is full.
@@ -272,10 +275,7 @@ impl Turn<'_> {
         if self.is_far_above_limit() {
             return self.evict_some();
         }
-        let named = self.claim.replace;
-        if let Some(ending) = named.and_then(|named| take_out(self.pool, named.session, named.reason())) {
-            self.ended.push(ending);
-        }
+        self.end_named(self.claim.replace);
         self.evict_below_limit();
         self.take_seat()
     }
@@ -296,6 +296,12 @@ impl Turn<'_> {
             WhenNamed::SameDevice => named.holder.device() == self.claim.holder.device(),
         };
         own.then_some(named.id)
+    }
+
+    /// Ends the session `named` by the claim, if live in the pool.
+    fn end_named(&mut self, named: Option<Replacement>) {
+        let ending = named.and_then(|named| take_out(self.pool, named.session, named.reason()));
+        self.ended.extend(ending);
     }
 
     /// Returns `true` if ending sessions can bring a full pool below its limit. Unknown terms never evict.
@@ -372,8 +378,10 @@ impl Turn<'_> {
     }
 
     fn take_seat(&mut self) -> Outcome {
+        let is_handed_over = self.claim.replace.is_some_and(|named| named.is_handed_over);
+        let id = if is_handed_over { self.fresh.with_handed_over_seat() } else { self.fresh };
         self.pool.insert(Session {
-            id: self.fresh,
+            id,
             holder: self.claim.holder.clone(),
             users: Users::one(self.claim.user.clone()),
             started: self.now,
@@ -381,7 +389,7 @@ impl Turn<'_> {
             ttl: self.terms.ttl,
             tier: self.claim.tier,
         });
-        Outcome::Admitted(self.fresh)
+        Outcome::Admitted(id)
     }
 
     fn full(&self) -> Denial {

@@ -17,7 +17,9 @@ use crate::{Bucket, RegistryTime};
 ///  4 bits   version 8
 ///  4 bits   home region, low part
 ///  8 bits   bucket
-/// 64 bits   variant, then 62 random bits
+///  2 bits   variant
+///  1 bit    the session's seat was handed over: see `Replacement::is_handed_over`
+/// 61 bits   random
 /// ```
 /// Ids are ordered by their bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -52,7 +54,10 @@ impl fmt::Display for Region {
 pub struct NotASessionId;
 
 impl SessionId {
-    /// Creates an id with the low 62 bits of `random`.
+    /// The mark of a seat that was handed over, in the ninth byte.
+    const HANDED_OVER: u8 = 0x20;
+
+    /// Creates an id with the low 61 bits of `random`.
     pub fn mint(started: RegistryTime, bucket: Bucket, region: Region, random: u64) -> Self {
         const VERSION: u64 = 8;
         let region = u64::from(region.number());
@@ -62,8 +67,20 @@ impl SessionId {
             | (region & 0xf) << 8
             | u64::from(bucket.number());
         let mut bytes = (u128::from(high) << 64 | u128::from(random)).to_be_bytes();
-        bytes[8] = 0x80 | (bytes[8] & 0x3f);
+        bytes[8] = 0x80 | (bytes[8] & 0x1f);
         Self(Uuid::from_bytes(bytes))
+    }
+
+    /// Returns the id with the mark of a session whose seat was handed over.
+    pub const fn with_handed_over_seat(self) -> Self {
+        let mut bytes = self.0.into_bytes();
+        bytes[8] |= Self::HANDED_OVER;
+        Self(Uuid::from_bytes(bytes))
+    }
+
+    /// Returns `true` if another session has handed its seat over to the session.
+    pub const fn has_handed_over_seat(self) -> bool {
+        self.0.as_bytes()[8] & Self::HANDED_OVER != 0
     }
 
     /// Returns the UUID.

@@ -1,4 +1,4 @@
-//! The holder of a group's screen in the pool of the subscriber.
+//! The holder and the session id of a group's screen in the pool of the subscriber.
 
 use seatkeeper_core::{Holder, SessionId};
 
@@ -14,6 +14,11 @@ pub(crate) fn screen_holder(session: SessionId) -> Holder {
 /// Returns `true` for the holder of a group's screen.
 pub(crate) fn is_screen(holder: &Holder) -> bool {
     holder.device() == screen_device()
+}
+
+/// Returns `true` for the id of a group's screen: no other session takes a seat that is handed over.
+pub(crate) fn is_screen_id(session: SessionId) -> bool {
+    session.has_handed_over_seat()
 }
 
 fn screen_device() -> String {

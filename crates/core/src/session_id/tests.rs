@@ -6,7 +6,7 @@ use uuid::{Uuid, Variant};
 use super::{NotASessionId, Region, SessionId};
 use crate::{BUCKETS, Bucket, RegistryTime};
 
-const RANDOM_BITS: u32 = 62;
+const RANDOM_BITS: u32 = 61;
 
 const MILLIS_END: u64 = 1 << 44;
 
@@ -30,6 +30,11 @@ proptest! {
         prop_assert_eq!(high >> 20, millis);
         prop_assert_eq!(id.started().as_millis(), millis);
         prop_assert_eq!(low & ((1 << RANDOM_BITS) - 1), random & ((1 << RANDOM_BITS) - 1));
+        prop_assert!(!id.has_handed_over_seat());
+        let marked = id.with_handed_over_seat();
+        prop_assert!(marked.has_handed_over_seat());
+        prop_assert_eq!(marked.with_handed_over_seat(), marked);
+        prop_assert_eq!(marked.as_uuid().as_u128() ^ id.as_uuid().as_u128(), 1 << RANDOM_BITS);
     }
 
     #[test]
@@ -59,7 +64,8 @@ fn the_stored_form_of_an_id_never_changes() {
     let id = mint(0x654_3210_0abc, 0xab, 0xde, 0x0123_4567_89ab_cdef);
     assert_eq!(id.to_string(), "65432100-abcd-8eab-8123-456789abcdef");
     let all_bits = mint(MILLIS_END - 1, 0xff, 0xff, u64::MAX);
-    assert_eq!(all_bits.to_string(), "ffffffff-ffff-8fff-bfff-ffffffffffff");
+    assert_eq!(all_bits.to_string(), "ffffffff-ffff-8fff-9fff-ffffffffffff");
+    assert_eq!(all_bits.with_handed_over_seat().to_string(), "ffffffff-ffff-8fff-bfff-ffffffffffff");
 }
 
 #[test]

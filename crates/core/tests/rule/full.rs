@@ -141,12 +141,49 @@ fn a_session_whose_seat_is_handed_over_is_superseded() {
 }
 
 #[test]
+fn the_id_of_a_session_tells_whether_its_seat_was_handed_over() {
+    let mut scene = devices(2);
+    let other = a_session_id(7);
+    let (plain, replacing) = (by("ann"), by("bob").replacing(other));
+    for (claim, is_told) in [(plain, false), (replacing, false), (by("cid").handing_over(other), true)] {
+        let fresh = scene.fresh_id();
+        let decision = scene.ask_with_id(claim, fresh);
+        let Outcome::Admitted(id) = decision.outcome else { panic!("{decision:?}") };
+        assert_eq!(id.has_handed_over_seat(), is_told);
+        assert_eq!(id, if is_told { fresh.with_handed_over_seat() } else { fresh });
+        assert!(scene.pool.get(id).is_some());
+    }
+}
+
+#[test]
 fn nobody_is_replaced_while_a_seat_is_free() {
     for mut scene in every_kind(2) {
         let ann = scene.claim("ann").admitted();
         scene.ask(by("bob").replacing(ann)).admitted();
         assert_eq!(scene.holders(), ["ann", "bob"]);
     }
+}
+
+#[test]
+fn a_seat_is_handed_over_also_while_another_is_free() {
+    for mut scene in every_kind(3) {
+        admit_in_turn(&mut scene, &["ann"]);
+        let bob = scene.claim("bob").admitted();
+        scene.ask(by("cid").handing_over(bob)).ending([("bob", EndReason::Superseded)]).admitted();
+        assert_eq!(scene.holders(), ["ann", "cid"]);
+        let nowhere = scene.fresh_id();
+        scene.ask(by("dan").handing_over(nowhere)).admitted();
+        assert_eq!(scene.holders(), ["ann", "cid", "dan"]);
+    }
+}
+
+#[test]
+fn an_unknown_limit_lets_a_holder_hand_its_seat_over_while_another_is_free() {
+    let mut scene = devices(2);
+    let ann = scene.claim("ann").admitted();
+    scene.entitlement_is_out_of_reach();
+    scene.ask(by("bob").handing_over(ann)).ending([("ann", EndReason::Superseded)]).admitted();
+    assert_eq!(scene.holders(), ["bob"]);
 }
 
 #[test]

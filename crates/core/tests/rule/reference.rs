@@ -100,6 +100,10 @@ impl Naive {
         }
         // Clause 4: the pool has fewer live sessions than the limit.
         if self.live.len() < limit {
+            let handed_over = claim.replace.filter(|named| named.is_handed_over).map(|named| named.session);
+            if let Some(at) = self.live.iter().position(|it| Some(it.id) == handed_over) {
+                ended.push((self.live.remove(at).id, EndReason::Superseded));
+            }
             return self.start(claim, terms, fresh, now);
         }
         // Clause 5: the pool is full.

@@ -11,7 +11,7 @@ use seatkeeper_core::{
     Session, SessionId, Span, Standing, Terms, Tier, WhenFull, WhenHeld, WhenNamed,
 };
 
-use crate::scene::a_session_id;
+use crate::scene::{a_session_id, marked};
 
 /// A single step of a run.
 #[derive(Clone, Debug)]
@@ -100,7 +100,7 @@ impl Run {
         match op {
             Op::Claim(ask) => {
                 let (claim, policy) = (ask.claim(seen), self.policy(ask.terms));
-                let fresh = an_id(seen.len());
+                let fresh = marked(an_id(seen.len()), &claim);
                 seen.push(fresh);
                 let decision = rule::admit(pool, &claim, &policy, fresh, now);
                 Done::Claim { claim, policy, fresh, decision }
@@ -153,7 +153,7 @@ pub(crate) fn by_id<'a>(sessions: impl Iterator<Item = &'a Session>) -> Vec<&'a 
 /// Generates distinct ids in an order unrelated to the order of creation.
 fn an_id(count: usize) -> SessionId {
     const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-    a_session_id((count as u64).wrapping_mul(ODD) >> 2)
+    a_session_id((count as u64).wrapping_mul(ODD) >> 3)
 }
 
 /// Generates runs under every mix of policies.

@@ -123,9 +123,14 @@ impl Scene {
 
     #[track_caller]
     pub(crate) fn ask(&mut self, By(claim): By) -> Decided {
-        let fresh = self.fresh_id();
-        let decision = rule::admit(&mut self.pool, &claim, &self.policy, fresh, self.now);
+        let fresh = marked(self.fresh_id(), &claim);
+        let decision = self.ask_with_id(By(claim), fresh);
         Decided { decision, ends: Vec::new(), fresh }
+    }
+
+    /// Makes a claim whose new session gets the id `fresh`.
+    pub(crate) fn ask_with_id(&mut self, By(claim): By, fresh: SessionId) -> Decision {
+        rule::admit(&mut self.pool, &claim, &self.policy, fresh, self.now)
     }
 
     /// Sends a heartbeat of a license's holder.
@@ -155,6 +160,14 @@ impl Scene {
 pub(crate) fn a_session_id(number: u64) -> SessionId {
     let bucket = Bucket::new(0).expect("the first bucket");
     SessionId::mint(RegistryTime::default(), bucket, Region::default(), number)
+}
+
+/// Returns `fresh` with the mark of a session that `claim` admits to a seat.
+pub(crate) fn marked(fresh: SessionId, claim: &Claim) -> SessionId {
+    match claim.replace {
+        Some(Replacement { is_handed_over: true, .. }) => fresh.with_handed_over_seat(),
+        Some(Replacement { is_handed_over: false, .. }) | None => fresh,
+    }
 }
 
 /// A claim under construction.
@@ -188,7 +201,7 @@ impl By {
         self
     }
 
-    /// Names a session of the claimant whose seat is handed over if the pool is full.
+    /// Names a session of the claimant whose seat is handed over.
     pub(crate) fn handing_over(mut self, id: SessionId) -> Self {
         self.0.replace = Some(Replacement { session: id, is_handed_over: true });
         self

@@ -157,6 +157,29 @@ pub async fn a_session_whose_seat_is_handed_over_is_superseded(h: &impl Harness)
     assert_eq!(pool.holders().await, ["screen"]);
 }
 
+pub async fn a_seat_is_handed_over_in_one_step_also_while_another_is_free(h: &impl Harness) {
+    for plan in [devices(3), devices(3).that_denies().called("that denies")] {
+        let pool = h.pool(plan).await;
+        pool.claim("phone").await.admitted();
+        let tv = pool.claim("tv").await.admitted();
+        let claim = pool.claim("screen").handing_over(&tv);
+        let screen = claim.await.admitted_ending(&[(&tv, EndReason::Superseded)]);
+        assert_eq!(pool.holders().await, ["phone", "screen"]);
+        let marks = [&tv, &screen].map(|live| live.session.id.has_handed_over_seat());
+        assert_eq!(marks, [false, true], "the id tells a seat that was handed over");
+        assert_eq!(screen.session.id.bucket(), pool.bucket(), "a session id routes itself");
+        pool.claim("tablet").handing_over(&tv).await.admitted();
+        assert_eq!(pool.view().await.live, 3, "a session that is over hands nothing over");
+    }
+}
+
+pub async fn a_seat_that_is_not_handed_over_is_kept_while_another_is_free(h: &impl Harness) {
+    let pool = h.pool(devices(2)).await;
+    let tv = pool.claim("tv").await.admitted();
+    pool.claim("phone").replacing(&tv).await.admitted();
+    assert_eq!(pool.holders().await, ["phone", "tv"]);
+}
+
 pub async fn where_newcomers_are_denied_one_can_still_be_replaced(h: &impl Harness) {
     let pool = h.pool(devices(2).that_denies()).await;
     let tv = pool.claim("tv").await.admitted();

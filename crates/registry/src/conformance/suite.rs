@@ -43,6 +43,8 @@ macro_rules! conformance_list {
                 a_limit_lowered_by_thousands_is_kept_once_the_claim_is_answered,
                 the_session_that_is_named_is_replaced,
                 a_session_whose_seat_is_handed_over_is_superseded,
+                a_seat_is_handed_over_in_one_step_also_while_another_is_free,
+                a_seat_that_is_not_handed_over_is_kept_while_another_is_free,
                 where_newcomers_are_denied_one_can_still_be_replaced,
                 a_session_of_another_pool_is_not_replaced,
                 an_unknown_limit_never_evicts,
@@ -200,6 +202,7 @@ macro_rules! rebuilding_suite {
                     a_rebuilt_bucket_holds_what_it_was_filled_with_and_nothing_else,
                     filled_sessions_get_one_full_ttl_from_the_filling_on,
                     a_rebuild_that_finishes_long_after_its_fill_is_refused,
+                    a_short_ttl_refuses_no_rebuild,
                     a_rebuilt_bucket_is_not_earlier_than_the_record,
                     a_bucket_rebuilt_without_pools_is_not_earlier_than_the_record,
                     the_conditions_tell_how_each_bucket_is,
@@ -209,10 +212,9 @@ macro_rules! rebuilding_suite {
     };
 }
 
-/// Expands every clause on a backend that outlives a contradiction as a test. Nothing rebuilds the bucket, so a pool
-/// must not open from an outdated reading of the ledger.
+/// Expands every clause on the age of the record from which a pool opens, as a test of a backend whose events are on record.
 #[macro_export]
-macro_rules! lasting_suite {
+macro_rules! record_suite {
     ($name:ident, $harness:ty) => {
         mod $name {
             use super::*;

@@ -181,10 +181,15 @@ impl Pool {
         if let Some(answer) = self.held_already(claim, policy, terms, particulars, fresh, step) {
             return answer;
         }
-        if self.taken(step.now) < terms.limit.0 {
-            return self.take_seat(claim, terms, particulars, fresh, Vec::new(), step);
-        }
         let named = claim.replace.filter(|named| self.get(named.session).is_some());
+        if self.taken(step.now) < terms.limit.0 {
+            let mut ended = Vec::new();
+            if let Some(named) = named.filter(|named| named.is_handed_over) {
+                self.end(named.session, named.reason(), step);
+                ended.push((named.session, named.reason()));
+            }
+            return self.take_seat(claim, terms, particulars, fresh, ended, step);
+        }
         let one_is_enough = self.taken(step.now) == terms.limit.0;
         let may = evicts || (named.is_some() && one_is_enough && policy.terms.is_some() && terms.limit.0 > 0);
         if !may {
@@ -270,8 +275,10 @@ impl Pool {
         step: &mut Step<'_>,
     ) -> Answer {
         let now = step.now;
+        let is_handed_over = claim.replace.is_some_and(|named| named.is_handed_over);
+        let id = if is_handed_over { fresh.with_handed_over_seat() } else { fresh };
         let session = Session {
-            id: fresh,
+            id,
             holder: claim.holder.clone(),
             users: Users::one(claim.user.clone()),
             started: now,
@@ -285,7 +292,7 @@ impl Pool {
         let expires = self.expiry_of(&session);
         let (session, particulars) = (Box::new(session), Box::new(particulars.clone()));
         self.record(Change::Admitted { session, expires, particulars }, step.origin, now, step.journals);
-        self.granted(Granted::Admitted, fresh, ended, now)
+        self.granted(Granted::Admitted, id, ended, now)
     }
 
     fn counted(&self, now: RegistryTime) -> u32 {

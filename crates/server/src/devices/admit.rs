@@ -13,8 +13,8 @@ use uuid::Uuid;
 
 use super::device_request::DeviceRequest;
 use super::fingerprint::fingerprint;
-use super::groups::leave_groups;
-use super::in_use::{DeviceSession, in_use};
+use super::groups::{leave_groups, leave_groups_in};
+use super::in_use::{DeviceSession, listed, view_in_use};
 use super::policy::{policy_of, policy_without_home};
 use super::pool_of;
 use crate::error::Error;
@@ -100,9 +100,9 @@ enum Admission {
     Refreshed,
 }
 
-/// Attempts of a claim whose subscription turns out to be over. A subscription may end between look-up and
-/// claim. The second look-up ignores the ended subscription.
-const CLAIMS_MAX: usize = 2;
+/// Attempts of a claim. A subscription may end between look-up and claim, and the second look-up ignores the ended
+/// subscription. A device that is denied a screen may be a member of a group, and claims again after it has left.
+const CLAIMS_MAX: usize = 3;
 
 /// `POST /sessions`: takes a screen for a device. On a plan that evicts, the subscriber's stalest device
 /// makes room.
@@ -125,9 +125,12 @@ pub(super) async fn admit(request: DeviceRequest, body: Unread) -> Result<Respon
 async fn take_screen(request: &DeviceRequest, body: Unread) -> Result<Response, Error> {
     let DeviceRequest { app, who, without_home, is_forwarded, .. } = request;
     let ask: Admit = body.read(app).await?;
-    if request.without_home.is_none() {
-        leave_groups(request, &ask.device_id, ask.group_member_session_id).await;
-    }
+    // The device leaves its groups before the claim. On a plan that has given up groups, a denial brings the view of the
+    // pool that tells a group, and a group without other members ends with its TTL.
+    let mut has_searched_groups = match without_home {
+        Some(_) => true,
+        None => leave_groups(request, &ask.device_id, ask.group_member_session_id).await,
+    };
     let pool = pool_of(&who.tenant, &who.user);
     let (claim, origin) = (ask.claim(request), request.origin());
     let particulars = request.particulars(ask.device_type, ask.device_name.as_deref());
@@ -137,10 +140,10 @@ async fn take_screen(request: &DeviceRequest, body: Unread) -> Result<Response, 
             None => policy_of(app, &who.tenant, &who.user).await,
         };
         let (pool, claim, policy) = (&pool, &claim, &policy);
-        let request = Request { pool, claim, policy, origin: &origin, particulars: &particulars };
+        let claiming = Request { pool, claim, policy, origin: &origin, particulars: &particulars };
         let claimed = match without_home {
-            Some(_) => app.engine.claim_without_home(request).await?,
-            None => app.engine.claim(request, app.settings.devices.durability).await?,
+            Some(_) => app.engine.claim_without_home(claiming).await?,
+            None => app.engine.claim(claiming, app.settings.devices.durability).await?,
         };
         let mut answer = match &claimed.answer {
             Answer::Granted { how, session, ended } => {
@@ -152,8 +155,18 @@ async fn take_screen(request: &DeviceRequest, body: Unread) -> Result<Response, 
                 granted(&claimed, *how, session, ended, code).into_response()
             }
             Answer::Denied(Denial::Full { free_in }) => {
-                let list = in_use(app, pool, None, None, *without_home).await;
-                full(request, &claimed, wait_seconds(*free_in), list).into_response()
+                let view = view_in_use(app, pool, *without_home).await;
+                if !has_searched_groups && let Ok(view) = &view {
+                    has_searched_groups = true;
+                    if leave_groups_in(request, &ask.device_id, view.as_ref()).await {
+                        continue;
+                    }
+                }
+                let list = match view {
+                    Ok(view) => Ok(listed(app, pool, view.as_ref(), None, None).await),
+                    Err(error) => Err(error),
+                };
+                full(claiming, &claimed, wait_seconds(*free_in), list).into_response()
             }
             Answer::Denied(Denial::EntitlementOver { .. } | Denial::EntitlementClosed) => continue,
         };

@@ -27,7 +27,7 @@ use utoipa_axum::routes;
 
 use crate::app::App;
 pub(crate) use departure::give_back_screen_of;
-pub(super) use departure::leave_groups;
+pub(super) use departure::{leave_groups, leave_groups_in};
 
 pub(super) fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use seatkeeper_core::{PoolId, SessionId, UserId};
 use seatkeeper_ledger::sessions::SessionRecord;
-use seatkeeper_registry::Live;
+use seatkeeper_registry::{Live, PoolView};
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -48,11 +48,31 @@ pub(super) async fn in_use(
     reader: Option<&UserId>,
     without_home: Option<WithoutHome>,
 ) -> Result<Vec<DeviceSession>, Error> {
-    let view = match without_home {
+    let view = view_in_use(app, pool, without_home).await?;
+    Ok(listed(app, pool, view.as_ref(), current, reader).await)
+}
+
+/// Reads the pool of a subscriber. With `without_home`, the pool has the sessions in place of the home.
+pub(super) async fn view_in_use(
+    app: &App,
+    pool: &PoolId,
+    without_home: Option<WithoutHome>,
+) -> Result<Option<PoolView>, Error> {
+    Ok(match without_home {
         Some(_) => app.engine.view_without_home(pool, LISTED_MAX).await?,
         None => app.engine.view(pool, LISTED_MAX).await?,
-    };
-    let Some(view) = view else { return Ok(Vec::new()) };
+    })
+}
+
+/// Returns the live sessions in `view` of the pool, as [`in_use`] does.
+pub(super) async fn listed(
+    app: &App,
+    pool: &PoolId,
+    view: Option<&PoolView>,
+    current: Option<SessionId>,
+    reader: Option<&UserId>,
+) -> Vec<DeviceSession> {
+    let Some(view) = view else { return Vec::new() };
     let records = records(app, pool).await.unwrap_or_else(|error| {
         tracing::warn!(
             causes = error.with_causes(),
@@ -65,9 +85,7 @@ pub(super) async fn in_use(
     let records: HashMap<_, _> =
         records.iter().filter(is_shown).map(|record| (record.session.id, record)).collect();
     let sessions = view.sessions.iter().rev();
-    Ok(sessions
-        .map(|live| DeviceSession::new(live, records.get(&live.session.id).copied(), current))
-        .collect())
+    sessions.map(|live| DeviceSession::new(live, records.get(&live.session.id).copied(), current)).collect()
 }
 
 /// Reads the sessions' records. While the ledger is known to be away, the wait is short.

@@ -8,7 +8,8 @@
 --       12 the named session, or '', 13 its key · 14 the session to replace, or '', 15 its key
 --       16 the part after the time in a fresh id, with 4 random bytes at the end
 --       17 body of a fresh session · 18 particulars · 19 bound of the journal's unacknowledged events
---       20 '1' to return the events: see `with_events` · 21 the reason for the end of a replaced session
+--       20 '1' to return the events: see `with_events` · 21 the reason for the end of a replaced session: SUPERSEDED if
+--       its seat is handed over
 -- Reply the time, …, live sessions, limit, outcome, and then
 --       for a seat: the session, and in turn id and reason of each session that had to end for the claim
 --       for a denial: time until a seat can come free, or the time at which the entitlement ended
@@ -29,6 +30,11 @@ local function read_claim()
     named_key = holder_key
   end
   admitted = nil
+end
+
+-- Returns whether the claim hands over the seat of the session to replace.
+local function is_handing_over()
+  return tonumber(ARGV[21]) == SUPERSEDED
 end
 
 -- Returns the number of live sessions.
@@ -101,6 +107,10 @@ end
 -- event, added to the random part, tells the two sessions apart.
 local function fresh_id()
   local given = ARGV[16]
+  if is_handing_over() then
+    -- The mark of `SessionId::with_handed_over_seat`, in the ninth byte of the id.
+    given = given:sub(1, 3) .. string.char(given:byte(4) + 32) .. given:sub(5)
+  end
   local random = (struct.unpack('>I4', given, #given - 3) + last) % 4294967296
   local time = struct.pack('>I5B', math.floor(now / 16), now % 16 * 16 + given:byte(1))
   return time .. given:sub(2, -5) .. struct.pack('>I4', random)
@@ -132,9 +142,22 @@ local function swap(held, reason)
   return take_seat()
 end
 
+-- Returns the session to replace, if the session is live here.
+local function replaceable()
+  return replace_id ~= '' and unless_over(members.by_id(replace_id, replace_key)) or nil
+end
+
+-- Ends the session to replace if its seat is handed over: its holder gives it up although another seat is free.
+local function hand_over()
+  local handed_over = is_handing_over() and replaceable()
+  if handed_over then
+    take_out_all({ handed_over }, SUPERSEDED)
+  end
+end
+
 -- Handles a full pool. Unknown terms never evict.
 local function full()
-  local replaced = replace_id ~= '' and unless_over(members.by_id(replace_id, replace_key)) or nil
+  local replaced = replaceable()
   local one_is_enough = replaced and live() == pool.limit
   if pool.limit == 0 then
     return FULL, NEVER
@@ -201,6 +224,7 @@ local function admit()
     if makes_room(false) then
       return MAKING_ROOM
     end
+    hand_over()
     return take_seat()
   end
   -- 5. The pool is full.

@@ -1,7 +1,7 @@
 -- Denies a claim in the common case: the pool is full of live sessions, and the denial is only counted. Every
 -- other claim takes `rare_step` (claim.lua). Follows lib/plain.lua.
 --
--- ARGV  2 to 20 as in claim.lua
+-- ARGV  2 to 21 as in claim.lua
 -- Reply the time, …, live sessions, limit, FULL, and the time until a seat can come free; or the reply of
 --       `rare_step`
 

@@ -204,15 +204,46 @@ async fn without_a_subscription_to_a_plan_with_groups_there_are_none() {
     }
 }
 
+/// Changes the plan of user `ann` to a plan without groups.
+async fn give_up_groups(api: &TenantClient) {
+    player::change_plan(api, "of-ann", json!({ "group_members_max": 0 })).await;
+}
+
 #[tokio::test]
 async fn a_plan_that_gives_up_groups_takes_no_more_members_and_ends_none() {
     let api = open().await.at_one_node();
     let ann = api.user("ann");
     let host = create(&ann, "tv").await;
-    api.admin()
-        .patch("/api/v1/admin/plans/of-ann", Some(json!({ "group_members_max": 0 })))
-        .await
-        .expect(200);
+    give_up_groups(&api).await;
     assert_refused(&join(&ann, &host["join_code"], "phone").await, "groups-off");
     beat(&ann, &host["session_id"]).await.expect(200);
+}
+
+/// A group may outlive the groups of its plan. A device leaves such a group too: after a denial by the screen of the
+/// group, or after an admission beside the screen.
+#[tokio::test]
+async fn a_device_leaves_its_group_also_after_the_plan_has_given_up_groups() {
+    let api = TenantClient::open().at_one_node();
+    let terms = json!({ "device_limit": 1, "group_members_max": 2, "when_full": "deny" });
+    subscribe(&api, "ann", terms).await;
+    let ann = api.user("ann");
+    let host = create(&ann, "tv").await;
+    give_up_groups(&api).await;
+    let own = admit(&ann, "tv").await["session_id"].clone();
+    assert_eq!(live(&ann).await, [own]);
+    assert_eq!(beat(&ann, &host["session_id"]).await.expect(410)["reason"], "released");
+}
+
+/// A plain heartbeat would keep a screen whose members are all silent.
+#[tokio::test]
+async fn a_plain_heartbeat_finds_no_screen_of_a_group() {
+    for device_limit in [1, 2] {
+        let api = TenantClient::open();
+        subscribe(&api, "ann", json!({ "device_limit": device_limit, "group_members_max": 2 })).await;
+        let host = create(&api.user("ann"), "tv").await;
+        for caller in [api.user("ann"), api.admin()] {
+            assert_problem(&player::beat(&caller, &host["group_id"]).await, 404, "the screen of a group");
+        }
+        beat(&api.user("ann"), &host["session_id"]).await.expect(200);
+    }
 }

@@ -3,9 +3,7 @@
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use garde::Validate;
-use seatkeeper_core::{
-    Claim, EndReason, Origin, Policy, PoolKind, Replacement, SessionId, Tier, WhenFull, WhenHeld,
-};
+use seatkeeper_core::{Claim, Origin, Policy, PoolKind, Replacement, SessionId, Tier, WhenFull, WhenHeld};
 use seatkeeper_registry::{Answer, Request};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -17,7 +15,6 @@ use super::group_plan::{GroupPlan, groups_off};
 use super::join_code::{self, JOIN_CODE_LIFETIME};
 use super::members::{Join, Joined, Member, add_member, live_members};
 use super::members_of;
-use super::screen::own;
 use crate::app::App;
 use crate::auth::Caller;
 use crate::devices::admit::DeviceType;
@@ -103,11 +100,11 @@ async fn create_group(request: &DeviceRequest, body: Unread) -> Result<Response,
         let (device, note) = (&device.holder, &meta.standing);
         let newcomer = Newcomer { who, group, device, content, invited: None, note };
         match enter(app, newcomer).await? {
-            Entrance::Open(_) => {}
+            Entrance::Open { .. } => {}
             Entrance::Closed(problem) => return Ok(problem.into_response()),
         }
     }
-    let join = Join { who, group, plan: &plan, device: &device, content, origin: &origin };
+    let join = Join { who, group, plan: &plan, device: &device, content, invited: None, origin: &origin };
     Ok(match add_member(app, join).await? {
         Joined::Refused(problem) => problem.into_response(),
         Joined::Member(member) => {
@@ -122,10 +119,9 @@ async fn create_group(request: &DeviceRequest, body: Unread) -> Result<Response,
 
 /// Replaces `session` by the session of the group's screen. Returns `None` if the pool is full without `session`.
 ///
-/// A full pool ends `session` and admits the screen in one step. A pool with a free seat admits the screen first and ends
-/// `session` second, so the plan's limit holds at every instant. The screen's holder is derived from `session`, so a retry
-/// finds the screen. A screen that stands is not claimed again: its members, who keep it alive, would not hear of a TTL that
-/// has become shorter.
+/// The registry ends `session` and admits the screen in one step, so a group takes one screen at every instant. The
+/// screen's holder is derived from `session`, so a retry finds the screen. A screen that stands is not claimed again: its
+/// members, who keep it alive, would not hear of a TTL that has become shorter.
 async fn take_screen(
     app: &App,
     who: &Caller,
@@ -156,12 +152,9 @@ async fn take_screen(
     };
     let request =
         Request { pool: &pool, claim: &claim, policy: &policy, origin, particulars: &device.particulars };
-    let durability = app.settings.devices.durability;
-    let claimed = app.engine.claim(request, durability).await?;
-    let Answer::Granted { session: screen, ended, .. } = &claimed.answer else { return Ok(None) };
-    if !ended.iter().any(|(id, _)| *id == session) {
-        let who = own(who, PoolKind::Subscriber);
-        app.engine.end(session, &who, EndReason::Superseded, origin, durability).await?;
-    }
-    Ok(Some(screen.session.id))
+    let claimed = app.engine.claim(request, app.settings.devices.durability).await?;
+    Ok(match claimed.answer {
+        Answer::Granted { session: screen, .. } => Some(screen.session.id),
+        Answer::Denied(_) => None,
+    })
 }

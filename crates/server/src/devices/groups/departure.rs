@@ -1,6 +1,7 @@
 //! The departure of a member, by request or because its device takes a screen of its own.
 
 use seatkeeper_core::{EndReason, Origin, PoolId, PoolKind, SessionId, TenantId};
+use seatkeeper_registry::PoolView;
 use uuid::Uuid;
 
 use super::device::device_of;
@@ -70,19 +71,55 @@ async fn give_back_empty_screen(
     Ok(())
 }
 
-/// Ends the memberships of a device that is about to take a screen of its own: the membership `named` by the device, and
-/// those in groups of the caller. A group that cannot be read keeps the device as a member, and the claim goes on.
-pub(in crate::devices) async fn leave_groups(request: &DeviceRequest, device_id: &str, named: Option<Uuid>) {
-    let left = async {
-        leave_named(request, named).await?;
-        leave_own_groups(request, device_id).await
-    };
-    if let Err(error) = left.await {
-        tracing::debug!(
-            causes = error.with_causes(),
-            "looking for the groups of a device failed; a membership may go on beside the device's screen"
-        );
+/// Ends the memberships of a device that is about to take a screen of its own: the membership `named` by the device and,
+/// on a plan with groups, the memberships in groups of the caller. Returns `true` if the groups of the caller were
+/// searched. A group that cannot be read keeps the device as a member, and the claim goes on.
+pub(in crate::devices) async fn leave_groups(
+    request: &DeviceRequest,
+    device_id: &str,
+    named: Option<Uuid>,
+) -> bool {
+    let searched = leave_named_and_own(request, device_id, named).await;
+    searched.unwrap_or_else(|error| {
+        note_failure(&error);
+        false
+    })
+}
+
+/// Ends the memberships of a device whose claim was denied, in the groups whose screens are in `view`, the caller's pool.
+/// Returns `true` if a membership has ended, so a further claim may find a free screen.
+pub(in crate::devices) async fn leave_groups_in(
+    request: &DeviceRequest,
+    device_id: &str,
+    view: Option<&PoolView>,
+) -> bool {
+    let ended = leave_each(request, device_id, &screens_in(view)).await;
+    ended.unwrap_or_else(|error| {
+        note_failure(&error);
+        false
+    })
+}
+
+fn note_failure(error: &Error) {
+    tracing::debug!(
+        causes = error.with_causes(),
+        "looking for the groups of a device failed; a membership may go on beside the device's screen"
+    );
+}
+
+async fn leave_named_and_own(
+    request: &DeviceRequest,
+    device_id: &str,
+    named: Option<Uuid>,
+) -> Result<bool, Error> {
+    let DeviceRequest { app, who, .. } = request;
+    leave_named(request, named).await?;
+    if GroupPlan::find(app, &who.tenant, &who.user).await?.is_none() {
+        return Ok(false);
     }
+    let view = app.engine.view(&pool_of(&who.tenant, &who.user), LISTED_MAX).await?;
+    leave_each(request, device_id, &screens_in(view.as_ref())).await?;
+    Ok(true)
 }
 
 async fn leave_named(request: &DeviceRequest, named: Option<Uuid>) -> Result<(), Error> {
@@ -95,21 +132,24 @@ async fn leave_named(request: &DeviceRequest, named: Option<Uuid>) -> Result<(),
     }
 }
 
-/// Ends the memberships of the device in groups on the caller's screens. A caller whose plan has no groups causes no read.
-async fn leave_own_groups(request: &DeviceRequest, device_id: &str) -> Result<(), Error> {
+/// Returns the screens of groups in a subscriber's pool.
+fn screens_in(view: Option<&PoolView>) -> Vec<SessionId> {
+    let sessions = view.into_iter().flat_map(|view| &view.sessions);
+    sessions.filter(|live| is_screen(&live.session.holder)).map(|live| live.session.id).collect()
+}
+
+/// Ends the memberships of the device in `groups` of the caller. Returns `true` if a membership has ended.
+async fn leave_each(request: &DeviceRequest, device_id: &str, groups: &[SessionId]) -> Result<bool, Error> {
     let DeviceRequest { app, who, meta, user_agent, .. } = request;
-    if GroupPlan::find(app, &who.tenant, &who.user).await?.is_none() {
-        return Ok(());
-    }
     let device = fingerprint(&device_of(&who.user, device_id), user_agent, meta.ip);
-    let view = app.engine.view(&pool_of(&who.tenant, &who.user), LISTED_MAX).await?;
-    let screens = view.iter().flat_map(|view| &view.sessions).filter(|live| is_screen(&live.session.holder));
-    for group in screens.map(|live| live.session.id) {
+    let mut has_left = false;
+    for &group in groups {
         let members = live_members(app, &who.tenant, group).await?;
         for live in members.iter().filter(|live| live.session.holder.device() == device.device()) {
             let member = (group, live.session.id);
             depart(app, &who.tenant, member, Departure::Leaves, &request.origin()).await?;
+            has_left = true;
         }
     }
-    Ok(())
+    Ok(has_left)
 }

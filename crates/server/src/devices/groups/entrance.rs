@@ -19,7 +19,12 @@ const MEMBERSHIPS_MAX: u32 = 500;
 
 /// The answer of the entrance.
 pub(super) enum Entrance {
-    Open(GroupPlan),
+    /// The device may claim a place in the group.
+    Open {
+        plan: GroupPlan,
+        /// Time at which the join code of a guest was made; `None` for a device of the subscriber.
+        guest_invited: Option<RegistryTime>,
+    },
     Closed(Problem),
 }
 
@@ -42,8 +47,8 @@ pub(super) async fn enter(app: &App, newcomer: Newcomer<'_>) -> Result<Entrance,
         return Ok(Entrance::Closed(code_refused()));
     };
     let members = live_members(app, &who.tenant, group).await?;
+    let guest = (who.user != owner).then_some(who);
     if !members.iter().any(|live| live.session.holder == *device) {
-        let guest = (who.user != owner).then_some(who);
         match app.limits.group_join(group, guest, note).await {
             Ok(()) => {}
             Err(Error::TooOften { wait_seconds }) => {
@@ -52,7 +57,7 @@ pub(super) async fn enter(app: &App, newcomer: Newcomer<'_>) -> Result<Entrance,
             Err(error) => return Err(error),
         }
         if let (Some(guest), Some(invited)) = (guest, invited)
-            && is_removed_since(app, guest, group, invited).await?
+            && is_removed_within(app, guest, group, (invited, RegistryTime::MAX)).await?
         {
             return Ok(Entrance::Closed(code_refused()));
         }
@@ -68,16 +73,16 @@ pub(super) async fn enter(app: &App, newcomer: Newcomer<'_>) -> Result<Entrance,
         let detail = "Name the host's content as `content_id`.";
         return Ok(Entrance::Closed(Problem::new(&problem::GROUP_CONTENT, detail)));
     }
-    Ok(Entrance::Open(plan))
+    Ok(Entrance::Open { plan, guest_invited: invited.filter(|_| guest.is_some()) })
 }
 
-/// Checks whether a membership of the guest was revoked after `invited`: a guest whom the subscriber has removed needs a
-/// newer code. The removal is on record before its answer (`depart`).
-async fn is_removed_since(
+/// Checks whether a membership of the guest was revoked after `invited`, and by `until` at the latest: a guest whom the
+/// subscriber has removed needs a newer code. The removal is on record before its answer (`depart`).
+pub(super) async fn is_removed_within(
     app: &App,
     guest: &Caller,
     group: SessionId,
-    invited: RegistryTime,
+    (invited, until): (RegistryTime, RegistryTime),
 ) -> Result<bool, Error> {
     let filter = SessionFilter {
         pool_kind: Some(PoolKind::Group),
@@ -88,7 +93,8 @@ async fn is_removed_since(
     };
     let ended = app.ledger.search_sessions(&guest.tenant, &filter, None, MEMBERSHIPS_MAX).await;
     let ended = ended.map_err(Error::Ledger)?;
-    let is_removal = |end: SessionEnd| end.reason == EndReason::Revoked && end.at > invited;
+    let is_removal =
+        |end: SessionEnd| end.reason == EndReason::Revoked && end.at > invited && end.at <= until;
     Ok(ended.items.iter().filter_map(|record| record.ended).any(is_removal))
 }
 

@@ -73,11 +73,11 @@ async fn join_group(request: &DeviceRequest, body: Unread) -> Result<Response, E
     let (device, origin) = (JoiningDevice::new(request, device), request.origin());
     let invited = Some(code.made());
     let newcomer = Newcomer { who, group, device: &device.holder, content, invited, note: &meta.standing };
-    let plan = match enter(app, newcomer).await? {
-        Entrance::Open(plan) => plan,
+    let (plan, invited) = match enter(app, newcomer).await? {
+        Entrance::Open { plan, guest_invited } => (plan, guest_invited),
         Entrance::Closed(problem) => return Ok(problem.into_response()),
     };
-    let join = Join { who, group, plan: &plan, device: &device, content, origin: &origin };
+    let join = Join { who, group, plan: &plan, device: &device, content, invited, origin: &origin };
     Ok(match add_member(app, join).await? {
         Joined::Member(member) => (StatusCode::CREATED, axum::Json(*member)).into_response(),
         Joined::Refused(problem) => problem.into_response(),

@@ -3,12 +3,14 @@
 use seatkeeper_core::{Claim, Denial, EndReason, Origin, PoolKind, RegistryTime, SessionId, TenantId, Tier};
 use seatkeeper_engine::HeartbeatOutcome;
 use seatkeeper_ledger::group_contents::ContentReport;
-use seatkeeper_registry::{Answer, Live, Request};
+use seatkeeper_registry::{Answer, Granted, Live, Request};
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::departure::{Departure, depart};
 use super::device::JoiningDevice;
+use super::entrance::is_removed_within;
 use super::group_plan::GroupPlan;
 use super::screen::{own, renew};
 use super::{content, members_of, news};
@@ -18,6 +20,7 @@ use crate::devices::in_use::LISTED_MAX;
 use crate::error::Error;
 use crate::http::heartbeat_interval_seconds;
 use crate::problem::{self, Problem};
+use crate::settings::Durability;
 use crate::times::text_of;
 
 /// A device's membership of a group.
@@ -89,6 +92,8 @@ pub(super) struct Join<'a> {
     pub(super) plan: &'a GroupPlan,
     pub(super) device: &'a JoiningDevice,
     pub(super) content: Option<&'a str>,
+    /// Time at which the join code of a guest was made; `None` for a device of the subscriber.
+    pub(super) invited: Option<RegistryTime>,
     pub(super) origin: &'a Origin,
 }
 
@@ -96,8 +101,12 @@ pub(super) struct Join<'a> {
 ///
 /// The claim comes first and the renewal of the screen second, so a member is told of its session only while the screen
 /// lives. Without a screen the new member ends at once.
+///
+/// The subscriber may remove a guest between the checks of the entrance and the claim. A guest that was removed after
+/// `invited` and before its admission is therefore refused. A guest is told of its session only after this check, and a
+/// retry repeats the check.
 pub(super) async fn add_member(app: &App, join: Join<'_>) -> Result<Joined, Error> {
-    let Join { who, group, plan, device, content, origin } = join;
+    let Join { who, group, plan, device, content, invited, origin } = join;
     let (pool, policy) = (members_of(&who.tenant, group), plan.policy());
     let claim = Claim {
         holder: device.holder.clone(),
@@ -109,14 +118,26 @@ pub(super) async fn add_member(app: &App, join: Join<'_>) -> Result<Joined, Erro
     let request =
         Request { pool: &pool, claim: &claim, policy: &policy, origin, particulars: &device.particulars };
     let durability = app.settings.devices.durability;
-    let claimed = app.engine.claim(request, durability).await?;
-    let live = match &claimed.answer {
-        Answer::Granted { session, .. } => session,
+    // With the membership of a guest, every earlier removal is on record.
+    let recorded = if invited.is_some() { Durability::Ledger } else { durability };
+    let claimed = app.engine.claim(request, recorded).await?;
+    let (how, live) = match &claimed.answer {
+        Answer::Granted { how, session, .. } => (*how, session),
         Answer::Denied(Denial::Full { .. } | Denial::EntitlementOver { .. } | Denial::EntitlementClosed) => {
             let problem = Problem::new(&problem::GROUP_FULL, "A member must leave before another joins.");
             return Ok(Joined::Refused(problem.with("members_max", claimed.limit.0)));
         }
     };
+    if let Some(invited) = invited
+        && is_removed_within(app, who, group, (invited, live.session.started)).await?
+    {
+        // A membership from before the claim may be due to a newer code, and goes on.
+        if how == Granted::Admitted {
+            let member = (group, live.session.id);
+            depart(app, &who.tenant, member, Departure::Leaves, origin).await?;
+        }
+        return Ok(Joined::Refused(code_refused()));
+    }
     let HeartbeatOutcome::Renewed(screen) = renew(app, who, group, origin).await? else {
         let reason = EndReason::Released;
         app.engine.end(live.session.id, &own(who, PoolKind::Group), reason, origin, durability).await?;

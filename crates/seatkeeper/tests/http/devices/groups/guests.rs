@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use serde_json::json;
 
 use super::steps::{GROUPS, assert_refused, beat, create, device, join, leave, subscribe, with};
@@ -11,6 +12,13 @@ use crate::http::tenant_client::{DEVICES, TenantClient, text};
 
 /// The deadline of a record.
 const DEADLINE: Duration = Duration::from_secs(20);
+
+/// Removals of a guest that repeats its join.
+const ROUNDS: u32 = 12;
+
+/// Repeats of a join around a removal. A group takes no more joins of a guest within an hour.
+const REPEATS: u32 = 8;
+const BETWEEN_REPEATS: Duration = Duration::from_millis(1);
 
 /// Returns a tenant whose user `ann` has a screen, and may invite two guests.
 async fn open() -> TenantClient {
@@ -115,6 +123,50 @@ async fn a_removed_guest_needs_a_newer_code_and_nobody_else_does() {
     let newer = ann.post(GROUPS, ask).await.expect(201);
     assert_eq!(&newer["group_id"], group);
     join(&bob, &newer["join_code"], "phone").await.expect(201);
+}
+
+#[tokio::test]
+async fn an_older_code_does_not_count_for_a_guest_that_a_newer_code_has_admitted() {
+    let api = open().await;
+    let (ann, bob) = (api.user("ann"), api.user("bob"));
+    let session = super::admit(&ann, "tv").await["session_id"].clone();
+    let ask = with(device("tv"), "session_id", &session);
+    let older = ann.post(GROUPS, ask.clone()).await.expect(201);
+    let guest = join(&bob, &older["join_code"], "phone").await.expect(201);
+    leave(&ann, &older["group_id"], &guest["session_id"]).await.expect(204);
+    let newer = ann.post(GROUPS, ask).await.expect(201);
+    let again = join(&bob, &newer["join_code"], "phone").await.expect(201);
+    assert_refused(&join(&bob, &older["join_code"], "phone").await, "join-code-refused");
+    let repeated = join(&bob, &newer["join_code"], "phone").await.expect(201);
+    assert_eq!(repeated["session_id"], again["session_id"], "the refusal ends no membership");
+    beat(&bob, &again["session_id"]).await.expect(200);
+}
+
+/// The guest repeats its join all the while. A repeat that found the guest still a member may claim a place after the
+/// removal.
+#[tokio::test]
+async fn a_guest_that_is_removed_while_it_repeats_its_join_stays_out() {
+    let api = TenantClient::open_with(&[("LIMITS_DEVICES_ACQUIRES_PER_MINUTE", "0")]);
+    let terms = json!({ "device_limit": 1, "group_members_max": 3, "group_scope": "any_user" });
+    subscribe(&api, "ann", terms).await;
+    let (ann, bob) = (api.user("ann"), api.user("bob"));
+    for round in 0..ROUNDS {
+        let host = create(&ann, "tv").await;
+        let (group, code) = (&host["group_id"], &host["join_code"]);
+        let guest = join(&bob, code, "phone").await.expect(201);
+        let repeats = (0..REPEATS).map(|number| {
+            let bob = &bob;
+            async move {
+                tokio::time::sleep(number * BETWEEN_REPEATS).await;
+                join(bob, code, "phone").await
+            }
+        });
+        let (_, removed) = tokio::join!(join_all(repeats), leave(&ann, group, &guest["session_id"]));
+        removed.expect(204);
+        let shown = ann.get(&format!("{GROUPS}/{}", text(group))).await.expect(200);
+        assert_eq!(shown["members"].as_array().map(Vec::len), Some(1), "round {round}: {shown}");
+        leave(&ann, group, &host["session_id"]).await.expect(204);
+    }
 }
 
 #[tokio::test]
