@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use seatkeeper_core::{PoolId, UserId};
+use seatkeeper_core::{PoolId, Region, UserId};
 use seatkeeper_postgres::MigrationError;
 
 use crate::buckets::StaleBucket;
@@ -114,6 +114,12 @@ pub enum Error {
         user: UserId,
         /// The home on record.
         home: Home,
+    },
+    /// The region that hands a home over is lost, and its successor takes the home over.
+    #[error("region {} is lost, and its adoption is on record", lost.number())]
+    RegionAdopted {
+        /// The lost region.
+        lost: Region,
     },
     /// A cancelled or expired subscription is immutable.
     #[error("the subscription is over")]

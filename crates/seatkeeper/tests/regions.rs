@@ -32,6 +32,8 @@ mod cuts;
 mod deployments;
 #[path = "regions/forgotten.rs"]
 mod forgotten;
+#[path = "regions/former_homes.rs"]
+mod former_homes;
 #[path = "regions/forwarding.rs"]
 mod forwarding;
 #[path = "regions/groups.rs"]

@@ -16,6 +16,7 @@ mod entitlements;
 mod error;
 mod events;
 mod files;
+mod flood;
 mod forwarding;
 mod group_screen;
 mod hash;

@@ -27,21 +27,6 @@ impl EndedSession {
         Some(Self { reason, last_heartbeat: record.session.last_heartbeat, is_on_record: true })
     }
 
-    /// Returns `Err(NotHome)` for a session that goes on in another region: the session is not over.
-    fn unless_moved(self, pool: &PoolId) -> Result<Self, Error> {
-        match self.reason {
-            EndReason::Moved => Err(Error::NotHome(Box::new(pool.clone()))),
-            EndReason::Released
-            | EndReason::Expired
-            | EndReason::Evicted
-            | EndReason::Superseded
-            | EndReason::Upgraded
-            | EndReason::Revoked
-            | EndReason::EntitlementEnded
-            | EndReason::GroupContent => Ok(self),
-        }
-    }
-
     pub(super) fn expired(last_heartbeat: RegistryTime) -> Self {
         Self { reason: EndReason::Expired, last_heartbeat, is_on_record: true }
     }
@@ -60,7 +45,7 @@ impl Engine {
             return Ok(None);
         };
         if let Some(past) = EndedSession::from_record(&record) {
-            return past.unless_moved(&record.pool).map(Some);
+            return self.unless_moved(past, &record.pool).await.map(Some);
         }
         if is_node_local {
             // A node-local session is over once the registry, or the home, is back.
@@ -68,7 +53,19 @@ impl Engine {
             return Ok(Some(EndedSession { is_on_record: false, ..past }));
         }
         let Some(record) = self.end_of_unseen(&record, who, who, epoch).await? else { return Ok(None) };
-        EndedSession::from_record(&record).map(|past| past.unless_moved(&record.pool)).transpose()
+        match EndedSession::from_record(&record) {
+            Some(past) => self.unless_moved(past, &record.pool).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns `Err(NotHome)` for a session that may go on in another region. A home comes back without the sessions that
+    /// this region has on record, so a session that moved away is over once the home is here again.
+    async fn unless_moved(&self, past: EndedSession, pool: &PoolId) -> Result<EndedSession, Error> {
+        if past.reason == EndReason::Moved {
+            self.check_home(pool).await?;
+        }
+        Ok(past)
     }
 
     /// Returns the record of an ended session, after the registry had no live session for `who`. Returns `None` if the
@@ -131,13 +128,15 @@ impl Engine {
 
     /// Answers a heartbeat while no registry serves the session's bucket. A session live in the ledger is
     /// renewed: no session ends until a registry serves again, and a rebuild gives each session a full TTL. The
-    /// lease must cover `epoch`: on a node without a lease a registry may serve again unseen.
+    /// lease must cover `epoch`: on a node without a lease a registry may serve again unseen. A bucket that nobody serves
+    /// has no such epoch, so the epoch on record must stay as well.
     pub(super) async fn beat_on_record<Q: SearchQuota>(
         &self,
         (id, epoch): (SessionId, u64),
         who: &Authority,
         search: Q::Search,
     ) -> Result<HeartbeatOutcome, Q::Error> {
+        let raised = self.lease.raised(id.bucket());
         let found = self.ledger.find_session(id).await.map_err(Error::from);
         let found = found.map(|found| {
             found.map(|found| found.record).filter(|record| who.covers(&record.pool, &record.session))
@@ -148,9 +147,12 @@ impl Engine {
             return Err(Error::from(RegistryError::NotServing { bucket: id.bucket() }).into());
         };
         if let Some(past) = EndedSession::from_record(&record) {
-            return Ok(HeartbeatOutcome::Ended(past.unless_moved(&record.pool)?));
+            return Ok(HeartbeatOutcome::Ended(self.unless_moved(past, &record.pool).await?));
         }
         self.lease.check(id.bucket(), epoch).await.map_err(Error::from)?;
+        if self.lease.raised(id.bucket()) != raised {
+            return Err(Error::from(RegistryError::NotServing { bucket: id.bucket() }).into());
+        }
         // The wall clock stands in for the registry's time. No decision rests on it.
         let now = wall_clock::registry_now();
         let (last_heartbeat, ttl) = (now, record.session.ttl);

@@ -153,6 +153,11 @@ impl EpochLease {
         if shared.known.served(bucket) == epoch { Ok(()) } else { Err(RegistryError::NotServing { bucket }) }
     }
 
+    /// Returns the latest epoch of a bucket on record, served or not.
+    pub(crate) fn raised(&self, bucket: Bucket) -> u64 {
+        self.shared_basis().map_or(Epochs::NONE, |shared| shared.known.all.get(bucket))
+    }
+
     /// Notes that a registry has lost memory of a bucket in this epoch, or contradicts the ledger. The bucket
     /// is rebuilt, unless its epoch has been raised meanwhile.
     pub(crate) fn suspect(&self, bucket: Bucket, epoch: u64) {

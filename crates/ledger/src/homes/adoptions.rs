@@ -6,7 +6,7 @@ use seatkeeper_core::{
 };
 use uuid::Uuid;
 
-use super::moves::{Admissions, admit, departures_to, last_event, note_left};
+use super::moves::{Admissions, admit, departures, departures_to, last_event, note_left};
 use super::{Home, HomeState, region_from, stored};
 use crate::database::{Row, Tx};
 use crate::licenses::{License, adopt};
@@ -121,7 +121,8 @@ impl Ledger {
     /// Records the successor of a lost region, and returns the adoption on record: a lost region keeps its first
     /// successor. The successor admits from `admits_from`: the latest of several begins before the end counts, also for the
     /// homes taken over since an earlier begin. The homes on their way from here to the lost region go to the
-    /// successor, unless the successor is `own`, the region of this ledger.
+    /// successor, unless the successor is `own`, the region of this ledger. A home that arrives from the lost region by a move
+    /// is on record before the adoption, or is refused.
     pub async fn note_adoption(
         &self,
         (lost, successor): (Region, Region),
@@ -129,6 +130,7 @@ impl Ledger {
         own: Region,
     ) -> Result<Option<Adoption>, Error> {
         let mut tx = self.write().await?;
+        tx.query(include_str!("../../sql/lock_own_region.sql")).execute().await?;
         let now = tx.now().await?;
         let noted = tx.query(include_str!("../../sql/note_adoption.sql"));
         let noted = noted.bind(stored(lost)).bind(stored(successor)).bind(times::stored(admits_from));
@@ -293,7 +295,7 @@ impl Ledger {
 
     /// Records the homes that region `teller` tells the successor of region `lost`. Homes that are here, or of an older
     /// version, stay unchanged. A home on its way out of the telling region is still in the telling region. A home on its
-    /// way from here to the lost region is replaced by a newer home: the lost region took over, and gave the home away.
+    /// way from here is replaced by a newer home: only a home that the target of the move took over has a greater version.
     /// Nothing is recorded once the adoption is done.
     pub async fn learn_homes(
         &self,
@@ -310,7 +312,7 @@ impl Ledger {
             return Ok(());
         }
         let now = tx.now().await?;
-        let departures = departures_to(&mut tx, lost).await?;
+        let departures = departures(&mut tx).await?;
         for KnownHome { tenant, user, home } in homes {
             let (region, version) = match home.state {
                 HomeState::Moving => (teller, home.version.saturating_sub(1)),
@@ -325,8 +327,7 @@ impl Ledger {
             }
             let learned = tx.query(include_str!("../../sql/learn_home_for_adoption.sql"));
             let learned = learned.bind(tenant.as_str()).bind(user.as_str()).bind(stored(region));
-            let learned = learned.bind(stored_whole(version)).bind(now).bind(stored(own));
-            learned.bind(stored(lost)).execute().await?;
+            learned.bind(stored_whole(version)).bind(now).bind(stored(own)).execute().await?;
         }
         tx.commit().await
     }

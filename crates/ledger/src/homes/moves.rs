@@ -5,11 +5,11 @@ use std::cmp::Reverse;
 
 use chrono::{DateTime, Utc};
 use seatkeeper_core::{
-    Change, Event, Origin, Particulars, PoolId, PoolKind, Region, RegistryTime, Seats, Session, TenantId,
-    Terms, UserId,
+    Change, Event, Origin, Particulars, PoolId, PoolKind, Region, RegistryTime, Seats, Session, SessionId,
+    TenantId, Terms, UserId,
 };
 
-use super::{Home, HomeState, read, stored};
+use super::{Home, HomeState, read, region_from, stored};
 use crate::audit::{self, Entry};
 use crate::database::{Row, Tx};
 use crate::row::{Fields, stored_whole};
@@ -141,6 +141,14 @@ impl Ledger {
         rows.iter().map(SessionRecord::read).collect()
     }
 
+    /// Returns the region to which a session moved on when its home left this region. `None` for a session that did not end
+    /// here as `moved`, and while the move is under way.
+    pub async fn session_moved_to(&self, id: SessionId) -> Result<Option<Region>, Error> {
+        let target = self.readers().query(include_str!("../../sql/session_moved_to.sql"));
+        let target: Option<i64> = target.bind(id.as_uuid()).scalar_optional().await?;
+        target.map(region_from).transpose()
+    }
+
     /// Ends the move of a home out of this region: the target has taken over.
     pub async fn end_home_move(&self, departure: &Departure) -> Result<(), Error> {
         let (tenant, user) = (departure.tenant.as_str(), departure.user.as_str());
@@ -159,6 +167,9 @@ impl Ledger {
     /// Takes over a home in `own`, the region of this ledger: the home, its sessions and the mark of the move, in one
     /// transaction. The sessions are admitted by `terms` at `now`, the registry's time. Returns the home on record. An
     /// arrival of an older version, or of a version on record, changes nothing.
+    ///
+    /// Returns `Err(RegionAdopted)` for a home moved from a region whose adoption is on record: the successor of the region
+    /// takes the home over.
     pub async fn take_home(
         &self,
         arrival: &Arrival,
@@ -175,6 +186,9 @@ impl Ledger {
             tenants::hold(&mut tx, &arrival.tenant, now).await?;
         }
         let epochs = buckets::hold(&mut tx, std::iter::once(pool.bucket())).await?;
+        if arrival.kind == ArrivalKind::Moved {
+            check_not_adopted(&mut tx, arrival.from).await?;
+        }
         let clock = tx.now().await?;
         let admits_from = arrival.silence(&mut tx).await?;
         if let Some(lost) = arrival.lost() {
@@ -244,6 +258,17 @@ impl Arrival {
     }
 }
 
+/// Returns `Err(RegionAdopted)` if an adoption of region `from` is on record. Until the transaction ends, no adoption comes on
+/// record: the departure may have been checked before an adoption began.
+async fn check_not_adopted(tx: &mut Tx, from: Region) -> Result<(), Error> {
+    tx.query(include_str!("../../sql/share_own_region.sql")).execute().await?;
+    let adoption = tx.query(include_str!("../../sql/share_adoption.sql")).bind(stored(from));
+    match adoption.fetch_optional().await? {
+        Some(_) => Err(Error::RegionAdopted { lost: from }),
+        None => Ok(()),
+    }
+}
+
 /// Returns the home of a subscriber on its way out of this region.
 async fn departure(tx: &mut Tx, tenant: &TenantId, user: &UserId) -> Result<Option<Departure>, Error> {
     let home = tx.query(include_str!("../../sql/home.sql")).bind(tenant.as_str()).bind(user.as_str());
@@ -254,15 +279,20 @@ async fn departure(tx: &mut Tx, tenant: &TenantId, user: &UserId) -> Result<Opti
     }
 }
 
+/// Returns the homes on their way out of this region.
+pub(super) async fn departures(tx: &mut Tx) -> Result<Vec<Departure>, Error> {
+    let moving = tx.query(include_str!("../../sql/homes_moving.sql")).fetch_all().await?;
+    moving.iter().map(Departure::read).collect()
+}
+
 /// Returns the homes on their way out of this region to a lost region.
 pub(super) async fn departures_to(tx: &mut Tx, lost: Region) -> Result<Vec<Departure>, Error> {
-    let moving = tx.query(include_str!("../../sql/homes_moving.sql")).fetch_all().await?;
-    let moving = moving.iter().map(Departure::read).collect::<Result<Vec<_>, _>>()?;
+    let moving = departures(tx).await?;
     Ok(moving.into_iter().filter(|departure| departure.home.region == lost).collect())
 }
 
-/// Records that a home left this region. A home on its way to a lost region left as well once a later home replaces the
-/// open move: `audit verify` reads the end of this region's tenure from the record.
+/// Records that a home left this region. A home on its way left as well once a later home replaces the open move: `audit
+/// verify` reads the end of this region's tenure from the record.
 pub(super) async fn note_left(tx: &mut Tx, departure: &Departure, now: DateTime<Utc>) -> Result<(), Error> {
     let seq = last_event(tx, &departure.pool()).await?;
     let noted = tx.query(include_str!("../../sql/note_home_move.sql"));

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use seatkeeper_core::{PoolId, PoolKind, UserId};
 use seatkeeper_ledger::homes::{Arrival, ArrivalKind};
-use seatkeeper_ledger::{Effect, Idempotency, Ledger, Write};
+use seatkeeper_ledger::{Effect, Error, Idempotency, Ledger, Write};
 use sqlx::{Connection as _, Executor as _};
 use tokio::time::timeout;
 
@@ -22,6 +22,57 @@ const BEGIN: &str = "
     VALUES (3, 1, to_timestamp(1800000000), to_timestamp(1800000000), 0, 0, now());
     INSERT INTO homes (tenant_id, user_id, region, version, state, since, admits_from)
     VALUES ('acme', 'ann', 1, 2, 'here', now(), to_timestamp(1800000000))";
+
+/// A begin by another region.
+const BEGIN_ELSEWHERE: &str = "
+    SELECT region FROM own_region FOR NO KEY UPDATE;
+    INSERT INTO region_adoptions (lost, successor, admits_from, first_admits_from, is_done, audit_head, at)
+    VALUES (3, 2, to_timestamp(1800000000), to_timestamp(1800000000), 0, 0, now())";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_arrival_that_waits_for_a_begin_is_refused() {
+    let (place, ledger) = ledger().await;
+    ledger.fix_own_region(OWN, true).await.unwrap();
+    let terms = terms(&ledger).await;
+    let (mut connection, mut observer) = (place.connect().await, place.connect().await);
+    let mut begin = connection.begin().await.unwrap();
+    begin.execute(BEGIN_ELSEWHERE).await.unwrap();
+    let taking = tokio::spawn({
+        let (ledger, late) = (ledger.clone(), Arrival { from: LOST, ..arrival(2, Vec::new()) });
+        async move { ledger.take_home(&late, OWN, terms, NOW).await }
+    });
+    waits_for_a_lock(&mut observer).await;
+    begin.commit().await.unwrap();
+    let refused = timeout(PATIENCE, taking).await.expect("nobody holds it up").unwrap();
+    assert!(matches!(refused, Err(Error::RegionAdopted { lost: LOST })), "{refused:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_begin_waits_for_an_arrival_under_way() {
+    let (place, ledger) = ledger().await;
+    ledger.fix_own_region(OWN, true).await.unwrap();
+    let terms = terms(&ledger).await;
+    // The arrival has found no adoption, and waits to place the home.
+    let (mut connection, mut observer) = (place.connect().await, place.connect().await);
+    let mut lock = connection.begin().await.unwrap();
+    lock.execute("LOCK TABLE homes IN SHARE MODE").await.unwrap();
+    let taking = tokio::spawn({
+        let (ledger, arrival) = (ledger.clone(), Arrival { from: LOST, ..arrival(2, Vec::new()) });
+        async move { ledger.take_home(&arrival, OWN, terms, NOW).await }
+    });
+    waits_for_a_lock(&mut observer).await;
+    let beginning = tokio::spawn(begin_later(ledger.clone()));
+    let deadline = Instant::now() + PATIENCE;
+    while waiting_for_locks(&mut observer).await < 2 {
+        assert!(!beginning.is_finished(), "the adoption began beside an arrival under way");
+        assert!(Instant::now() < deadline, "the begin neither waits nor ends");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    lock.rollback().await.unwrap();
+    timeout(PATIENCE, taking).await.expect("nobody holds it up").unwrap().unwrap();
+    timeout(PATIENCE, beginning).await.expect("nobody holds it up").unwrap();
+    assert_eq!(home_of(&ledger, "ann").await.region, OWN);
+}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_begin_that_waits_for_another_begin_prolongs_the_silence_of_homes() {

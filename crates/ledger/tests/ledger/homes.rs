@@ -342,7 +342,8 @@ async fn a_home_that_a_lost_region_took_over_and_gave_away_stays_away() {
         ledger.begin_home_move(&tenant(), &user, OWN, to).await.unwrap();
     }
     let adoption = ledger.note_adoption((LOST, OWN), NOW, OWN).await.unwrap().unwrap();
-    // The third region has `gone` from the lost region, and knows no more of `open` than the open move.
+    // The third region has `gone` from the lost region, and knows no more of `open` than the open move. The version of `other`
+    // proves that the target of the open move took over.
     let told = [
         known("gone", TARGET, 3, HomeState::Here),
         known("open", LOST, 2, HomeState::Here),
@@ -353,7 +354,7 @@ async fn a_home_that_a_lost_region_took_over_and_gave_away_stays_away() {
     for (user, region, version, state) in [
         ("gone", TARGET, 3, HomeState::Here),
         ("open", OWN, 3, HomeState::Here),
-        ("other", Region::new(4), 2, HomeState::Moving),
+        ("other", TARGET, 9, HomeState::Here),
     ] {
         let home = home_of(&ledger, user).await;
         assert_eq!((home.region, home.version, home.state), (region, version, state), "{user}");

@@ -14,6 +14,7 @@ mod figures;
 mod forgotten_homes;
 mod group_contents;
 mod homes;
+mod homes_adopted;
 mod jobs;
 mod licenses;
 mod live;

@@ -15,6 +15,7 @@ mod fields;
 mod figures;
 mod forgotten_homes;
 mod homes;
+mod homes_adopted;
 mod jobs;
 mod licenses;
 mod live;

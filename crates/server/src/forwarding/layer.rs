@@ -9,13 +9,12 @@ mod sending;
 mod without_home;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::extract::{MatchedPath, Request};
-use axum::http::StatusCode;
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use seatkeeper_core::{Region, RequestId};
+use seatkeeper_core::RequestId;
 use seatkeeper_ledger::homes::Home;
 
 use self::incoming::Incoming;
@@ -24,21 +23,22 @@ use super::locator::{self, Locator};
 use super::newer;
 use crate::app::App;
 use crate::error::Error;
+use crate::flood::Flood;
 use crate::http::Meta;
 use crate::problem::LeftHome;
 use crate::regions::{DEPLOYMENTS_PATH, Forwarder, REGION_TOKEN, Regions, check_silence};
 use crate::relocation::ADOPTIONS_PATH;
 
-/// The most regions that are asked for one request: the home as this region knows it, or the region in a session's id, and two
-/// newer homes.
+/// The most regions that are asked for one request as its home: the home as this region knows it, or the region in a session's
+/// id, and two newer homes.
 const HOPS_MAX: usize = 3;
 
 /// The outcome of the layer.
 enum Routed {
     /// The request is answered here.
     Here(Request),
-    /// The request is answered here, unless the region in the session's id has an end of the session on record.
-    HereOrEnded(Box<(Incoming, Region)>),
+    /// The request is answered here, unless a former home has an end of the session on record.
+    HereOrEnded(Box<Incoming>),
     /// The home has answered the request.
     Answered(Response),
 }
@@ -47,13 +47,15 @@ enum Routed {
 pub(crate) struct Layer {
     regions: Arc<Regions>,
     app: App,
+    /// The log lines of refused tokens, which anyone can send.
+    refused_tokens: Flood,
 }
 
 impl Layer {
     /// Returns the layer of a server. `None` for a server without regions.
     pub(crate) fn new(app: &App) -> Option<Self> {
         let regions = Arc::clone(app.regions.as_ref()?);
-        Some(Self { regions, app: app.clone() })
+        Some(Self { regions, app: app.clone(), refused_tokens: Flood::default() })
     }
 
     /// Answers a request here by `next`, or forwards the request to its home.
@@ -69,14 +71,10 @@ impl Layer {
     async fn answer_or_forward(&self, request: Request, next: Next) -> Response {
         match self.routed(request).await {
             Ok(Routed::Here(request)) => self.noted(next.run(request).await),
-            Ok(Routed::HereOrEnded(named)) => {
-                let (incoming, origin) = *named;
+            Ok(Routed::HereOrEnded(incoming)) => {
                 let mut copy = incoming.copy();
                 let answer = self.noted(next.run(incoming.into_request()).await);
-                if answer.status() != StatusCode::NOT_FOUND {
-                    return answer;
-                }
-                self.or_end_told_by(origin, &mut copy, answer).await
+                self.or_former_end(&mut copy, answer).await
             }
             Ok(Routed::Answered(answer)) => answer,
             Err(error) => error.into_response(),
@@ -104,9 +102,9 @@ impl Layer {
             return Ok(Routed::Here(request));
         };
         let admits = route.is_some_and(|route| locator::admits(request.method(), route.as_str()));
-        let mut incoming = Incoming::new(request);
+        let mut incoming = Incoming::new(request, forwarder.is_some());
         let mut home = self.home_for(locator, &mut incoming).await?;
-        if forwarder.is_some()
+        if incoming.is_forwarded
             && home.is_some_and(|home| home.region != self.regions.own())
             && let Some((tenant, user)) = incoming.subscriber.take()
         {
@@ -121,22 +119,14 @@ impl Layer {
                         self.regions.check_number()?;
                         self.check_silence(home).await?;
                     }
-                    let origin = self.origin_beside(self.regions.own(), incoming.session);
-                    return Ok(match origin.filter(|_| forwarder.is_none()) {
-                        Some(origin) => Routed::HereOrEnded(Box::new((incoming, origin))),
-                        None => Routed::Here(incoming.into_request()),
-                    });
+                    return Ok(self.here(home, incoming));
                 }
-                Some(_) if forwarder.is_some() && self.has_ended_here(incoming.session).await? => {
-                    return Ok(Routed::Here(incoming.into_request()));
-                }
-                // A forwarded request is never forwarded again, so no loop can form.
-                Some(home) if forwarder.is_some() => return Err(Error::WrongRegion { home }),
+                Some(home) if incoming.is_forwarded => return self.misdirected(home, incoming).await,
                 Some(asked) => match self.renew_or_forward(&mut incoming, asked.region).await {
                     Ok(Forwarded::Answered(answer)) => {
-                        return self.answered_by(asked.region, incoming, answer).await;
+                        return Ok(self.answered_by(asked.region, incoming, answer).await);
                     }
-                    Ok(Forwarded::Misdirected(refusal)) => {
+                    Ok(Forwarded::Misdirected { refusal, .. }) => {
                         home = Some(newer::home(&self.regions, &incoming.subscriber, asked, refusal).await?);
                     }
                     Err(error) => home = Some(self.without_home(&mut incoming, asked.region, error).await?),
@@ -160,10 +150,15 @@ impl Layer {
         let token = token.to_str().map_err(|_| Error::RegionTokenRefused(None))?;
         let checked = self.regions.forwarder(token);
         let forwarder = checked.map_err(|error| {
-            tracing::warn!(
-                error = &error as &dyn std::error::Error,
-                "a token of another region was refused, and so was its request: check region.peers, the key files and the clocks of both"
-            );
+            let cause = &error as &dyn std::error::Error;
+            match self.refused_tokens.next_line(Instant::now()) {
+                Some(unlogged) => tracing::warn!(
+                    error = cause,
+                    unlogged,
+                    "a token of another region was refused, and so was its request: check region.peers, the key files and the clocks of both"
+                ),
+                None => tracing::debug!(error = cause, "one of many tokens of other regions was refused"),
+            }
             Error::RegionTokenRefused(Some(error))
         })?;
         // The keys of a lost region count for its adoption alone.

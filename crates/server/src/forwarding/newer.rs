@@ -18,6 +18,12 @@ struct WrongRegion {
     version: u64,
 }
 
+/// Returns whether the refusal of a region names the home. Any other refusal means that the settings of the two regions
+/// differ.
+pub(super) fn names_home(refusal: &[u8]) -> bool {
+    serde_json::from_slice::<WrongRegion>(refusal).is_ok()
+}
+
 /// Returns the newer home that `refusal`, the answer 421 of region `asked`, names. A refusal without a newer home means
 /// that the settings of the two regions differ: the operator is told.
 pub(super) async fn home(

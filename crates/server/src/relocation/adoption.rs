@@ -109,7 +109,7 @@ impl Mover {
         let now = self.engine.time_for(&pool).await?;
         let Handover { seq, sessions, subscription, answers, .. } = handover;
         self.take_subscription(&tenant, &user, subscription, now).await?;
-        let terms = self.entitled(&tenant, &user).await?.terms;
+        let terms = self.entitled_at(&tenant, &user, now).await?.terms;
         let arrival = Arrival {
             tenant: tenant.clone(),
             user: user.clone(),
@@ -137,8 +137,8 @@ impl Mover {
             let (tenant, user) = (TenantId::new(tenant), UserId::new(user));
             let known = self.ledger.home(&tenant, &user).await.map_err(Error::Ledger)?;
             let Some(known) = known.filter(|home| home.region == lost) else { continue };
-            let terms = self.entitled(&tenant, &user).await?.terms;
             let now = self.engine.time_for(&pool_of(&tenant, &user)).await?;
+            let terms = self.entitled_at(&tenant, &user, now).await?.terms;
             let arrival = Arrival {
                 tenant: tenant.clone(),
                 user: user.clone(),

@@ -1,6 +1,7 @@
 //! The target of a move: takes over a home with its live sessions.
 
 use seatkeeper_core::{Origin, Region, RegistryTime, TenantId, Terms, UserId};
+use seatkeeper_ledger::Error as LedgerError;
 use seatkeeper_ledger::homes::{Arrival, ArrivalKind, Home};
 
 use super::handover::{AnchorUpdate, Handover};
@@ -52,8 +53,7 @@ impl Mover {
             self.check_is_new(&tenant, &user, &handover).await?;
             let now = self.engine.time_for(&pool).await?;
             self.take_subscription(&tenant, &user, handover.subscription.clone(), now).await?;
-            let subscriber = self.ledger.subscriber(&tenant, &user).await.map_err(Error::Ledger)?;
-            let terms = subscriber.entitled(now, self.ttl_default).terms;
+            let terms = self.entitled_at(&tenant, &user, now).await?.terms;
             let Handover { seq, sessions, answers, .. } = handover;
             let (tenant, user) = (tenant.clone(), user.clone());
             let arrival = Arrival {
@@ -67,7 +67,12 @@ impl Mover {
                 kind: ArrivalKind::Moved,
                 admits_from: self.silence(now),
             };
-            self.ledger.take_home(&arrival, own, terms, now).await.map_err(Error::Ledger)?;
+            let taken = self.ledger.take_home(&arrival, own, terms, now).await;
+            if matches!(taken, Err(LedgerError::RegionAdopted { .. })) {
+                // The adoption of `from` began after the checks. Every later message of `from` gets the same refusal.
+                return Err(Error::RegionTokenRefused(None));
+            }
+            taken.map_err(Error::Ledger)?;
         }
         // A later move of the home may have begun here. Without an end of the earlier move, both moves would wait for ever.
         if let Some(later) = known.filter(|home| home.version > version) {

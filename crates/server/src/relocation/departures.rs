@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt as _, stream};
-use seatkeeper_core::{Particulars, PoolId, Region, Seats, Session, TenantId, UserId};
+use seatkeeper_core::{Particulars, PoolId, Region, RegistryTime, Seats, Session, TenantId, UserId};
 use seatkeeper_ledger::homes::{Departure, Home};
 use seatkeeper_ledger::subscriptions::Entitled;
 
@@ -222,6 +222,17 @@ impl Mover {
 
     pub(super) async fn entitled(&self, tenant: &TenantId, user: &UserId) -> Result<Entitled, Error> {
         let now = self.engine.time_for(&pool_of(tenant, user)).await?;
+        self.entitled_at(tenant, user, now).await
+    }
+
+    /// Returns the entitlement at `now`. Sessions that are admitted at `now` need the terms of the same instant: `audit verify`
+    /// compares the two.
+    pub(super) async fn entitled_at(
+        &self,
+        tenant: &TenantId,
+        user: &UserId,
+        now: RegistryTime,
+    ) -> Result<Entitled, Error> {
         let subscriber = self.ledger.subscriber(tenant, user).await.map_err(Error::Ledger)?;
         Ok(subscriber.entitled(now, self.ttl_default))
     }

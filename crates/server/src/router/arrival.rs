@@ -11,8 +11,8 @@ use tracing::field::Empty;
 use tracing::{Instrument as _, Span};
 
 use super::client_address::Proxies;
-use super::flood::Flood;
 use crate::error::Error;
+use crate::flood::Flood;
 use crate::http::Meta;
 use crate::limits::StandingNote;
 use crate::metrics::UNKNOWN_ROUTE;

@@ -19,13 +19,15 @@ pub(super) struct Incoming {
     pub(super) subscriber: Subscriber,
     /// The session of a device, named by the request.
     pub(super) session: Option<SessionId>,
+    /// A peer has forwarded the request.
+    pub(super) is_forwarded: bool,
 }
 
 impl Incoming {
     /// Returns a request whose body may have been read ahead.
-    pub(super) fn new(request: Request) -> Self {
+    pub(super) fn new(request: Request, is_forwarded: bool) -> Self {
         let (parts, body) = request.into_parts();
-        Self { parts, body, subscriber: None, session: None }
+        Self { parts, body, subscriber: None, session: None, is_forwarded }
     }
 
     /// Returns the body, and reads the body if unread, within `patience`.
@@ -40,8 +42,9 @@ impl Incoming {
 
     /// Returns a copy of a request whose body is read, or is not needed.
     pub(super) fn copy(&self) -> Self {
+        let Self { session, is_forwarded, .. } = *self;
         let (parts, subscriber) = (self.parts.clone(), self.subscriber.clone());
-        Self { parts, body: Body::empty(), subscriber, session: self.session }
+        Self { parts, body: Body::empty(), subscriber, session, is_forwarded }
     }
 
     pub(super) fn into_request(self) -> Request {

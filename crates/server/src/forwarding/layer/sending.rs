@@ -10,6 +10,7 @@ use futures_util::stream;
 use seatkeeper_core::Region;
 
 use super::Layer;
+use super::former_home::{MovedTo, SESSION_MOVED_TO};
 use super::incoming::Incoming;
 use crate::app::App;
 use crate::auth::bearer_of;
@@ -32,7 +33,7 @@ const FORWARDED: [HeaderName; 7] = [
 ];
 
 /// The headers of an answer that belong to the connection or to this region's own layer.
-const NOT_RETURNED: [HeaderName; 8] = [
+const NOT_RETURNED: [HeaderName; 9] = [
     header::CONNECTION,
     header::TRANSFER_ENCODING,
     header::CONTENT_LENGTH,
@@ -41,13 +42,20 @@ const NOT_RETURNED: [HeaderName; 8] = [
     HeaderName::from_static("keep-alive"),
     HeaderName::from_static("x-request-id"),
     HeaderName::from_static(REGION_TERMS),
+    HeaderName::from_static(SESSION_MOVED_TO),
 ];
 
 /// The answer to a forwarded request.
 pub(super) enum Forwarded {
+    /// The answer of the home, with [`MovedTo`] as an extension if the session moved on.
     Answered(Response),
-    /// The region is not the home, or refuses the forwarding: the body of the answer.
-    Misdirected(Vec<u8>),
+    /// The region is not the home, or refuses the forwarding.
+    Misdirected {
+        /// The body of the answer.
+        refusal: Vec<u8>,
+        /// The region to which the session moved on.
+        moved_to: Option<MovedTo>,
+    },
 }
 
 impl Layer {
@@ -125,12 +133,15 @@ impl Layer {
         {
             self.regions.note_terms(tenant, user, terms);
         }
-        match answer {
-            answer if outcome == ForwardOutcome::Answered => {
-                Ok(Forwarded::Answered(returned(&self.app, answer)))
-            }
-            answer => Ok(Forwarded::Misdirected(outbound::beginning(answer).await)),
+        let moved_to = MovedTo::from_headers(answer.headers());
+        if outcome != ForwardOutcome::Answered {
+            return Ok(Forwarded::Misdirected { refusal: outbound::beginning(answer).await, moved_to });
         }
+        let mut returned = returned(&self.app, answer);
+        if let Some(moved_to) = moved_to {
+            returned.extensions_mut().insert(moved_to);
+        }
+        Ok(Forwarded::Answered(returned))
     }
 }
 

@@ -10,8 +10,8 @@ use axum::{Router, middleware};
 use tower_service::Service as _;
 
 use super::*;
+use crate::flood::Flood;
 use crate::router::client_address::Proxies;
-use crate::router::flood::Flood;
 use crate::settings::{Networks, ProxyHeader};
 
 /// The origin of the page that may use the API.

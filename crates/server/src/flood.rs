@@ -1,5 +1,6 @@
-//! Limits the log lines of requests that cannot be answered now. While a store is away every request is such a request, and
-//! a line for each would fill the disk that a ledger may be on.
+//! Limits the log lines that requests cause: of requests that cannot be answered now, and of requests with a refused token of
+//! a region. While a store is away every request cannot be answered, and anyone can send a wrong token. A line for each would
+//! fill the disk that a ledger may be on.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ const WINDOW: Duration = Duration::from_secs(1);
 
 /// The lines of the present window, and the requests without a line.
 #[derive(Default)]
-pub(super) struct Flood(Mutex<Counts>);
+pub(crate) struct Flood(Mutex<Counts>);
 
 #[derive(Default)]
 struct Counts {
@@ -21,9 +22,9 @@ struct Counts {
 }
 
 impl Flood {
-    /// Notes a request that cannot be answered. Returns `None` for a request without a line, else the number of requests
-    /// without a line since the last line.
-    pub(super) fn next_line(&self, now: Instant) -> Option<u64> {
+    /// Notes a request that causes a line. Returns `None` for a request without a line, else the number of requests without a
+    /// line since the last line.
+    pub(crate) fn next_line(&self, now: Instant) -> Option<u64> {
         // The counts are whole after every step, so a panic elsewhere spoils none.
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if counts.began.is_none_or(|began| now.saturating_duration_since(began) >= WINDOW) {
