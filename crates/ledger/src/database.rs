@@ -4,6 +4,8 @@
 //! SQL ([`Dialect`]), and classifying errors.
 
 mod dialect;
+#[cfg(test)]
+mod explain;
 mod postgres;
 mod query;
 mod sole_use;
@@ -18,6 +20,8 @@ use sqlx::postgres::PgDatabaseError;
 use sqlx::{Sqlite, SqlitePool, Transaction};
 
 pub(crate) use dialect::Dialect;
+#[cfg(test)]
+pub(crate) use explain::sqlite_plan;
 use postgres::PgTx;
 pub(crate) use postgres::{migrate as migrate_postgres, open as open_postgres};
 use query::On;

@@ -5,6 +5,7 @@
 //! as recorded when a registry's journal brings the event late ([`Ledger::apply`]). The entitlement stream is
 //! never cut, because without the stream no limit could be proven.
 
+use chrono::{DateTime, Utc};
 use seatkeeper_core::{PoolId, RegistryTime};
 
 use crate::database::{Row, Tx};
@@ -34,7 +35,8 @@ struct NewCut {
 impl Ledger {
     /// Returns the registry time of the newest session event on record; `None` without events.
     pub async fn newest_event(&self) -> Result<Option<RegistryTime>, Error> {
-        let at = self.readers().query(include_str!("../sql/newest_event.sql")).scalar_optional().await?;
+        let at: Option<DateTime<Utc>> =
+            self.readers().query(include_str!("../sql/newest_event.sql")).scalar().await?;
         Ok(at.map(times::from_stored))
     }
 

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use arcstr::ArcStr;
-use sea_query::{Expr, ExprTrait as _, Order, Query, SelectStatement};
+use sea_query::{Expr, ExprTrait as _, Order, Query, SelectStatement, UnionType};
 use seatkeeper_core::{
     Device, EndReason, Holder, Particulars, PoolId, PoolKind, RegistryTime, Session, SessionId, TenantId,
     UserId,
@@ -142,12 +142,7 @@ impl Ledger {
         cursor: Option<SessionId>,
         limit: u32,
     ) -> Result<Page<SessionRecord, SessionId>, Error> {
-        let statement = filter
-            .select(tenant)
-            .and_where_option(cursor.map(|after| Expr::col("id").lt(after.as_uuid())))
-            .order_by("id", Order::Desc)
-            .limit(rows_for(limit))
-            .take();
+        let statement = filter.select_page(tenant, cursor, limit);
         let rows = self.readers().select(&statement).fetch_all().await?;
         let sessions = rows.iter().map(SessionRecord::read).collect::<Result<_, _>>()?;
         Ok(Page::new(sessions, limit, |record: &SessionRecord| record.session.id))
@@ -155,7 +150,27 @@ impl Ledger {
 }
 
 impl SessionFilter {
-    fn select(&self, tenant: &TenantId) -> SelectStatement {
+    /// Selects the tenant's matching sessions, newest first, after session `cursor`. A pool's name without a kind becomes
+    /// a union over the kinds, because the kind precedes the name in the index of pools. Each part comes in the order of
+    /// the index, so the databases merge the parts without a sort.
+    fn select_page(&self, tenant: &TenantId, cursor: Option<SessionId>, limit: u32) -> SelectStatement {
+        let of_kind = |kind| self.select_of_kind(tenant, kind, cursor);
+        let mut statement = if self.pool.is_some() && self.pool_kind.is_none() {
+            let [mut first, others @ ..] = PoolKind::ALL.map(|kind| of_kind(Some(kind)));
+            first.unions(others.map(|other| (UnionType::All, other))).take()
+        } else {
+            of_kind(self.pool_kind)
+        };
+        statement.order_by("id", Order::Desc).limit(rows_for(limit)).take()
+    }
+
+    /// Selects the tenant's matching sessions of a kind, or of every kind, after session `cursor`, in no order.
+    fn select_of_kind(
+        &self,
+        tenant: &TenantId,
+        kind: Option<PoolKind>,
+        cursor: Option<SessionId>,
+    ) -> SelectStatement {
         // Liveness is tested by `end_reason`: for `ended_at`, SQLite would read and sort all live sessions.
         let end_reason = || Expr::col("end_reason");
         let is = |column: &'static str, text: &str| Expr::col(column).eq(text);
@@ -163,8 +178,9 @@ impl SessionFilter {
             .expr(Expr::cust(COLUMNS))
             .from("sessions")
             .and_where(is("tenant_id", tenant.as_str()))
-            .and_where_option(self.pool_kind.map(|kind| is("pool_kind", kind.as_str())))
+            .and_where_option(kind.map(|kind| is("pool_kind", kind.as_str())))
             .and_where_option(self.pool.as_ref().map(|pool| is("pool_id", pool)))
+            .and_where_option(cursor.map(|after| Expr::col("id").lt(after.as_uuid())))
             .and_where_option(self.holder.as_ref().map(held_by))
             .and_where_option(self.user.as_ref().map(|user| is("user_id", user.as_str())))
             .and_where_option(self.ip.map(|ip| is("ip", &ip.to_string())))
@@ -204,3 +220,6 @@ impl SessionRecord {
         })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -79,11 +79,15 @@ CREATE INDEX audit_log_by_session ON audit_log (session_id) WHERE session_id IS 
 CREATE INDEX audit_log_by_tenant ON audit_log (tenant_id, id) WHERE id > 0;
 -- Most records begin or end a session, so a small index finds the other actions of a tenant.
 CREATE INDEX audit_log_by_action ON audit_log (tenant_id, action, id) WHERE action NOT IN ('admitted', 'ended');
--- For retention, and for the latest time on record.
-CREATE INDEX audit_log_by_time ON audit_log (at);
 -- For verification: the limits granted by plans at each version.
 CREATE INDEX audit_log_of_plans ON audit_log (tenant_id, pool_id, seq) WHERE stream = 'plan';
--- Changes of entitlements by time. The reconciler reads the newest changes and applies them to live sessions.
+-- The records of each stream by time, for the latest time on record. Retention reads the streams of sessions and of nodes:
+-- an index of all records would lead the purge through the records that stay for ever. `id > 0` hides the indexes from the
+-- statements of a pool, as above.
+CREATE INDEX audit_log_of_sessions_by_time ON audit_log (at) WHERE stream = 'session' AND id > 0;
+CREATE INDEX audit_log_of_nodes_by_time ON audit_log (at, id) WHERE stream = 'node' AND id > 0;
+CREATE INDEX audit_log_of_plans_by_time ON audit_log (at) WHERE stream = 'plan' AND id > 0;
+-- The reconciler also reads the newest changes of entitlements, and applies them to live sessions.
 CREATE INDEX audit_log_of_entitlements ON audit_log (at) WHERE stream = 'entitlement';
 -- Sessions that ended after the start of a usage window.
 CREATE INDEX audit_log_metered_ends ON audit_log (at) WHERE pool_kind = 'capacity' AND action = 'ended';

@@ -27,7 +27,10 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The time limit of a statement. A network may lose a statement without an error, so the caller must not
 /// wait for ever.
-const STATEMENT_TIMEOUT: Duration = Duration::from_secs(15);
+pub(super) const STATEMENT_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// The time limit of the first row of a statement that may read and sort millions of rows before the first row.
+pub(super) const LONG_STATEMENT_TIMEOUT: Duration = Duration::from_secs(900);
 
 /// Settings of every connection. A stalled process or machine loses its locks after some seconds, and every
 /// wait for a lock is short.
@@ -118,8 +121,16 @@ pub(crate) async fn migrate(url: &PostgresUrl) -> Result<(), Error> {
 pub(super) async fn within<T>(
     answer: impl Future<Output = Result<T, sqlx::Error>>,
 ) -> Result<T, sqlx::Error> {
+    within_limit(STATEMENT_TIMEOUT, answer).await
+}
+
+/// Waits for an answer of the server for at most `limit`.
+pub(super) async fn within_limit<T>(
+    limit: Duration,
+    answer: impl Future<Output = Result<T, sqlx::Error>>,
+) -> Result<T, sqlx::Error> {
     let late = |_| Err(sqlx::Error::Io(io::Error::from(io::ErrorKind::TimedOut)));
-    timeout(STATEMENT_TIMEOUT, answer).await.unwrap_or_else(late)
+    timeout(limit, answer).await.unwrap_or_else(late)
 }
 
 /// A transaction with time limits on `BEGIN` and `COMMIT`.

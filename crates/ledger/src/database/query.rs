@@ -1,18 +1,18 @@
 //! A statement for either database: text, bound values and connection.
 
 use std::ops::{Deref, DerefMut};
+use std::time::Duration;
 
 use futures_util::future::{BoxFuture, TryFutureExt as _};
-use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
+use futures_util::stream::{self, BoxStream, Stream, StreamExt as _, TryStreamExt as _};
 use sea_query::{PostgresQueryBuilder, SelectStatement, SqliteQueryBuilder};
 use sea_query_sqlx::SqlxBinder as _;
 use seatkeeper_core::PoolId;
 use seatkeeper_postgres::Connections;
 use sqlx::pool::PoolConnection;
-use sqlx::postgres::PgRow;
 use sqlx::{AssertSqlSafe, Database, IntoArguments, PgConnection, Postgres, Sqlite, SqlitePool};
 
-use super::postgres::within;
+use super::postgres::{LONG_STATEMENT_TIMEOUT, STATEMENT_TIMEOUT, within, within_limit};
 use super::value::Readable;
 use super::{Dialect, Row, Value};
 
@@ -150,15 +150,28 @@ impl<'c> Query<'c> {
         })
     }
 
-    /// Streams the rows.
+    /// Streams the rows. Each row must come within the statement timeout.
     pub(crate) fn fetch(self) -> BoxStream<'c, Result<Row, sqlx::Error>> {
+        self.fetch_first_within(STATEMENT_TIMEOUT)
+    }
+
+    /// Streams the rows of a statement that may read and sort millions of rows before the first row. The first row must
+    /// come within [`LONG_STATEMENT_TIMEOUT`], and each further row within the statement timeout.
+    pub(crate) fn fetch_long(self) -> BoxStream<'c, Result<Row, sqlx::Error>> {
+        self.fetch_first_within(LONG_STATEMENT_TIMEOUT)
+    }
+
+    fn fetch_first_within(self, limit: Duration) -> BoxStream<'c, Result<Row, sqlx::Error>> {
         match self {
             Self::Sqlite(text, On::Pool(pool)) => text.fetch(pool).map_ok(Row::Sqlite).boxed(),
             Self::Sqlite(text, On::Connection(tx)) => text.fetch(tx).map_ok(Row::Sqlite).boxed(),
             Self::Postgres(text, On::Pool(connections)) => {
-                in_time(connections.pool().map_ok(|pool| text.fetch(pool)).try_flatten_stream().boxed())
+                let rows = connections.pool().map_ok(|pool| text.fetch(pool)).try_flatten_stream().boxed();
+                in_time(rows, limit).map_ok(Row::Postgres).boxed()
             }
-            Self::Postgres(text, On::Connection(tx)) => in_time(text.fetch(tx)),
+            Self::Postgres(text, On::Connection(tx)) => {
+                in_time(text.fetch(tx), limit).map_ok(Row::Postgres).boxed()
+            }
         }
     }
 
@@ -172,19 +185,29 @@ impl<'c> Query<'c> {
         self.fetch_one().await?.first()
     }
 
+    /// Returns the first column of a statement that always has a row and may read millions of rows. The row must come within
+    /// [`LONG_STATEMENT_TIMEOUT`].
+    pub(crate) async fn scalar_long<T: for<'r> Readable<'r>>(self) -> Result<T, sqlx::Error> {
+        let row = self.fetch_long().try_next().await?;
+        row.ok_or(sqlx::Error::RowNotFound)?.first()
+    }
+
     /// Returns the first column of all rows.
     pub(crate) async fn scalars<T: for<'r> Readable<'r>>(self) -> Result<Vec<T>, sqlx::Error> {
         self.fetch_all().await?.iter().map(Row::first).collect()
     }
 }
 
-/// Applies the statement timeout to each row of a stream.
-fn in_time<'c>(rows: BoxStream<'c, Result<PgRow, sqlx::Error>>) -> BoxStream<'c, Result<Row, sqlx::Error>> {
-    stream::try_unfold(rows, async |mut rows| {
-        let row = within(rows.try_next()).await?;
-        Ok(row.map(|row| (Row::Postgres(row), rows)))
+/// Limits the time of each row of a stream: the first row must come within `limit`, and each further row within the
+/// statement timeout.
+fn in_time<'c, R: Send + 'c>(
+    rows: BoxStream<'c, Result<R, sqlx::Error>>,
+    limit: Duration,
+) -> impl Stream<Item = Result<R, sqlx::Error>> + Send + 'c {
+    stream::try_unfold((rows, limit), async |(mut rows, limit)| {
+        let row = within_limit(limit, rows.try_next()).await?;
+        Ok::<_, sqlx::Error>(row.map(|row| (row, (rows, STATEMENT_TIMEOUT))))
     })
-    .boxed()
 }
 
 /// The connection of a running statement.
@@ -230,5 +253,23 @@ impl<DB: Database> DerefMut for Connection<'_, DB> {
             Self::Pooled(connection) => connection,
             Self::OfCaller(connection) => connection,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_first_row_may_take_as_long_as_its_own_limit() {
+        let row = async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            Ok(7)
+        };
+        let rows = in_time(stream::once(row).boxed(), Duration::from_secs(600));
+        assert_eq!(rows.try_collect::<Vec<i32>>().await.unwrap(), [7]);
+        let never = stream::pending::<Result<i32, sqlx::Error>>().boxed();
+        let late = in_time(never, Duration::from_millis(20)).try_collect::<Vec<_>>().await.unwrap_err();
+        assert!(matches!(late, sqlx::Error::Io(_)), "{late:?}");
     }
 }

@@ -116,14 +116,14 @@ impl Ledger {
             .readers()
             .query(include_str!("../../sql/next_metered.sql"))
             .bind(times::stored(at))
-            .scalar()
+            .scalar_long()
             .await?;
         Ok(starts.map(times::from_stored))
     }
 
     async fn usage_starts_at(&self) -> Result<Option<RegistryTime>, Error> {
         let starts: Option<DateTime<Utc>> =
-            self.readers().query(include_str!("../../sql/usage_starts_at.sql")).scalar().await?;
+            self.readers().query(include_str!("../../sql/usage_starts_at.sql")).scalar_long().await?;
         Ok(starts.map(times::from_stored))
     }
 

@@ -27,7 +27,8 @@ pub(super) struct Position {
 impl Ledger {
     /// Streams at most `max` sessions possibly live in the window, ordered by tenant and id, after position
     /// `after`. Every session appears exactly once over all pages, because a session ending meanwhile keeps
-    /// its position.
+    /// its position. The statement sorts every session ended since the start of the window before the first row, so with a
+    /// backlog of usage the first row takes long.
     pub(super) fn metered_in(
         &self,
         window: Window,
@@ -41,7 +42,7 @@ impl Ledger {
             .bind(after.tenant.clone())
             .bind(after.id)
             .bind(i64::from(max))
-            .fetch()
+            .fetch_long()
             .map(|row| MeteredSession::read(&row?))
     }
 

@@ -22,6 +22,7 @@ async fn no_statement_of_a_request_walks_a_whole_table() {
     for (name, statement) in [
         ("flush_heartbeats", flush.as_str()),
         ("find_session", include_str!("../../sql/find_session.sql")),
+        ("session_moved_to", include_str!("../../sql/session_moved_to.sql")),
         ("live_sessions_of", include_str!("../../sql/live_sessions_of.sql")),
         ("admission_after_end", include_str!("../../sql/admission_after_end.sql")),
         ("arriving_sessions", include_str!("../../sql/arriving_sessions.sql")),
@@ -41,6 +42,7 @@ async fn no_statement_of_a_request_walks_a_whole_table() {
         ("begin_sessions", include_str!("../../sql/begin_sessions.sql")),
         ("cut_pool", include_str!("../../sql/cut_pool.sql")),
         ("purge_candidates", include_str!("../../sql/purge_candidates.sql")),
+        ("purge_alone", include_str!("../../sql/purge_alone.sql")),
         ("purge_sessions", include_str!("../../sql/purge_sessions.sql")),
         ("purge_records", include_str!("../../sql/purge_records.sql")),
         ("purge_idempotency_keys", include_str!("../../sql/purge_idempotency_keys.sql")),
@@ -115,6 +117,39 @@ async fn no_statement_of_a_request_walks_a_whole_table() {
                     .any(|index| step.contains(index));
             assert!(is_part || scanned.is_none_or(|table| !tables.contains(&table)), "{name}: {step}");
         }
+    }
+}
+
+#[tokio::test]
+async fn retention_and_the_latest_time_read_each_stream_by_an_index_of_its_own() {
+    let (place, _ledger) = ledger().await;
+    let mut file = place.connect().await;
+    for (name, statement, searches) in [
+        (
+            "purge_alone",
+            include_str!("../../sql/purge_alone.sql"),
+            &["audit_log_of_nodes_by_time (at<?)"][..],
+        ),
+        (
+            "purge_candidates",
+            include_str!("../../sql/purge_candidates.sql"),
+            &["audit_log_of_sessions_by_time (at<?)"],
+        ),
+        ("newest_event", include_str!("../../sql/newest_event.sql"), &["audit_log_of_sessions_by_time"]),
+        (
+            "last_record_time",
+            include_str!("../../sql/last_record_time.sql"),
+            &["audit_log_of_sessions_by_time", "audit_log_of_entitlements", "audit_log_of_plans_by_time"],
+        ),
+    ] {
+        let plan = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}"));
+        let steps = sqlx::query(plan).fetch_all(&mut file).await.unwrap();
+        let steps: Vec<String> = steps.iter().map(|step| step.get("detail")).collect();
+        for search in searches {
+            let found = steps.iter().any(|step| step.starts_with("SEARCH") && step.contains(search));
+            assert!(found, "{name} does not search {search}: {steps:#?}");
+        }
+        assert!(!steps.iter().any(|step| step.contains("FOR ORDER BY")), "{name} sorts: {steps:#?}");
     }
 }
 
