@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use seatkeeper_core::PoolId;
-use seatkeeper_engine::{Engine, Error};
+use seatkeeper_engine::Engine;
 use seatkeeper_registry::Live;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -55,11 +55,15 @@ struct SharedRead {
     latest: tokio::sync::Mutex<Latest>,
 }
 
-/// The latest list, and the number of callers that had come when its read began.
+/// The result of the latest read, and the number of callers that had come when the read began.
 struct Latest {
     covers: u64,
-    list: Arc<RawValue>,
+    list: Result<Arc<RawValue>, HoldersUnread>,
 }
+
+/// Error: the holders could not be read. The log has the cause.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HoldersUnread;
 
 impl Default for Holders {
     fn default() -> Self {
@@ -96,11 +100,18 @@ impl Holders {
     }
 
     /// Returns the holders of a pool as a JSON array, the stalest first, as of a moment during this call. The
-    /// array is empty for a pool that is not open.
-    pub(crate) async fn list(&self, engine: &Engine, pool: &PoolId) -> Result<Arc<RawValue>, Error> {
+    /// array is empty for a pool that is not open. A failed read is logged once for all callers that share the read.
+    pub(crate) async fn list(&self, engine: &Engine, pool: &PoolId) -> Result<Arc<RawValue>, HoldersUnread> {
         let caller = HoldersCaller::new(self, pool);
         let view = async {
-            let view = engine.view(pool, HOLDERS_SHOWN_MAX).await?;
+            let view = engine.view(pool, HOLDERS_SHOWN_MAX).await.map_err(|error| {
+                let causes = seatkeeper_engine::with_causes(&error);
+                tracing::warn!(
+                    %causes,
+                    "reading the holders of a full license failed: its denials are sent without the list"
+                );
+                HoldersUnread
+            })?;
             let sessions = view.map(|view| view.sessions).unwrap_or_default();
             Ok(json(sessions.iter().map(HolderShown::from_live)))
         };
@@ -137,24 +148,25 @@ impl Drop for HoldersCaller<'_> {
 }
 
 impl SharedRead {
-    /// Returns the result of `read`, or of another caller's read that began during this call.
+    /// Returns the result of `read`, or of another caller's read that began during this call. Callers share a failure as
+    /// well as a list.
     async fn list(
         &self,
-        read: impl Future<Output = Result<Arc<RawValue>, Error>>,
-    ) -> Result<Arc<RawValue>, Error> {
+        read: impl Future<Output = Result<Arc<RawValue>, HoldersUnread>>,
+    ) -> Result<Arc<RawValue>, HoldersUnread> {
         let number = self.callers.fetch_add(1, Ordering::SeqCst) + 1;
         let mut latest = self.latest.lock().await;
         if latest.covers < number {
             let covers = self.callers.load(Ordering::SeqCst);
-            *latest = Latest { covers, list: read.await? };
+            *latest = Latest { covers, list: read.await };
         }
-        Ok(Arc::clone(&latest.list))
+        latest.list.clone()
     }
 }
 
 impl Default for Latest {
     fn default() -> Self {
-        Self { covers: 0, list: json([].into_iter()) }
+        Self { covers: 0, list: Ok(json([].into_iter())) }
     }
 }
 
@@ -219,6 +231,27 @@ mod tests {
             let list = timeout(Duration::from_secs(30), caller).await.expect("in time");
             assert_eq!(list.expect("a list").get(), "2", "ten callers share the second read");
         }
+    }
+
+    #[tokio::test]
+    async fn callers_share_the_failure_of_a_read() {
+        let (read, reads) = (SharedRead::default(), AtomicU64::new(0));
+        let failing = || {
+            let reads = &reads;
+            async move {
+                reads.fetch_add(1, Ordering::SeqCst);
+                tokio::task::yield_now().await;
+                Err(HoldersUnread)
+            }
+        };
+        let (first, second, third) =
+            tokio::join!(read.list(failing()), read.list(failing()), read.list(failing()));
+        for list in [first, second, third] {
+            assert_eq!(list.expect_err("no list"), HoldersUnread);
+        }
+        assert_eq!(reads.load(Ordering::SeqCst), 2, "the later callers share the second read");
+        let list = read.list(async { Ok(list_number(3)) }).await;
+        assert_eq!(list.expect("a list").get(), "3", "a later caller reads anew");
     }
 
     #[test]

@@ -31,6 +31,11 @@ fn path_of(session: &Value) -> String {
     format!("{CAPACITIES}/{}", session.as_str().expect("a session id"))
 }
 
+/// Returns the admin path of a session.
+fn admin_path_of(session: &Value) -> String {
+    format!("/api/v1/admin/sessions/{}", session.as_str().expect("a session id"))
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn capacities_are_taken_found_and_released_whatever_becomes_of_redis() {
     played(capacities_do_not_need_redis).await;
@@ -70,6 +75,7 @@ async fn outlives_redis(
     for _ in 0..20 {
         for client in clients {
             assert_eq!(served(client.get(&ann_at).await, 200)?["isActive"], true);
+            assert_eq!(served(admin.get(&admin_path_of(first)).await, 200)?["status"], "active");
             assert_eq!(served(take(client, tenant, ann, 1).await, 200)?["sessionId"], *first);
         }
         let taken = served(take(&clients[1], tenant, bob, 2).await, 201)?;
@@ -86,8 +92,7 @@ async fn outlives_redis(
     assert_eq!(served(clients[0].get(&ann_at).await, 200)?["endReason"], "upgraded");
     let bob_at = served(clients[0].get(&path_of(&bobs[0])).await, 200)?;
     assert_eq!((&bob_at["isActive"], &bob_at["endReason"]), (&json!(false), &json!("released")));
-    let revoke = format!("/api/v1/admin/sessions/{}", upgraded["sessionId"].as_str().expect("a session id"));
-    served(admin.delete(&revoke).await, 204)?;
+    served(admin.delete(&admin_path_of(&upgraded["sessionId"])).await, 204)?;
     let upgraded = served(clients[0].get(&path_of(&upgraded["sessionId"])).await, 200)?;
     assert_eq!(upgraded["endReason"], "revoked");
     Ok(())
@@ -161,8 +166,7 @@ async fn the_first_nodes_find_the_capacities_of_the_server_before_them() {
     }
     let admin = nodes.harnesses[1].token_of(&tenant.to_string(), "ops", "admin");
     let admin = Client::new(nodes.harnesses[1].url(), admin);
-    let revoke = format!("/api/v1/admin/sessions/{}", taken["sessionId"].as_str().expect("a session id"));
-    answered(async || admin.delete(&revoke).await).await.expect(204);
+    answered(async || admin.delete(&admin_path_of(&taken["sessionId"])).await).await.expect(204);
     assert_eq!(read(&clients[0], &taken["sessionId"]).await["endReason"], "revoked");
     drop(nodes.close());
 }

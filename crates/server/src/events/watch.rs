@@ -70,8 +70,6 @@ impl<S: Subject> Watch<S> {
         heard: Option<Cursor>,
         (permit, lasts): (StreamPermit, Duration),
     ) -> Result<Option<Self>, Error> {
-        let ends = app.engine.listen(id, app.settings.server.event_streams_max);
-        let ends = ends.ok_or(Error::TooManyStreams)?;
         let (pool, reader) = match app.engine.live_anywhere(id, &authority).await? {
             // `heard.ended` is ignored for a live session, because the cursor may come from a different
             // session by mistake.
@@ -89,6 +87,10 @@ impl<S: Subject> Watch<S> {
                 (record.pool, authority.clone())
             }
         };
+        // A caller without a share must neither take a listener nor learn that all listeners are taken. An end between the
+        // look above and the listening is found by the first look of the stream.
+        let ends = app.engine.listen(id, app.settings.server.event_streams_max);
+        let ends = ends.ok_or(Error::TooManyStreams)?;
         let subject = S::listen(&app, &pool);
         let version = match heard {
             Some(heard) => heard.version,

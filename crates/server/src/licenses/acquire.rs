@@ -21,6 +21,7 @@ use super::policy::policy_of;
 use crate::app::App;
 use crate::auth::{Caller, machine_user};
 use crate::error::Error;
+use crate::holders::HoldersUnread;
 use crate::http::{
     BodyProblems, ClientProgram, LicenseCaller, Meta, Problems, Unread, heartbeat_interval_seconds,
     name_field, object_field, optional_name_field, user_agent_field,
@@ -160,8 +161,8 @@ async fn decide(app: &App, who: &Caller, meta: &Meta, ask: &Acquire) -> Result<D
         }
         Answer::Denied(Denial::Full { free_in }) => {
             let holders = match holders {
-                Some(holders) => Some(holders?),
-                None if shows_holders(app, who) => Some(app.holders.list(&app.engine, &pool).await?),
+                Some(holders) => holders.ok(),
+                None if shows_holders(app, who) => app.holders.list(&app.engine, &pool).await.ok(),
                 None => None,
             };
             app.holders.note_full(&pool);
@@ -262,7 +263,7 @@ async fn expected_holders(
     app: &App,
     who: &Caller,
     pool: &PoolId,
-) -> Option<Result<Arc<RawValue>, seatkeeper_engine::Error>> {
+) -> Option<Result<Arc<RawValue>, HoldersUnread>> {
     let is_expected = shows_holders(app, who) && app.holders.was_full(pool);
     if is_expected { Some(app.holders.list(&app.engine, pool).await) } else { None }
 }
@@ -273,7 +274,7 @@ fn shows_holders(app: &App, who: &Caller) -> bool {
     app.settings.licenses.show_holders && who.scopes.license.is_none()
 }
 
-/// Builds the answer of a full license.
+/// Builds the answer of a full license. The answer has no `holders` if the holders are not shown, or could not be read.
 fn full(limit: Seats, free_in: Option<Span>, holders: Option<&RawValue>) -> Response {
     let problem = Problem::new(&problem::LICENSE_FULL, "Ask again after `retry_after_seconds`.")
         .with("seats_available", 0)

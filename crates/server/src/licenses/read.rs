@@ -28,12 +28,21 @@ pub(super) async fn read(
     let is_of_license = who.scopes.license.is_some();
     let who = who.authority().through(PoolKind::License);
     let live = app.engine.live(id, &who).await?;
-    let mut reader = who.clone();
-    if live.is_some() && !is_of_license {
-        // A shared session has only its first user on record, but the registry knows all users of the
-        // session. The answer leaves out the first user's particulars, and a license token sees no shared session.
-        reader.reach = Reach::Tenant;
-    }
-    let record = app.engine.record(id, &reader).await?.ok_or(Error::SessionNotFound)?;
+    let record = match &live {
+        Some(_) => {
+            let mut reader = who.clone();
+            if !is_of_license {
+                // A shared session has only its first user on record, but the registry knows all users of the
+                // session. The answer leaves out the first user's particulars, and a license token sees no shared
+                // session.
+                reader.reach = Reach::Tenant;
+            }
+            app.engine.record(id, &reader).await?
+        }
+        // A session that lives on for other users alone is not found: the record alone would show a live session to the first
+        // user, who has given up the share.
+        None => app.engine.ended(id, &who, &who).await?,
+    };
+    let record = record.ok_or(Error::SessionNotFound)?;
     Ok(axum::Json(SessionAnswer::new(&record, live.as_ref(), &who)))
 }

@@ -102,6 +102,17 @@ async fn the_seat_of_another_and_a_seat_that_never_was_look_the_same() {
 }
 
 #[tokio::test]
+async fn a_stranger_takes_no_listener_and_does_not_learn_that_all_are_taken() {
+    // The limit is per node.
+    let api = TenantClient::open_with(&[("SERVER_EVENT_STREAMS_MAX", "1")]).at_one_node();
+    let (_, session, _stream) = seat_and_listen(&api, json!({ "max_seats": 1 })).await;
+    let refused = listen(&api.user("ann"), &session, None).await.expect_err("no stream");
+    assert_problem(&refused, 503, "a second stream");
+    let refused = listen(&api.user("bob"), &session, None).await.expect_err("no stream");
+    assert_problem(&refused, 404, "not the caller's");
+}
+
+#[tokio::test]
 async fn a_license_token_hears_of_its_own_seat() {
     let api = TenantClient::open();
     let license = api.license(json!({ "max_seats": 1, "clients": "key" })).await;

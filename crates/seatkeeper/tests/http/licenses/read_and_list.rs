@@ -80,6 +80,21 @@ async fn a_further_user_of_a_machine_sees_its_session_without_the_first_users_pa
 }
 
 #[tokio::test]
+async fn a_user_who_gave_up_the_share_sees_the_session_again_once_it_has_ended() {
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 1 })).await;
+    let session = api.seat(&license, "ann", "laptop-1").await;
+    api.user("bob").acquire(&license["license_key"], "laptop-1").await.expect(200);
+    api.user("ann").release(&session).await.expect(204);
+    assert_problem(&api.user("ann").get(&session_path(&session)).await, 404, "no share");
+    let kept = api.user("bob").get(&session_path(&session)).await.expect(200);
+    assert_eq!(kept["status"], "active");
+    api.user("bob").release(&session).await.expect(204);
+    let read = api.user("ann").get(&session_path(&session)).await.expect(200);
+    assert_eq!((&read["status"], &read["reason"]), (&json!("ended"), &json!("released")));
+}
+
+#[tokio::test]
 async fn an_admin_lists_all_live_sessions_and_a_user_the_users_own() {
     let api = TenantClient::open();
     let license = api.license(json!({ "max_seats": 5 })).await;

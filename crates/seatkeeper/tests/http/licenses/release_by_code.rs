@@ -120,6 +120,24 @@ async fn the_code_of_one_of_several_users_gives_up_the_share_of_that_user() {
 }
 
 #[tokio::test]
+async fn a_user_who_comes_back_to_a_shared_session_has_the_code_of_before() {
+    let api = TenantClient::open();
+    let license = api.license(json!({ "max_seats": 1, "count_per": "machine" })).await;
+    let ann = seat(&api, &license, "ann", "laptop-1").await;
+    let bob = seat(&api, &license, "bob", "laptop-1").await;
+    for _ in 0..2 {
+        send(&api, SEATS, &ann).await.expect(204);
+        api.user("ann").heartbeat(&ann["session_id"]).await.expect(404);
+        assert_eq!(seat(&api, &license, "ann", "laptop-1").await, ann);
+    }
+    send(&api, SEATS, &ann).await.expect(204);
+    send(&api, SEATS, &bob).await.expect(204);
+    let new = seat(&api, &license, "ann", "laptop-1").await;
+    send(&api, SEATS, &ann).await.expect(204);
+    api.user("ann").heartbeat(&new["session_id"]).await.expect(200);
+}
+
+#[tokio::test]
 async fn every_node_takes_the_codes_of_other_nodes_also_after_a_restart() {
     let mut api = TenantClient::open_with(&[]);
     let license = api.license(json!({ "max_seats": 9 })).await;
