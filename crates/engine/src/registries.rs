@@ -52,6 +52,15 @@ impl Registries {
         }
     }
 
+    /// Returns the mode that serves pools of `kind` in buckets of `mode`. The kinds differ: in buckets of mode `Ledger`
+    /// licenses are served by PostgreSQL, and devices are denied.
+    pub fn mode_for(&self, kind: PoolKind, mode: BucketMode) -> BucketMode {
+        match self.serving(kind, mode) {
+            Some(_) => route_for(kind, mode).mode(),
+            None => BucketMode::Deny,
+        }
+    }
+
     /// Returns the backend of capacities. Its clock also gives the time for decisions outside the registry.
     pub fn for_capacities(&self) -> &Backend {
         self.lasting.as_ref().unwrap_or(&self.main)

@@ -50,7 +50,7 @@ pub enum StartError {
     /// Nodes that shared a registry have left changes of capacities in PostgreSQL that are not on record.
     #[error(
         "{waiting} changes of capacities by the nodes that used this ledger before are not on record: start a node again \
-         with the settings of those nodes, wait until its metric seatkeeper_journal_depth is 0, and stop the node"
+         with the settings of those nodes, wait until its metric journal_depth is 0, and stop the node"
     )]
     CapacitiesWait {
         /// The number of changes.

@@ -116,10 +116,9 @@ impl Node {
 
     /// Returns the number of the mode that serves pools of `kind`: the worst mode over all buckets.
     fn mode(&self, kind: PoolKind) -> u64 {
-        // Capacities with a registry of their own are served in every mode.
-        let lasts = kind == PoolKind::Capacity && self.engine.registries().lasting.is_some();
-        let modes = Bucket::all().map(|bucket| self.engine.mode(bucket));
-        if lasts { 0 } else { modes.map(number_of).max().unwrap_or_default() }
+        let registries = self.engine.registries();
+        let modes = Bucket::all().map(|bucket| registries.mode_for(kind, self.engine.mode(bucket)));
+        modes.map(number_of).max().unwrap_or_default()
     }
 }
 
