@@ -9,7 +9,7 @@ use std::time::Duration;
 pub enum Error {
     /// The address does not have the required form.
     #[error(
-        "`{given}` is not an address: want host:port, http://host:port, or https://host:port and who vouches for it"
+        "`{given}` is not the address of a server: want http://HOST:PORT, https://HOST:PORT or HOST:PORT, without a path"
     )]
     BadAddress {
         /// The given address.

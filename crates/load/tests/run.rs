@@ -148,11 +148,26 @@ async fn a_license_with_too_few_seats_is_said_before_anything_is_measured() {
 
 #[test]
 fn an_address_is_a_host_and_a_port() {
-    for good in ["127.0.0.1:8080", "http://127.0.0.1:8080", "http://localhost:8080/", "[::1]:8080"] {
+    let plain = [
+        "127.0.0.1:8080",
+        "http://127.0.0.1:8080",
+        "http://localhost:8080/",
+        "http://localhost",
+        "[::1]:8080",
+    ];
+    for good in plain {
         seatkeeper_load::Target::new(good, None).unwrap();
     }
     for bad in ["", "localhost", "https://localhost:8080", "http://localhost:8080/path", ":8080"] {
         let error = seatkeeper_load::Target::new(bad, None).unwrap_err();
+        assert!(matches!(error, Error::BadAddress { .. }), "{bad}");
+    }
+    let no_certificates = Some(&b""[..]);
+    for good in ["https://localhost", "https://localhost:8443/", "https://127.0.0.1:8443", "https://[::1]"] {
+        seatkeeper_load::Target::secured(good, None, no_certificates).unwrap();
+    }
+    for bad in ["localhost:8443", "http://localhost:8443", "https://", "https://localhost/path"] {
+        let error = seatkeeper_load::Target::secured(bad, None, no_certificates).unwrap_err();
         assert!(matches!(error, Error::BadAddress { .. }), "{bad}");
     }
 }

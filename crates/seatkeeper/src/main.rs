@@ -9,6 +9,7 @@ mod duration;
 mod logging;
 mod output;
 mod settings;
+mod signals;
 #[cfg_attr(not(feature = "otlp"), path = "traces/absent.rs")]
 mod traces;
 

@@ -1,5 +1,6 @@
 //! `seatkeeper bench`: loads a server through its licenses API, and checks the server's promises meanwhile.
 
+use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -13,6 +14,7 @@ use crate::admin::{self, LICENSES, License};
 use crate::api_client::ApiClient;
 use crate::args::ServerArgs;
 use crate::output;
+use crate::signals::EndSignals;
 
 /// Time beyond the run itself, for the preparation and for answers still in progress at the end.
 const TOKEN_TTL_MARGIN: Duration = Duration::from_secs(300);
@@ -95,51 +97,98 @@ pub(crate) async fn run(args: &BenchArgs) -> Result<ExitCode, Error> {
     let token = admin::token(&args.server, TOKEN_SCOPES, args.duration() + TOKEN_TTL_MARGIN)?;
     let ca_file = args.server.ca_file.as_deref();
     let api = ApiClient::new(&args.server.server, token.clone(), ca_file).map_err(admin::Error::Client)?;
+    let target = target(&args.server, &token)?;
+    let mut signals = EndSignals::listen().map_err(Error::Signals)?;
     let mut licenses = Vec::new();
-    let report = match make_licenses(args, &api, &mut licenses).await {
-        Ok(()) => load(args, &token, &licenses).await,
+    let report = match make_licenses(args, &api, &mut licenses, &mut signals).await {
+        Ok(()) => load(args, target, &licenses, &mut signals).await,
         Err(error) => Err(error),
     };
-    // The licenses are revoked even after a failed run.
-    let mut revoked = Ok(());
-    for license in &licenses {
-        let path = format!("{LICENSES}/{}", license.license_id);
-        revoked = revoked.and(api.delete(&path, &[]).await.map(drop));
-    }
-    let exit_code = print(&report?, args.server.json)?;
+    // The licenses are revoked even after a failed or stopped run. A signal during the revocation leaves the rest.
+    let revoked = tokio::select! {
+        revoked = revoke(&api, &licenses) => revoked,
+        signal = signals.next() => return Err(Error::Interrupted { signal }),
+    };
+    let report = match report {
+        // A stopped run has no report. An error of the revocation comes first: licenses are left.
+        Err(stopped @ Error::Interrupted { .. }) => return revoked.and(Err(stopped)),
+        report => report?,
+    };
+    let exit_code = print(&report, args.server.json)?;
     revoked?;
     Ok(exit_code)
 }
 
-/// Creates the licenses of the run. After an error, `licenses` has the licenses created so far.
-async fn make_licenses(args: &BenchArgs, api: &ApiClient, licenses: &mut Vec<License>) -> Result<(), Error> {
+/// Creates the licenses of the run. After an error, `licenses` has the licenses created so far. A signal stops after the
+/// creation under way, whose license could not be revoked without the server's answer. A second signal does not wait.
+async fn make_licenses(
+    args: &BenchArgs,
+    api: &ApiClient,
+    licenses: &mut Vec<License>,
+    signals: &mut EndSignals,
+) -> Result<(), Error> {
     for _ in 0..args.licenses {
-        let answer = api.create(LICENSES, json!({ "max_seats": args.seats() })).await?;
+        let mut creation = pin!(api.create(LICENSES, json!({ "max_seats": args.seats() })));
+        let mut stopped = None;
+        let answer = loop {
+            tokio::select! {
+                answer = &mut creation => break answer?,
+                signal = signals.next() => match stopped {
+                    None => stopped = Some(signal),
+                    Some(_) => return Err(Error::Interrupted { signal }),
+                },
+            }
+        };
         licenses.push(api.read(LICENSES, answer)?);
+        if let Some(signal) = stopped {
+            return Err(Error::Interrupted { signal });
+        }
     }
     Ok(())
 }
 
-async fn load(args: &BenchArgs, token: &str, licenses: &[License]) -> Result<Report, Error> {
+/// Revokes the licenses, and thereby ends their sessions. Returns the first error.
+async fn revoke(api: &ApiClient, licenses: &[License]) -> Result<(), Error> {
+    let mut revoked = Ok(());
+    for license in licenses {
+        let path = format!("{LICENSES}/{}", license.license_id);
+        revoked = revoked.and(api.delete(&path, &[]).await.map(drop));
+    }
+    Ok(revoked?)
+}
+
+/// Loads the server until the end of the plan, or until a signal.
+async fn load(
+    args: &BenchArgs,
+    target: Target,
+    licenses: &[License],
+    signals: &mut EndSignals,
+) -> Result<Report, Error> {
     let plan = Plan {
-        target: target(&args.server, token)?,
+        target,
         license_keys: licenses.iter().map(|license| license.license_key.clone()).collect(),
         concurrency: args.concurrency as usize,
         bounds: Bounds { duration: args.duration(), turns: args.turns() },
         scenario: args.scenario(),
     };
     let bar = progress_bar(args);
-    let report = seatkeeper_load::run(plan, |progress| show(&bar, args, progress)).await;
+    let loading = seatkeeper_load::run(plan, |progress| show(&bar, args, progress));
+    let report = tokio::select! {
+        report = loading => report.map_err(Error::from),
+        signal = signals.next() => Err(Error::Interrupted { signal }),
+    };
     bar.finish_and_clear();
-    Ok(report?)
+    report
 }
 
+/// Returns the server to load. The scheme of the address decides on TLS, as in every command: an `http` server needs no CA
+/// certificates.
 fn target(server: &ServerArgs, token: &str) -> Result<Target, Error> {
+    if !server.server.starts_with("https://") {
+        return Ok(Target::new(&server.server, Some(token))?);
+    }
     let ca = server.ca_file.as_ref().map(std::fs::read).transpose().map_err(Error::CaFile)?;
-    Ok(match ca {
-        Some(ca) => Target::secured(&server.server, Some(token), &ca)?,
-        None => Target::new(&server.server, Some(token))?,
-    })
+    Ok(Target::secured(&server.server, Some(token), ca.as_deref())?)
 }
 
 /// Returns the progress bar, which goes to stderr and only if that is a terminal.
