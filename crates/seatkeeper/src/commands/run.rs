@@ -5,6 +5,7 @@ mod changes;
 mod child;
 mod error;
 mod exec;
+mod exec_failure;
 mod group;
 mod holder;
 mod itself;

@@ -1,10 +1,13 @@
 //! Exit codes: `seatkeeper run` passes on the command's code, and a report tells its own codes from the
 //! command's.
 
+use std::path::Path;
+use std::process::Command;
+
 use serde_json::{Value, json};
 
 use crate::harness::Harness;
-use crate::started::{license, recorded, run, until_live};
+use crate::started::{license, recorded, run, until_live, without_capabilities};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn the_exit_code_is_the_commands_own() {
@@ -31,6 +34,58 @@ async fn a_command_that_cannot_run_takes_no_seat() {
         assert_eq!(output.status.code(), Some(code), "{program}: {output:?}");
     }
     assert_eq!(recorded(&harness, "admitted").await, 0);
+}
+
+/// Writes a script with these permissions. Another process writes: a child of this process that starts meanwhile would have
+/// the script open for writing, and nobody could execute the script.
+fn write_script(path: &Path, mode: &str, text: &str) {
+    let write = "mkdir -p \"$(dirname \"$0\")\" && printf '%s\\n' \"$2\" > \"$0\" && chmod \"$1\" \"$0\"";
+    let written = Command::new("sh").args(["-c", write]).arg(path).args([mode, text]).status();
+    assert!(written.unwrap().success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_file_that_this_user_may_not_execute_is_skipped() {
+    const TOOL: &str = "seatkeeper-test-tool";
+    let harness = Harness::open();
+    let key = license(&harness, 1).await;
+    let (forbidden, allowed) = (harness.path("forbidden"), harness.path("allowed"));
+    // The owner has no permission. Root executes a file if anybody may, by a capability that is taken away.
+    write_script(&forbidden.join(TOOL), "011", "#!/bin/sh\nexit 3");
+    write_script(&allowed.join(TOOL), "755", "#!/bin/sh\nexit 7");
+    let (forbidden, allowed, others) =
+        (forbidden.display(), allowed.display(), std::env::var("PATH").unwrap());
+    for (path, code) in
+        [(format!("{forbidden}:{allowed}:{others}"), 7), (format!("{forbidden}:{others}"), 126)]
+    {
+        let mut run = without_capabilities(&run(&harness, &key, &[]), "-dac_override,-dac_read_search");
+        let output = run.env("PATH", &path).arg(TOOL).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{path}: {output:?}");
+    }
+    assert_eq!(recorded(&harness, "admitted").await, 1, "a file that cannot be executed costs no seat");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_command_that_fails_to_start_is_no_command_that_exited() {
+    let harness = Harness::open();
+    let key = license(&harness, 1).await;
+    let (script, path) = (harness.path("script"), harness.path("report.json"));
+    let options = ["--report", path.to_str().unwrap()];
+    let report = || serde_json::from_slice::<Value>(&std::fs::read(&path).unwrap()).unwrap();
+
+    write_script(&script, "755", "#!/no/such/interpreter");
+    let output = run(&harness, &key, &options).arg(&script).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(126), "{said}");
+    let reason = "the command cannot be started: No such file or directory";
+    assert_eq!(said.matches(reason).count(), 1, "{said}");
+    let ours = report();
+    assert_eq!((&ours["outcome"], &ours["exit_code"]), (&json!("not-executable"), &json!(126)), "{ours}");
+    until_live(&harness, 0).await;
+
+    run(&harness, &key, &options).args(["sh", "-c", "exit 126"]).status().unwrap();
+    let own = report();
+    assert_eq!((&own["outcome"], &own["exit_code"]), (&json!("exited"), &json!(126)), "{own}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

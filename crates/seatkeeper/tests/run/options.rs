@@ -2,15 +2,16 @@
 
 use std::path::Path;
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
+use rustix::process::{Signal, getuid};
 use seatkeeper_testbed::proxy::{Network, Proxy};
 use serde_json::{Value, json};
 
 use crate::harness::Harness;
 use crate::started::{
     Waiting, code, is_running, license, live, pid_in, recorded, run, run_at, send, sharing, until_gone,
-    until_live,
+    until_live, without_capabilities,
 };
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -109,6 +110,40 @@ async fn left_over_processes_keep_the_seat_for_the_stop_timeout() {
         }
         until_gone(left_over);
     }
+}
+
+/// Only root can start a process of another user, so the run is root's without the right to kill.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn left_over_processes_of_another_user_keep_the_seat_for_the_stop_timeout_and_are_left() {
+    const STOP_TIMEOUT: Duration = Duration::from_secs(2);
+    if !getuid().is_root() {
+        return;
+    }
+    let harness = Harness::open();
+    let key = license(&harness, 1).await;
+    let (file, report) = (harness.path("left-over"), harness.path("report.json"));
+    let report_option = ["--report", report.to_str().unwrap()];
+    let options = [&["--stop-timeout", "2s", "--on-exit", "kill-group"][..], &report_option].concat();
+    let script = format!(
+        "setpriv --reuid=65534 --clear-groups sleep 600 >/dev/null 2>&1 & \
+         echo $! > {0}.new; mv {0}.new {0}; exit 5",
+        file.display()
+    );
+    let began = Instant::now();
+    let mut run = without_capabilities(&run(&harness, &key, &options), "-kill");
+    let run = run.args(["sh", "-c", &script]).stderr(Stdio::piped()).spawn().unwrap();
+    let left_over = pid_in(&file);
+    let output = tokio::task::spawn_blocking(|| run.wait_with_output()).await.unwrap().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(5), "{said}");
+    assert!(began.elapsed() >= STOP_TIMEOUT, "the seat is kept: {said}");
+    assert!(said.contains("cannot be killed"), "{said}");
+    let told: Value = serde_json::from_slice(&std::fs::read(&report).unwrap()).unwrap();
+    assert_eq!(told["left_overs"], json!("left"), "{told}");
+    until_live(&harness, 0).await;
+    assert!(is_running(left_over));
+    send(left_over, Signal::KILL);
+    until_gone(left_over);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

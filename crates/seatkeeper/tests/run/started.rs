@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getuid, kill_process};
 use serde_json::{Value, json};
 
 use crate::harness::{Harness, Scrape, command, eventually};
@@ -48,6 +48,20 @@ pub(crate) fn hearing_signals(run: &Command) -> Command {
     let mut env = Command::new("env");
     env.arg(HEARS_SIGNALS).arg(run.get_program()).args(run.get_args()).stdin(Stdio::null()).process_group(0);
     env
+}
+
+/// Returns the command without some of root's capabilities, such as `-kill`. Other users have no capability to lose.
+pub(crate) fn without_capabilities(run: &Command, capabilities: &str) -> Command {
+    let mut weak = if getuid().is_root() {
+        let mut setpriv = Command::new("setpriv");
+        setpriv.arg(format!("--bounding-set={capabilities}")).arg(format!("--inh-caps={capabilities}"));
+        setpriv.arg(run.get_program());
+        setpriv
+    } else {
+        Command::new(run.get_program())
+    };
+    weak.args(run.get_args()).stdin(Stdio::null()).process_group(0);
+    weak
 }
 
 /// Creates a license, and returns its key.

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
+use std::os::fd::AsRawFd as _;
 use std::path::Path;
 
 use rustix::process::{Pid, getpgrp};
@@ -10,15 +11,22 @@ use tokio::process::Child;
 
 use super::args::RunArgs;
 use super::exec::EXEC;
+use super::exec_failure::{self, ExecFailure};
 use super::group::Group;
 use super::itself;
 use super::seats::HeldSeat;
 use crate::settings::{VARIABLE_LICENSE_ID, VARIABLE_SESSION_ID, VARIABLE_TOKEN};
 
 /// Starts the command with the seats' ids in its environment, and without the token unless `--pass-token` is given.
-pub(super) fn start(program: &Path, args: &RunArgs, seats: &[HeldSeat]) -> io::Result<(Child, Group)> {
+pub(super) fn start(
+    program: &Path,
+    args: &RunArgs,
+    seats: &[HeldSeat],
+) -> io::Result<(Child, Group, ExecFailure)> {
+    let (failure, writer) = exec_failure::pipe()?;
+    let numbers = [std::process::id().to_string(), writer.as_raw_fd().to_string()];
     let mut command = itself::command()?;
-    command.arg(EXEC).arg(std::process::id().to_string()).arg(program).arg("--").arg(args.program());
+    command.arg(EXEC).args(numbers).arg(program).arg("--").arg(args.program());
     command.args(args.arguments()).kill_on_drop(true);
     if !args.pass_token {
         command.env_remove(VARIABLE_TOKEN);
@@ -33,9 +41,10 @@ pub(super) fn start(program: &Path, args: &RunArgs, seats: &[HeldSeat]) -> io::R
         command.process_group(0);
     }
     let child = command.spawn()?;
+    drop(writer);
     let pid = child.id().and_then(|id| Pid::from_raw(id.cast_signed()));
     let pid = pid.ok_or_else(|| io::Error::other("the command ended before it had a process id"))?;
-    Ok((child, if terminal { Group::Terminal(pid) } else { Group::Own(pid) }))
+    Ok((child, if terminal { Group::Terminal(pid) } else { Group::Own(pid) }, failure))
 }
 
 /// Returns `true` if `run` is in the foreground of its terminal. The command may then open `/dev/tty`, also with another

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use seatkeeper_client::{Failure, MachineIdError};
 
 use crate::settings;
+use crate::signals::EXIT_SIGNAL;
 
 const EXIT_FAILED: u8 = 1;
 const EXIT_USAGE: u8 = 2;
@@ -14,8 +15,6 @@ const EXIT_NO_SEAT: u8 = 75;
 const EXIT_REFUSED: u8 = 77;
 const EXIT_NOT_EXECUTABLE: u8 = 126;
 const EXIT_NOT_FOUND: u8 = 127;
-/// The base of exit codes for signals: the signal's number is added.
-pub(super) const EXIT_SIGNAL: u8 = 128;
 
 /// The reason why the command was not run.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +31,7 @@ pub(crate) enum RunError {
         /// The command as typed.
         name: String,
     },
-    /// The command could not be started.
+    /// The command could not be started, or `exec` failed. The seats that were taken are given back.
     #[error("the command cannot be started")]
     Start(#[source] io::Error),
     /// Signal handlers cannot be installed.

@@ -2,7 +2,7 @@
 //! command by `exec`.
 
 use std::ffi::OsString;
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
@@ -10,6 +10,7 @@ use std::process::{Command, ExitCode};
 use clap::Args;
 
 use super::error::RunError;
+use super::exec_failure;
 use crate::commands::Error;
 
 /// The name of the hidden command.
@@ -19,6 +20,8 @@ pub(crate) const EXEC: &str = "__exec";
 pub(crate) struct ExecArgs {
     /// The process id of `run`.
     parent: i32,
+    /// The file descriptor of the pipe for the reason of a failed `exec`.
+    failure: i32,
     /// The file to execute.
     program: PathBuf,
     /// The command as typed, with its arguments.
@@ -26,14 +29,29 @@ pub(crate) struct ExecArgs {
     command: Vec<OsString>,
 }
 
-/// Becomes the command. Returns only on failure.
+/// Becomes the command. Returns only on failure, and then tells `run` the reason.
 pub(crate) fn exec(args: &ExecArgs) -> Result<ExitCode, Error> {
-    ask_for_death_signal(args.parent).map_err(RunError::Start)?;
+    let pipe = exec_failure::take_over(args.failure);
+    let reason = become_command(args);
+    let told = pipe.and_then(|mut pipe| pipe.write_all(reason.to_string().as_bytes()));
+    let error = RunError::Start(reason);
+    match told {
+        Ok(()) => Ok(ExitCode::from(error.exit_code())),
+        // `run` does not know the reason, so stderr must tell.
+        Err(_) => Err(error.into()),
+    }
+}
+
+/// Becomes the command, and returns the reason of a failure.
+fn become_command(args: &ExecArgs) -> io::Error {
+    if let Err(error) = ask_for_death_signal(args.parent) {
+        return error;
+    }
     let mut command = Command::new(&args.program);
     if let Some((name, arguments)) = args.command.split_first() {
         command.arg0(name).args(arguments);
     }
-    Err(RunError::Start(command.exec()).into())
+    command.exec()
 }
 
 /// Makes the kernel send TERM when `run` dies, even by KILL.

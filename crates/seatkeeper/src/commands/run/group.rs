@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use rustix::io::Errno;
 use rustix::process::{
     Pid, Signal, WaitOptions, kill_current_process_group, kill_process, kill_process_group,
     test_kill_process_group, waitpgid, waitpid,
@@ -48,18 +49,22 @@ impl Group {
         }
     }
 
-    /// Sends a signal. A missing group is no error.
-    pub(super) fn send(self, signal: Signal) {
-        let _ = match self {
+    /// Sends a signal. Returns `false` if processes exist and no process may be signalled, because all run as another user.
+    pub(super) fn send(self, signal: Signal) -> bool {
+        let sent = match self {
             Self::Own(leader) => kill_process_group(leader, signal),
             Self::Terminal(pid) => kill_process(pid, signal),
         };
+        // A missing group is no error.
+        sent != Err(Errno::PERM)
     }
 
     /// Continues the command, and each process that the terminal has stopped together with the command.
     pub(super) fn continue_stopped(self) {
         match self {
-            Self::Own(_) => self.send(Signal::CONT),
+            Self::Own(_) => {
+                self.send(Signal::CONT);
+            }
             Self::Terminal(_) => {
                 // The group has at least this process.
                 let _ = kill_current_process_group(Signal::CONT);
@@ -78,7 +83,8 @@ impl Group {
             Self::Own(leader) => {
                 // An unreaped zombie would count as a process of the group for ever.
                 while let Ok(Some(_)) = waitpgid(leader, WaitOptions::NOHANG) {}
-                test_kill_process_group(leader).is_ok()
+                // A group of another user's processes answers `PERM`, and is not empty.
+                test_kill_process_group(leader) != Err(Errno::SRCH)
             }
             Self::Terminal(_) => false,
         }

@@ -10,7 +10,7 @@ use tokio::signal::unix::{self, SignalKind};
 use super::group::{Group, reap_orphans};
 use super::keeper::Keeper;
 use super::seats::HeldSeat;
-use super::signals::Listener;
+use crate::signals::Listener;
 
 /// A listener for the signals of job control.
 #[derive(Debug)]

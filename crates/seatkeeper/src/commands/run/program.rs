@@ -2,12 +2,13 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{Access, access};
 
 use super::error::RunError;
 
-/// Returns the file for `name`: `name` itself if it has a slash, otherwise the first match in `PATH`.
+/// Returns the file for `name`: `name` itself if it has a slash, otherwise the first executable match in `PATH`.
 pub(super) fn find(name: &OsStr) -> Result<PathBuf, RunError> {
     let text = || name.to_string_lossy().into_owned();
     let candidates: Vec<PathBuf> = if name.as_bytes().contains(&b'/') {
@@ -25,6 +26,8 @@ pub(super) fn find(name: &OsStr) -> Result<PathBuf, RunError> {
     }
 }
 
+/// Returns `true` if this process may execute the file. A bit of the mode is not enough: the file may be another user's, or
+/// on a file system without executables. A script without an interpreter is found by `exec` alone.
 fn is_executable(path: &Path) -> bool {
-    path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+    path.metadata().is_ok_and(|file| file.is_file()) && access(path, Access::EXEC_OK).is_ok()
 }

@@ -9,8 +9,9 @@ use std::time::Duration;
 use seatkeeper_client::Loss;
 use serde::Serialize;
 
-use super::error::{EXIT_SIGNAL, RunError};
+use super::error::RunError;
 use super::seats::HeldSeat;
+use crate::signals::EXIT_SIGNAL;
 
 /// The exit code of a run whose command was stopped after a lost seat.
 const EXIT_LOST: u8 = 76;

@@ -38,7 +38,7 @@ pub(super) async fn run(
     adopt_orphans();
     let mut changes = changes::watch(seats);
     let mut job_signals = JobSignals::listen().map_err(RunError::Signals)?;
-    let (mut leader, group) = child::start(program, args, seats).map_err(RunError::Start)?;
+    let (mut leader, group, failure) = child::start(program, args, seats).map_err(RunError::Start)?;
     let mut watched = Watched::new(args, group, seats, story);
     let mut job = Job::new(group);
     let status = loop {
@@ -48,12 +48,15 @@ pub(super) async fn run(
             signal = job_signals.next() => watched.stop_or_go_on(&mut job, signal).await,
             Some(change) = changes.recv() => watched.change(change),
             () = reached(watched.regain_until()) => watched.give_up_regaining(),
-            () = reached(watched.kill_at) => watched.kill(),
+            () = reached(watched.kill_at) => watched.kill_command(),
         }
     };
     // A seat that is lost after the end of the command has not stopped the command.
     let stopped_by_loss = watched.stopped;
     job.end_keeper(seats).await;
+    if let Some(reason) = failure.reason() {
+        return Err(RunError::Start(reason));
+    }
     let left_overs = watched.until_the_group_is_empty(signals, &mut changes).await;
     Ok(Ended { status, ran: began.elapsed(), lost: watched.lost, stopped_by_loss, left_overs })
 }
@@ -109,7 +112,11 @@ impl<'a> Watched<'a> {
                 signal = signals.next() => self.forward(signal),
                 Some(change) = changes.recv() => self.change(change),
                 () = reached(self.regain_until()) => self.give_up_regaining(),
-                () = reached(self.kill_at) => self.kill(),
+                () = reached(self.kill_at) => {
+                    if !self.kill() {
+                        return self.leave_unkillable();
+                    }
+                }
                 () = tokio::time::sleep_until(give_up), if self.kill_at.is_none() => {
                     match self.args.on_exit {
                         OnExit::Leave => {
@@ -119,7 +126,9 @@ impl<'a> Watched<'a> {
                         OnExit::KillGroup => {
                             left_overs = LeftOvers::Killed;
                             self.story.tell("processes of the command are left; killing them");
-                            self.kill_group();
+                            if !self.kill_group() {
+                                return self.leave_unkillable();
+                            }
                         }
                     }
                 }
@@ -260,14 +269,31 @@ impl<'a> Watched<'a> {
         self.kill_at.get_or_insert(tokio::time::Instant::now() + self.args.stop_timeout);
     }
 
-    fn kill(&mut self) {
-        self.story.tell("the command has not stopped in time; killing it");
-        self.kill_group();
+    /// Kills a command that runs still. The seat of a command that may not be killed is in use, and is kept.
+    fn kill_command(&mut self) {
+        if !self.kill() {
+            self.story.tell("the command runs as another user, and cannot be killed; waiting for its end");
+        }
     }
 
-    fn kill_group(&mut self) {
-        self.group.send(Signal::KILL);
-        self.kill_at = Some(tokio::time::Instant::now() + self.args.stop_timeout.max(Duration::from_secs(1)));
+    /// Kills the group. Returns `false` if no process may be killed.
+    fn kill(&mut self) -> bool {
+        self.story.tell("the command has not stopped in time; killing it");
+        self.kill_group()
+    }
+
+    /// Kills the group, and sets the time of the next try. Returns `false`, without a next try, if no process may be killed.
+    fn kill_group(&mut self) -> bool {
+        let may_kill = self.group.send(Signal::KILL);
+        let retry_after = self.args.stop_timeout.max(Duration::from_secs(1));
+        self.kill_at = may_kill.then(|| tokio::time::Instant::now() + retry_after);
+        may_kill
+    }
+
+    /// Tells of left-over processes that may not be killed.
+    fn leave_unkillable(&self) -> LeftOvers {
+        self.story.tell("processes of another user cannot be killed; they go on without a seat");
+        LeftOvers::Left
     }
 }
 
