@@ -110,9 +110,9 @@ pub(crate) struct Listed {
 
 impl ApiClient {
     /// Returns a client of the server at `base`. `ca_file` has the trusted CA certificates; without it, the
-    /// system's are trusted.
+    /// system's are trusted. The client ignores `HTTP_PROXY` and its like: the token is for the server alone.
     pub(crate) fn new(base: &str, token: String, ca_file: Option<&Path>) -> Result<Self, Error> {
-        let mut http = reqwest::Client::builder().timeout(CALL_TIMEOUT);
+        let mut http = reqwest::Client::builder().timeout(CALL_TIMEOUT).no_proxy();
         if let Some(path) = ca_file {
             let pem =
                 std::fs::read(path).map_err(|source| Error::CaFile { path: path.to_owned(), source })?;

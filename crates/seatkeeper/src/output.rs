@@ -1,4 +1,7 @@
 //! The output of commands: lines and tables for people, JSON for programs.
+//!
+//! A closed pipe ends no command. The reader has seen enough (`seatkeeper audit verify | head -1`), and the exit code must
+//! still tell the outcome of a check, or of a repair.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -9,9 +12,12 @@ use serde_json::{Value, json};
 
 use crate::api_client::Listed;
 
-/// Prints a line.
+/// Prints a line. A closed pipe is no error.
 pub(crate) fn line(text: impl Display) -> io::Result<()> {
-    writeln!(io::stdout().lock(), "{text}")
+    match writeln!(io::stdout().lock(), "{text}") {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
 }
 
 /// Prints a JSON document.

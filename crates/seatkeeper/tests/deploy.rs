@@ -15,6 +15,7 @@ mod deploy {
     mod metrics;
     mod prometheus;
     mod rules;
+    mod service;
 }
 
 use std::fs;

@@ -1,5 +1,5 @@
-//! HTTP requests to addresses named by the operator, and to no other address: `http` or `https`, without
-//! redirects, with answers bounded in size and time.
+//! HTTP requests to addresses named by the settings, and to no other address: `http` or `https`, without
+//! redirects, without the proxies of `HTTP_PROXY` and its like, with answers bounded in size and time.
 
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ pub(crate) const ANSWER_BYTES_MAX: usize = 64 * 1024;
 /// Creates a client. A request, answer included, may take `timeout`.
 pub(crate) fn client(timeout: Duration) -> Result<Client, reqwest::Error> {
     Client::builder()
+        .no_proxy()
         .redirect(redirect::Policy::none())
         .connect_timeout(CONNECT_TIMEOUT)
         .timeout(timeout)
@@ -27,6 +28,7 @@ pub(crate) fn streaming_client(
     silence_max: Duration,
 ) -> Result<Client, reqwest::Error> {
     Client::builder()
+        .no_proxy()
         .redirect(redirect::Policy::none())
         .connect_timeout(CONNECT_TIMEOUT.min(answer_timeout * 3 / 4))
         .read_timeout(silence_max)

@@ -10,6 +10,7 @@ use seatkeeper_server::{AdoptError, StartError};
 use super::demo::DemoError;
 use super::run::RunError;
 use crate::logging;
+use crate::signals::EXIT_SIGNAL;
 use crate::{admin, api_client, settings};
 
 /// The reason why a command failed.
@@ -39,6 +40,12 @@ pub(crate) enum Error {
     /// Signal handlers cannot be installed.
     #[error("cannot listen for signals")]
     Signals(#[source] io::Error),
+    /// A signal asked the command to end.
+    #[error("stopped by signal {signal}")]
+    Interrupted {
+        /// The number of the signal.
+        signal: u8,
+    },
     /// The ledger has no answer.
     #[error(transparent)]
     Ledger(#[from] seatkeeper_ledger::Error),
@@ -96,17 +103,9 @@ pub(crate) fn sentence(error: &dyn std::error::Error) -> String {
 impl Error {
     /// Prints the error in one sentence on stderr, and returns the exit code.
     pub(crate) fn report(&self) -> ExitCode {
-        if self.is_closed_pipe() {
-            // The reader of the output has seen enough: `seatkeeper license list | head -1`.
-            return ExitCode::SUCCESS;
-        }
         // A closed stderr must not change the exit code.
         let _ = writeln!(io::stderr().lock(), "seatkeeper: {}", sentence(self));
         ExitCode::from(self.exit_code())
-    }
-
-    fn is_closed_pipe(&self) -> bool {
-        matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
 
     fn exit_code(&self) -> u8 {
@@ -117,6 +116,7 @@ impl Error {
             | Self::OtherRegionsLedger { .. }
             | Self::RegionNamedTwice => EXIT_USAGE,
             Self::Run(error) => error.exit_code(),
+            Self::Interrupted { signal } => EXIT_SIGNAL.saturating_add(*signal),
             Self::Admin(admin::Error::NoToken(_) | admin::Error::Client(_))
             | Self::Api(_)
             | Self::Start(_)

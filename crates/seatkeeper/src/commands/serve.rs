@@ -68,7 +68,7 @@ pub(crate) async fn run(args: &ServeArgs) -> Result<ExitCode, Error> {
     warn_if_audience_is_open(&settings);
     warn_if_token_key_is_unshared(&settings);
     if let Err(error) = welcome(&running, &settings, sources.file.as_deref()) {
-        tracing::warn!(%error, "the standard output is closed: the hints are not printed, and the server runs on");
+        tracing::warn!(%error, "the standard output cannot be written: the hints are not printed, and the server runs on");
     }
 
     let mut finished = pin!(running.finished());

@@ -7,6 +7,7 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection};
 
 use crate::harness::{Harness, eventually, run};
+use crate::run_unread;
 
 #[tokio::test]
 async fn the_audit_log_is_listed_and_proved_beside_a_running_server() {
@@ -57,4 +58,11 @@ async fn a_record_that_was_taken_out_of_the_audit_log_is_found() {
     let as_json = run(&["audit", "verify", "--data-dir", data_dir, "--json"]);
     let as_json: Value = serde_json::from_str(&as_json.stdout).unwrap();
     assert_eq!(as_json["proven"], false);
+
+    for format in [&[][..], &["--json"]] {
+        let unread = run_unread(&[&["audit", "verify", "--data-dir", data_dir], format].concat());
+        assert_eq!(unread, Some(1), "the verdict of an output that nobody reads: {format:?}");
+    }
+    let regions = format!("1={data_dir}");
+    assert_eq!(run_unread(&["audit", "verify", "--regions", &regions]), Some(1));
 }

@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::harness::{Harness, run, run_with};
+use crate::run_unread;
 
 #[test]
 fn config_without_anything_prints_every_setting_with_its_default() {
@@ -137,6 +138,12 @@ fn config_check_says_all_that_is_wrong_at_once() {
     // A line of a settings file may contain a secret.
     let (status, told) = check("[auth]\nsecret = \"a secret\n", &[]);
     assert!(status == 1 && told.contains("line 2") && !told.contains("a secret"), "{told}");
+}
+
+#[test]
+fn config_check_tells_its_verdict_also_without_a_reader() {
+    assert_eq!(run_unread(&["config", "check"]), Some(0));
+    assert_eq!(run_unread(&["config", "check", "--config", "/nowhere/seatkeeper.toml"]), Some(1));
 }
 
 #[test]

@@ -1,12 +1,11 @@
-//! The server and the commands that start it: `serve`, `migrate`, `demo`, `bench`.
+//! The server and its commands: `serve` and `migrate`.
 
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use seatkeeper_testbed::authority::Authority;
 use seatkeeper_testbed::postgres::{self, Postgres};
-use serde_json::{Value, json};
 use sqlx::{Connection as _, PgConnection};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
@@ -141,50 +140,4 @@ fn a_ledger_must_prove_itself_if_the_url_asks_for_a_proof() {
     }
     let output = migrated(url(&authority));
     assert_eq!(output.status.code(), Some(0), "{}", output.stderr);
-}
-
-#[test]
-fn the_demonstration_ends_well_within_a_minute() {
-    let started = Instant::now();
-    let output = run(&["demo"]);
-    assert_eq!(output.status.code(), Some(0), "{}{}", output.stdout, output.stderr);
-    let story = [
-        "welder denied",
-        "welder acquired the robot's seat",
-        "nothing is lost",
-        "tier 3  upgraded",
-        "none left its pool above its limit",
-    ];
-    for part in story {
-        assert!(output.stdout.contains(part), "{part}: {}", output.stdout);
-    }
-    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
-}
-
-#[test]
-fn a_bench_prints_its_figures_and_leaves_no_seat_taken() {
-    let harness = Harness::open();
-    for scenario in ["heartbeat", "denied", "cycle"] {
-        let args = [
-            "bench",
-            "--scenario",
-            scenario,
-            "--concurrency",
-            "4",
-            "--seconds",
-            "5",
-            "--requests",
-            "200",
-            "--json",
-        ];
-        let output = harness.command(&args);
-        assert_eq!(output.status.code(), Some(0), "{scenario}: {}{}", output.stdout, output.stderr);
-        let report: Value = serde_json::from_str(&output.stdout).unwrap();
-        assert_eq!(report["violations"]["count"], 0, "{report}");
-        assert!(report["requests"].as_u64().unwrap() >= 200, "{report}");
-    }
-    let live: Value =
-        serde_json::from_str(&harness.command(&["sessions", "list", "--live", "--json"]).stdout).unwrap();
-    assert_eq!(live["items"], json!([]));
-    harness.prove();
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
@@ -12,6 +12,10 @@ use tokio::time::timeout;
 
 /// Timeout for the server's start and for its stop.
 const START_STOP_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The longest wait for the end of a killed server, and the pause between two looks.
+const KILL_TIMEOUT: Duration = Duration::from_secs(5);
+const KILL_POLL: Duration = Duration::from_millis(5);
 
 const LISTENING: &str = "listening on ";
 
@@ -23,13 +27,14 @@ const UNLIMITED: [&str; 4] = [
     "SEATKEEPER_LIMITS_CAPACITIES_ACQUIRES_PER_MINUTE",
 ];
 
-/// A running server. Dropping the handle kills the server.
+/// A running server. Dropping the handle kills the server and waits for the server's end, so that the server's directory
+/// can be removed next.
 #[derive(Debug)]
 pub(super) struct ChildServer {
     child: Child,
     url: String,
     // Kept open, since the server would fail to print without a reader.
-    _stdout: Lines<BufReader<ChildStdout>>,
+    stdout: Lines<BufReader<ChildStdout>>,
 }
 
 /// The reason why no server runs.
@@ -50,10 +55,11 @@ impl ChildServer {
     /// Starts a server on a free port, and waits until it takes requests.
     pub(super) async fn start(data_dir: &Path) -> Result<Self, ChildError> {
         let mut child = command(data_dir)?.spawn()?;
-        let stdout = child.stdout.take().ok_or(ChildError::EndedEarly)?;
-        let mut lines = BufReader::new(stdout).lines();
-        let url = timeout(START_STOP_TIMEOUT, read_url(&mut lines)).await??;
-        Ok(Self { child, url, _stdout: lines })
+        let stdout = BufReader::new(child.stdout.take().ok_or(ChildError::EndedEarly)?).lines();
+        // The handle is complete before the wait: a start that breaks off leaves no server.
+        let mut server = Self { child, url: String::new(), stdout };
+        server.url = timeout(START_STOP_TIMEOUT, read_url(&mut server.stdout)).await??;
+        Ok(server)
     }
 
     /// Returns the URL of the server.
@@ -73,6 +79,19 @@ impl ChildServer {
             kill_process(pid, Signal::TERM).map_err(io::Error::from)?;
         }
         Ok(timeout(START_STOP_TIMEOUT, self.child.wait()).await??)
+    }
+}
+
+impl Drop for ChildServer {
+    fn drop(&mut self) {
+        // A server that cannot be killed does not end by the wait.
+        if self.child.start_kill().is_err() {
+            return;
+        }
+        let give_up = Instant::now() + KILL_TIMEOUT;
+        while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < give_up {
+            std::thread::sleep(KILL_POLL);
+        }
     }
 }
 
