@@ -10,6 +10,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::auth::Verifier;
 use crate::entitlements::Entitlements;
+use crate::flood::Flood;
 use crate::holders::Holders;
 use crate::jobs::Roster;
 use crate::limits::Limits;
@@ -42,6 +43,8 @@ pub(crate) struct Parts {
     pub(crate) metrics_page: MetricsPage,
     pub(crate) metrics_access: MetricsAccess,
     pub(crate) looks: Arc<Looks>,
+    /// Limits the lines about reads of the ledger that failed, while their requests are answered.
+    pub(crate) failed_reads: Flood,
     /// Permits a single reconciliation of usage, which may take seconds of a CPU.
     pub(crate) reconciliation: Semaphore,
     /// Cancelled at the start of a shutdown, so that endless answers, such as event streams, end.

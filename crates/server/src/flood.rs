@@ -1,6 +1,6 @@
-//! Limits the log lines that requests cause: of requests that cannot be answered now, and of requests with a refused token of
-//! a region. While a store is away every request cannot be answered, and anyone can send a wrong token. A line for each would
-//! fill the disk that a ledger may be on.
+//! Limits the log lines that requests cause: of requests that cannot be answered now, of reads that fail beside a decision, and
+//! of refused tokens of regions. While a store is away no request can be answered, and anyone can send a wrong token. A line
+//! for each would fill the disk that a ledger may be on.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

@@ -28,6 +28,7 @@ use crate::entitlements::{
     Subscribers,
 };
 use crate::error::Error as RequestError;
+use crate::flood::Flood;
 use crate::holders::Holders;
 use crate::jobs::{self, Roster};
 use crate::limits::Limits;
@@ -254,6 +255,7 @@ impl Base {
             metrics_page: MetricsPage::new(&metrics, Arc::clone(&looks)),
             metrics_access: metrics_access(&settings.metrics, workers)?,
             looks,
+            failed_reads: Flood::default(),
             metrics,
             reconciliation: Semaphore::new(1),
             ledger,

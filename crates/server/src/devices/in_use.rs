@@ -1,7 +1,7 @@
 //! The sessions that hold a subscriber's screens.
 
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use seatkeeper_core::{PoolId, SessionId, UserId};
 use seatkeeper_ledger::sessions::SessionRecord;
@@ -74,10 +74,13 @@ pub(super) async fn listed(
 ) -> Vec<DeviceSession> {
     let Some(view) = view else { return Vec::new() };
     let records = records(app, pool).await.unwrap_or_else(|error| {
-        tracing::warn!(
-            causes = error.with_causes(),
-            "reading device records failed; devices are listed without names"
-        );
+        if let Some(unlogged) = app.failed_reads.next_line(Instant::now()) {
+            tracing::warn!(
+                causes = error.with_causes(),
+                unlogged,
+                "reading device records failed; devices are listed without names"
+            );
+        }
         Vec::new()
     });
     let is_shown =

@@ -1,5 +1,7 @@
 //! Admission policy of subscriber pools.
 
+use std::time::Instant;
+
 use seatkeeper_core::{
     ESTIMATE_AHEAD_MAX, Origin, Policy, Span, TenantId, UserId, WhenFull, WhenHeld, WhenNamed,
 };
@@ -17,10 +19,14 @@ pub(super) async fn policy_of(app: &App, tenant: &TenantId, user: &UserId) -> Po
     match entitled(app, tenant, user).await {
         Ok(Entitled { terms, when_full, .. }) => Policy { terms: Some(terms), when_full, ..unknown },
         Err(error) => {
-            tracing::warn!(
-                causes = error.with_causes(),
-                "looking up a subscriber's plan failed: the pool's last known terms apply, and no session is evicted"
-            );
+            if let Some(unlogged) = app.failed_reads.next_line(Instant::now()) {
+                tracing::warn!(
+                    causes = error.with_causes(),
+                    unlogged,
+                    "looking up a subscriber's plan failed: the pool's last known terms apply, and no session is \
+                     evicted"
+                );
+            }
             unknown
         }
     }

@@ -117,9 +117,9 @@ impl Subscribers {
         let Some(shared) = &self.shared else { return from_ledger().await };
         match shared.get(tenant, user).await {
             Some(CacheRead::Subscriber(subscriber)) => Ok(subscriber),
-            Some(CacheRead::Nothing(generation)) => {
+            Some(CacheRead::Nothing(mark)) => {
                 let subscriber = from_ledger().await?;
-                shared.put(tenant, user, generation, &subscriber).await;
+                shared.put(tenant, user, &mark, &subscriber).await;
                 Ok(subscriber)
             }
             None => from_ledger().await,

@@ -3,14 +3,16 @@
 //!
 //! A value read before a change never counts after the change. A changed plan raises the tenant's generation,
 //! and an entry of an older generation is a miss. A changed subscription replaces the entry by a tombstone,
-//! which rejects writes for the lifetime of an entry.
+//! which rejects writes for the lifetime of an entry. A promoted replica may lack the change, so an entry from another
+//! memory of Redis is a miss as well.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use redis::RedisResult;
+use redis::{Cmd, FromRedisValue, RedisResult};
 use seatkeeper_core::{TenantId, UserId};
 use seatkeeper_ledger::subscriptions::Subscriber;
-use seatkeeper_redis::{Script, Servers};
+use seatkeeper_redis::{Connection, Retry, Script, Servers, Slot};
 
 use crate::entitlements::Changed;
 use crate::entitlements::invalidation::{RECONNECT_WAIT, TELLING_MAX};
@@ -34,8 +36,17 @@ pub(super) struct Shared {
 /// The result of a read.
 pub(super) enum CacheRead {
     Subscriber(Subscriber),
-    /// A miss, with the tenant's current generation.
-    Nothing(u64),
+    /// A miss, with the mark for an entry that is read from now on.
+    Nothing(EntryMark),
+}
+
+/// The mark of an entry: an entry counts only with the mark of the present.
+#[derive(Clone, Debug)]
+pub(super) struct EntryMark {
+    /// The tenant's generation.
+    generation: u64,
+    /// The identity of Redis's memory.
+    memory: String,
 }
 
 impl Shared {
@@ -53,24 +64,30 @@ impl Shared {
     pub(super) async fn get(&self, tenant: &TenantId, user: &UserId) -> Option<CacheRead> {
         let generation = generation_key(tenant);
         let asked = redis::cmd("MGET").arg(&generation).arg(entry_key(tenant, user)).take();
-        let answer: RedisResult<(Option<u64>, Option<String>)> =
-            tokio::time::timeout(self.patience, self.redis.query(&generation, &asked)).await.ok()?;
-        let (generation, entry) = answer.inspect_err(unsaid).ok()?;
-        let generation = generation.unwrap_or_default();
-        let counts = entry.as_deref().and_then(|entry| entry.strip_prefix(&format!("{generation} ")));
-        Some(
-            counts
-                .and_then(Subscriber::from_text)
-                .map_or(CacheRead::Nothing(generation), CacheRead::Subscriber),
-        )
+        let read = tokio::time::timeout(self.patience, self.read(&generation, &asked));
+        let (mark, entry) = read.await.ok()?.inspect_err(unsaid).ok()?;
+        let EntryMark { generation, memory } = &mark;
+        let counts =
+            entry.as_deref().and_then(|entry| entry.strip_prefix(&format!("{generation} {memory} ")));
+        let subscriber = counts.and_then(Subscriber::from_text);
+        Some(subscriber.map_or(CacheRead::Nothing(mark), CacheRead::Subscriber))
     }
 
-    /// Stores a subscriber read after a miss in `generation`, unless a change has happened since the miss
-    /// (`put.lua`).
-    pub(super) async fn put(&self, tenant: &TenantId, user: &UserId, generation: u64, read: &Subscriber) {
+    /// Reads the mark of the present and an entry, by the command `asked`.
+    async fn read(&self, generation: &str, asked: &Cmd) -> RedisResult<(EntryMark, Option<String>)> {
+        let command = |_: &Connection| Cow::Borrowed(asked);
+        let answer = self.redis.call(Slot::from_key(generation), None, Retry::Never, command).await?;
+        let memory = answer.connection.identity().to_owned();
+        let (generation, entry): (Option<u64>, _) = FromRedisValue::from_redis_value(answer.value)?;
+        Ok((EntryMark { generation: generation.unwrap_or_default(), memory }, entry))
+    }
+
+    /// Stores a subscriber read after a miss with `mark`, unless a change has happened since the miss (`put.lua`).
+    pub(super) async fn put(&self, tenant: &TenantId, user: &UserId, mark: &EntryMark, read: &Subscriber) {
         let keys = [generation_key(tenant), entry_key(tenant, user)];
         let mut call = self.put.call(keys.iter());
-        call.arg(generation).arg(read.to_text()).arg(KEPT_SECONDS);
+        let text = format!("{} {}", mark.memory, read.to_text());
+        call.arg(mark.generation).arg(text).arg(KEPT_SECONDS);
         let put = self.redis.run::<()>(&keys[0], &self.put, &call);
         if let Ok(Err(error)) = tokio::time::timeout(self.patience, put).await {
             unsaid(&error);
