@@ -58,10 +58,9 @@ pub async fn a_session_with_several_users_keeps_a_longer_ttl_until_one_is_left(h
 
 /// Sends a heartbeat of one of a session's users.
 async fn heartbeat_of(pool: &TestPool, name: &str, session: &Live) -> Liveness {
-    match pool.heartbeat_by(&user(name), session.session.id).await {
-        Heartbeat::Renewed(renewed) => renewed,
-        heard => panic!("expected a live session: {heard:?}"),
-    }
+    let heard = pool.heartbeat_by(&user(name), session.session.id).await;
+    let Heartbeat::Renewed(renewed) = heard else { panic!("expected a live session: {heard:?}") };
+    renewed
 }
 
 /// Returns the TTLs of a session's heartbeats, as read for the record.

@@ -1,6 +1,6 @@
 //! Capacities never depend on Redis.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use seatkeeper_testbed::postgres;
@@ -174,12 +174,26 @@ async fn the_first_nodes_find_the_capacities_of_the_server_before_them() {
 /// Longer than a silent node keeps a single server off the ledger: see `docs/failover.md`, "Dead nodes are forgotten".
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(8);
 
+/// Waits until no change waits in the database: a single server does not start before. The answer to an admission does not
+/// wait for the acknowledgement of the event.
+async fn all_acknowledged(nodes: &Nodes) {
+    let mut database = PgConnection::connect(nodes.ledger_url()).await.expect("the database is there");
+    let waiting = "SELECT count(*) FROM registry.buckets b JOIN registry.acknowledged a USING (bucket)
+        WHERE b.position <> a.position";
+    let began = Instant::now();
+    while sqlx::query_scalar::<_, i64>(waiting).fetch_one(&mut database).await.expect("a count") > 0 {
+        assert!(began.elapsed() < REFUSED_WITHIN, "changes wait in the database");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_was_frozen_serves_no_capacity_beside_a_single_server() {
     let nodes = tokio::task::block_in_place(|| Nodes::in_ledger(1));
     let (tenant, ann) = (Uuid::new_v4(), Uuid::new_v4());
     let late = desk(&nodes.harnesses[0], tenant);
     let taken = take(&late, tenant, ann, 1).await.expect(201);
+    all_acknowledged(&nodes).await;
     signal(&nodes.harnesses[0], Signal::STOP);
     tokio::time::sleep(FORGOTTEN_AFTER).await;
 
