@@ -87,6 +87,39 @@ async fn a_server_outlives_a_ledger_that_crashes_and_comes_back() {
     harness.prove();
 }
 
+/// A server that takes the database over gives each device 5 s more than the TTL. The 5 s do not add up over restarts,
+/// although the record has the TTL that the device was told.
+#[tokio::test]
+async fn the_ttl_of_a_device_does_not_grow_with_each_restart() {
+    const TTL_MILLIS: i64 = 600_000;
+    const AFTER_TAKEOVER_MILLIS: i64 = TTL_MILLIS + 5_000;
+    let database = postgres::database();
+    let mut harness = Harness::open_with(&[
+        ("LEDGER_URL", &database.url()),
+        ("DEVICES_TTL_SECONDS", "600"),
+        ("LEDGER_HEARTBEAT_FLUSH_SECONDS", "1"),
+    ]);
+    let screen = json!({ "device_id": "tv", "device_type": "tv" });
+    let held = harness.client("ann").post("/api/v1/devices/sessions", screen).await.expect(201);
+    let beat = json!({ "session_id": held["session_id"] });
+    let mut record = PgConnection::connect(&database.url()).await.expect("the database is there");
+    for (restart, expected) in [TTL_MILLIS, AFTER_TAKEOVER_MILLIS, AFTER_TAKEOVER_MILLIS].iter().enumerate() {
+        let began = now();
+        harness.client("ann").post("/api/v1/devices/sessions/heartbeat", beat.clone()).await.expect(204);
+        let ttl = within(PROCESS_WAIT_MAX, "the heartbeat is on record", async || {
+            let row = "SELECT ttl_ms, last_heartbeat_at FROM sessions WHERE pool_kind = 'subscriber'";
+            let row: Option<(i64, DateTime<Utc>)> =
+                sqlx::query_as(row).fetch_optional(&mut record).await.unwrap();
+            row.filter(|row| row.1 >= began).ok_or_else(|| format!("{row:?}"))
+        })
+        .await
+        .0;
+        assert_eq!(ttl, *expected, "after restart {restart}");
+        harness.kill();
+        harness.start();
+    }
+}
+
 /// A server process whose log is read line by line.
 struct Process {
     child: Child,
