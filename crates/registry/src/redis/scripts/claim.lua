@@ -147,7 +147,7 @@ local function replaceable()
   return replace_id ~= '' and unless_over(members.by_id(replace_id, replace_key)) or nil
 end
 
--- Ends the session to replace if its seat is handed over: its holder gives it up although another seat is free.
+-- Ends the session to replace if the claim hands over the session's seat. Called while another seat is free.
 local function hand_over()
   local handed_over = is_handing_over() and replaceable()
   if handed_over then
