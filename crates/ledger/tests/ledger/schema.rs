@@ -2,7 +2,23 @@
 
 use sqlx::{AssertSqlSafe, Executor as _, Row as _};
 
+use crate::place::Connection;
 use crate::story::ledger;
+
+/// Returns the steps of SQLite's plan of a statement.
+async fn plan_of(file: &mut Connection, statement: &str) -> Vec<String> {
+    let plan = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}"));
+    let steps = sqlx::query(plan).fetch_all(file).await.unwrap();
+    steps.iter().map(|step| step.get("detail")).collect()
+}
+
+/// Asserts that a plan searches each index.
+fn searches_each<'s>(name: &str, steps: &[String], searches: impl Iterator<Item = &'s &'s str>) {
+    for search in searches {
+        let found = steps.iter().any(|step| step.starts_with("SEARCH") && step.contains(search));
+        assert!(found, "{name} does not search {search}: {steps:#?}");
+    }
+}
 
 #[tokio::test]
 async fn every_table_is_strict() {
@@ -82,9 +98,7 @@ async fn no_statement_of_a_request_walks_a_whole_table() {
         ("adopt_homes", include_str!("../../sql/adopt_homes.sql")),
         ("retarget_homes_moving", include_str!("../../sql/retarget_homes_moving.sql")),
     ] {
-        let plan = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}"));
-        for step in sqlx::query(plan).fetch_all(&mut file).await.unwrap() {
-            let step: String = step.get("detail");
+        for step in plan_of(&mut file, statement).await {
             let scanned = step.strip_prefix("SCAN ").and_then(|rest| rest.split(' ').next());
             let tables = [
                 "audit_cuts",
@@ -142,13 +156,8 @@ async fn retention_and_the_latest_time_read_each_stream_by_an_index_of_its_own()
             &["audit_log_of_sessions_by_time", "audit_log_of_entitlements", "audit_log_of_plans_by_time"],
         ),
     ] {
-        let plan = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}"));
-        let steps = sqlx::query(plan).fetch_all(&mut file).await.unwrap();
-        let steps: Vec<String> = steps.iter().map(|step| step.get("detail")).collect();
-        for search in searches {
-            let found = steps.iter().any(|step| step.starts_with("SEARCH") && step.contains(search));
-            assert!(found, "{name} does not search {search}: {steps:#?}");
-        }
+        let steps = plan_of(&mut file, statement).await;
+        searches_each(name, &steps, searches.iter());
         assert!(!steps.iter().any(|step| step.contains("FOR ORDER BY")), "{name} sorts: {steps:#?}");
     }
 }
@@ -174,13 +183,8 @@ async fn what_is_asked_about_usage_reads_no_more_than_it_needs() {
             ["usage_windows_1 (starts_at>? AND starts_at<?)", "usage_outbox_by_tenant (tenant_id="],
         ),
     ] {
-        let plan = AssertSqlSafe(format!("EXPLAIN QUERY PLAN {statement}"));
-        let steps = sqlx::query(plan).fetch_all(&mut file).await.unwrap();
-        let steps: Vec<String> = steps.iter().map(|step| step.get("detail")).collect();
-        for search in searches {
-            let found = steps.iter().any(|step| step.starts_with("SEARCH") && step.contains(search));
-            assert!(found, "{name} does not search {search}: {steps:#?}");
-        }
+        let steps = plan_of(&mut file, statement).await;
+        searches_each(name, &steps, searches.iter());
         assert!(!steps.iter().any(|step| step.contains("TEMP B-TREE")), "{name} sorts: {steps:#?}");
     }
 }
