@@ -227,9 +227,18 @@ mod tests {
         [10_000, 10_500, 11_000].into_iter().for_each(|began| scene.flow.begin_at(scene.at(began)).failed());
         assert!(!scene.gets_through(11_800));
         assert!(
-            scene.gets_through(17_000),
-            "nobody sends a heartbeat any more, and most of the latest were healthy"
+            !scene.gets_through(17_000),
+            "three of the latest eight failed, and nobody sends a heartbeat any more"
         );
+    }
+
+    #[test]
+    fn two_late_heartbeats_alone_in_five_seconds_are_noticed_and_forgiven() {
+        let scene = Scene::new();
+        scene.heartbeats(0, 10_000, Some(20));
+        [16_000, 16_500].into_iter().for_each(|began| scene.flow.begin_at(scene.at(began)).failed());
+        assert!(!scene.gets_through(17_500), "no heartbeat of the latest five seconds got through");
+        assert!(scene.gets_through(23_000), "six of the latest eight got through");
     }
 
     #[test]
