@@ -37,10 +37,12 @@ CREATE TABLE registry.acknowledged (
 
 INSERT INTO registry.acknowledged (bucket) SELECT generate_series(0, 511);
 
--- The latest time read from the registry without a step: one row.
+-- The latest time read from the registry without a step: one row. Each section has a time of its own: a rebuild carries
+-- the dates of another store, whose clock may be ahead, into the first section, and must not end sessions of the second.
 CREATE TABLE registry.told (
     one boolean PRIMARY KEY DEFAULT true CHECK (one),
     latest bigint NOT NULL DEFAULT 0,
+    latest_lasting bigint NOT NULL DEFAULT 0,
     -- End of the clock's lease, by the clock itself. The largest number: no node has kept the lease yet.
     trusted_until bigint NOT NULL DEFAULT 9223372036854775807
 ) WITH (fillfactor = 10);

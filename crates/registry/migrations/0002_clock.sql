@@ -3,24 +3,31 @@ CREATE FUNCTION registry.clock() RETURNS bigint
 LANGUAGE sql VOLATILE
 AS $$ SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint $$;
 
+-- Returns the latest time read in the section of a bucket.
+CREATE FUNCTION registry.told_in(p_bucket smallint, p_told registry.told) RETURNS bigint
+LANGUAGE sql IMMUTABLE
+AS $$ SELECT CASE WHEN p_bucket < 256 THEN p_told.latest ELSE p_told.latest_lasting END $$;
+
 -- Returns the time of a step in a bucket: the clock's while the clock is trusted, and never earlier than the
 -- latest time read. After a clock was set back or jumped, time stands still, and no session expires. The
 -- clock is read once, because it may jump between two readings.
 CREATE FUNCTION registry.time_in(p_bucket smallint) RETURNS bigint
 LANGUAGE sql VOLATILE
 AS $$
-    SELECT greatest(CASE WHEN c.clock <= t.trusted_until THEN c.clock END, b.latest, t.latest)
+    SELECT greatest(
+        CASE WHEN c.clock <= t.trusted_until THEN c.clock END, b.latest, registry.told_in(p_bucket, t))
     FROM registry.buckets b, registry.told t, (SELECT registry.clock() AS clock OFFSET 0) c
     WHERE b.bucket = p_bucket
 $$;
 
--- Reads the time, and makes sure that no later step has an earlier time. Prolongs the clock's lease, if not
--- over.
+-- Reads the time of a section, and makes sure that no later step of the section has an earlier time. Prolongs the
+-- clock's lease, if not over.
+--   p_section     first bucket of the section
 --   p_not_after   the latest plausible reading of the clock, and the latest end of the lease, so that a statement
 --                 that arrives late does not prolong the lease late; 0: the caller does not keep the lease
 --   p_lease       duration of the lease
 -- Returns the time, the clock, and the trust in the clock.
-CREATE FUNCTION registry.tell_time(p_not_after bigint, p_lease bigint)
+CREATE FUNCTION registry.tell_time(p_section smallint, p_not_after bigint, p_lease bigint)
 RETURNS TABLE (now bigint, clock bigint, is_trusted boolean)
 LANGUAGE plpgsql VOLATILE
 AS $$
@@ -39,9 +46,14 @@ BEGIN
     END IF;
     RETURN QUERY
         UPDATE registry.told t SET
-            latest = greatest(
-                t.latest, CASE WHEN is_trusted THEN v_clock END, (SELECT max(b.latest) FROM registry.buckets b)),
+            latest = greatest(t.latest, CASE WHEN is_trusted THEN v_clock END, b.latest),
+            latest_lasting = greatest(t.latest_lasting, CASE WHEN is_trusted THEN v_clock END, b.latest_lasting),
             trusted_until = v_trusted_until
-        RETURNING t.latest, v_clock, is_trusted;
+        FROM (
+            SELECT max(latest) FILTER (WHERE bucket < 256) AS latest,
+                max(latest) FILTER (WHERE bucket >= 256) AS latest_lasting
+            FROM registry.buckets
+        ) b
+        RETURNING registry.told_in(p_section, t), v_clock, is_trusted;
 END
 $$;

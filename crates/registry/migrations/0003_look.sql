@@ -60,8 +60,8 @@ DECLARE
     v_clock bigint;
     v_trusted_until bigint;
 BEGIN
-    SELECT b.epoch, b.serving, b.fence, b.position, a.position, greatest(b.latest, t.latest),
-        t.trusted_until
+    SELECT b.epoch, b.serving, b.fence, b.position, a.position,
+        greatest(b.latest, registry.told_in(p_bucket, t)), t.trusted_until
     INTO STRICT v.epoch, v.serving, v.fence, v.position, v.acknowledged, v.now, v_trusted_until
     FROM registry.buckets b JOIN registry.acknowledged a USING (bucket), registry.told t
     WHERE b.bucket = p_bucket;

@@ -30,7 +30,7 @@ BEGIN
     IF v_clock > p_not_after THEN
         RAISE EXCEPTION 'the clock jumped again' USING ERRCODE = 'SK001';
     END IF;
-    SELECT max(b.latest) INTO STRICT v_now FROM registry.buckets b;
+    SELECT max(b.latest) INTO STRICT v_now FROM registry.buckets b WHERE b.bucket < 256;
     v_now := greatest(v_clock, v_stood_at, v_now);
     UPDATE registry.sessions s SET last_heartbeat = v_now
     FROM registry.pools p
@@ -38,7 +38,8 @@ BEGIN
         AND s.last_heartbeat < v_now AND s.last_heartbeat > v_stood_at - s.ttl;
     GET DIAGNOSTICS sessions = ROW_COUNT;
     skipped := v_now - v_stood_at;
-    UPDATE registry.told SET latest = v_now, trusted_until = v_clock + p_lease;
+    UPDATE registry.told t SET
+        latest = v_now, latest_lasting = greatest(t.latest_lasting, v_clock), trusted_until = v_clock + p_lease;
     RETURN NEXT;
 END
 $$;

@@ -6,7 +6,7 @@ CREATE FUNCTION registry.repair_clock(p_to bigint) RETURNS TABLE (told bigint, w
 LANGUAGE plpgsql VOLATILE
 AS $$
 BEGIN
-    SELECT t.latest INTO STRICT told FROM registry.told t FOR UPDATE;
+    SELECT greatest(t.latest, t.latest_lasting) INTO STRICT told FROM registry.told t FOR UPDATE;
     -- The fence rejects later writes of steps decided before the repair.
     UPDATE registry.buckets b SET fence = b.fence + 1;
     SELECT greatest(told, max(b.latest)) INTO STRICT told FROM registry.buckets b;
@@ -28,7 +28,7 @@ BEGIN
         -- terms of the true time.
         UPDATE registry.pools p SET terms_version = NULL, seats = NULL, ttl = NULL, ends_at = NULL, closed = NULL
         WHERE p.kind IN ('subscriber', 'group');
-        UPDATE registry.told t SET latest = p_to, trusted_until = p_to;
+        UPDATE registry.told t SET latest = p_to, latest_lasting = p_to, trusted_until = p_to;
     END IF;
     RETURN NEXT;
 END

@@ -477,14 +477,12 @@ impl Rebuilder {
     ) -> Result<usize, Error> {
         let &Raised { bucket, epoch, to, .. } = raised;
         let mut sessions = 0;
-        let pools = self.ledger.live_sessions_in(bucket).await?;
+        let mut pools = self.ledger.live_sessions_in(bucket).await?;
+        pools.retain(|pool| self.targets.holds(pool.pool.kind, to));
         let heartbeats = pools.iter().flat_map(|pool| &pool.sessions).map(|session| session.last_heartbeat);
         let not_before = heartbeats.max().unwrap_or_default().max(not_before);
         target.rebuild_clear(bucket, epoch, not_before).await?;
         for LivePool { pool, seq, sessions: live } in pools {
-            if !self.targets.holds(pool.kind, to) {
-                continue;
-            }
             let heard = live.iter().map(|session| session.last_heartbeat).max().unwrap_or_default();
             let terms = self.terms.terms(&pool, heard).await?;
             let filling = Filling { pool: &pool, seq, terms, live: &live };

@@ -19,6 +19,7 @@ use super::fault::Fault;
 use super::from_row::from_row;
 use super::heartbeat_flow::HeartbeatFlow;
 use super::row::{signed, time};
+use super::section::Section;
 use crate::clock_trust::{ClockSteps, ClockTrust};
 use crate::{Error, Store};
 
@@ -113,7 +114,7 @@ impl PostgresClock {
             return Ok(());
         }
         let mut connection = self.connections.acquire().await.map_err(Fault::Refused)?;
-        self.tell_time(&mut connection).await?;
+        self.tell_time(&mut connection, Section::FIRST_REBUILT).await?;
         let latest = *self.latest.lock();
         if latest.is_some_and(|reading| reading.is_believed && !reading.is_leased) {
             self.trust_clock(connection).await?;
@@ -121,10 +122,16 @@ impl PostgresClock {
         Ok(())
     }
 
-    /// Reads registry time and the clock, and prolongs the clock's lease if this node believes the clock.
-    pub(super) async fn tell_time(&self, connection: &mut PgConnection) -> Result<TimeTold, Fault> {
+    /// Reads the clock and registry time of the section that starts at bucket `section`, and prolongs the clock's lease if
+    /// this node believes the clock.
+    pub(super) async fn tell_time(
+        &self,
+        connection: &mut PgConnection,
+        section: i16,
+    ) -> Result<TimeTold, Fault> {
         let asked = HostInstant::now();
         let TimeRow { now, clock, is_trusted } = sqlx::query_as(include_str!("sql/tell_time.sql"))
+            .bind(section)
             .bind(self.not_after())
             .bind(signed(LEASE.as_millis()))
             .fetch_one(connection)

@@ -22,10 +22,13 @@ pub(super) enum Section {
 }
 
 impl Section {
+    /// Number of the first bucket of the rebuilt section in PostgreSQL.
+    pub(super) const FIRST_REBUILT: i16 = 0;
+
     /// Returns the number of the section's first bucket in PostgreSQL.
     pub(super) fn first(&self) -> i16 {
         match self {
-            Self::Rebuilt(_) => 0,
+            Self::Rebuilt(_) => Self::FIRST_REBUILT,
             Self::Lasting { .. } => BUCKETS.cast_signed(),
         }
     }

@@ -61,7 +61,8 @@ impl Expiry for PostgresRegistry {
     async fn read_time(&self) -> Result<TimeReading, Error> {
         let mut connection = self.connection().await?;
         let asked = HostInstant::now();
-        let TimeTold { now, runs, is_frozen } = self.clock.tell_time(&mut connection).await?;
+        let TimeTold { now, runs, is_frozen } =
+            self.clock.tell_time(&mut connection, self.section.first()).await?;
         if runs {
             self.clock_estimate.note(now, asked);
         }

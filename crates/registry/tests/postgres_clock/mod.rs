@@ -38,7 +38,9 @@ async fn lease_end(connection: &mut PgConnection) -> i64 {
 async fn lease_after(connection: &mut PgConnection, sent: i64, now: i64) -> i64 {
     let turn = sqlx::query("UPDATE clock_by_hand SET millis = $1").bind(START + now);
     connection.execute(turn).await.expect("the clock can be turned");
-    let tell = sqlx::query("SELECT * FROM registry.tell_time($1, $2)").bind(START + sent + LEASE).bind(LEASE);
+    let tell = sqlx::query("SELECT * FROM registry.tell_time(0::smallint, $1, $2)")
+        .bind(START + sent + LEASE)
+        .bind(LEASE);
     connection.execute(tell).await.expect("the time is told");
     lease_end(connection).await
 }

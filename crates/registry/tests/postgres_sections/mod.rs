@@ -12,8 +12,8 @@ use seatkeeper_core::{
 };
 use seatkeeper_registry::postgres::{LastingState, PostgresRegistry};
 use seatkeeper_registry::{
-    Admission as _, Answer, Claimed, Ended, Epochs, Error, Heartbeat, Journal as _, Rebuild, Request,
-    Sessions as _,
+    Admission as _, Answer, Claimed, Ended, Epochs, Error, Expiry as _, Heartbeat, Journal as _, Rebuild,
+    Request, Sessions as _,
 };
 use seatkeeper_testbed::postgres::{Database, database};
 
@@ -130,6 +130,23 @@ async fn a_session_of_one_section_is_missing_in_the_other() {
         let read = registry.journal_read(100).await.expect("a journal");
         assert_eq!(read.entries.len(), 1, "each has a journal of its own");
     }
+}
+
+/// The record of a rebuilt bucket has the dates of Redis, whose clock may be ahead.
+#[tokio::test]
+async fn a_rebuild_from_a_later_record_leaves_the_time_of_the_lasting_section() {
+    let sections = Sections::start().await;
+    let license = pool(PoolKind::License);
+    let before = sections.lasting.now().await.expect("the time is told");
+    let ahead = before + Span::from_secs(300);
+    sections.rebuilt.rebuild_begin(license.bucket(), EPOCH).await.expect("a rebuild can begin");
+    sections.rebuilt.rebuild_clear(license.bucket(), EPOCH, ahead).await.expect("a bucket can be cleared");
+    sections.rebuilt.rebuild_finish(license.bucket(), EPOCH, None).await.expect("a bucket can be served");
+    assert!(sections.rebuilt.now().await.expect("the time is told") >= ahead);
+    let (_, claimed) = claim(&sections.lasting, &pool(PoolKind::Capacity)).await;
+    let Answer::Granted { session, .. } = claimed.answer else { panic!("{claimed:?}") };
+    assert!(session.session.started < ahead, "{:?} of {ahead:?}", session.session);
+    assert!(sections.lasting.now().await.expect("the time is told") < ahead);
 }
 
 #[tokio::test]

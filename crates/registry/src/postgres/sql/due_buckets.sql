@@ -9,6 +9,7 @@ FROM registry.buckets b
     CROSS JOIN (SELECT registry.clock() AS clock OFFSET 0) c
     CROSS JOIN LATERAL (
         SELECT b.serving AND (SELECT min(p.due) FROM registry.pools p WHERE p.bucket = b.bucket)
-            <= greatest(CASE WHEN c.clock <= t.trusted_until THEN c.clock END, b.latest, t.latest) AS is_due
+            <= greatest(CASE WHEN c.clock <= t.trusted_until THEN c.clock END, b.latest, registry.told_in(b.bucket, t))
+            AS is_due
     ) d
 WHERE b.bucket BETWEEN $1 AND $1 + 255

@@ -14,7 +14,8 @@ SET last_heartbeat = greatest(s.last_heartbeat, t.now),
     ttl = CASE WHEN p.kind = 'license' AND cardinality(s.users) = 1 THEN coalesce(p.ttl, s.ttl)
         ELSE greatest(p.ttl, s.ttl) END
 FROM registry.pools p, (
-    SELECT greatest(CASE WHEN c.clock <= d.trusted_until THEN c.clock END, b.latest, d.latest) AS now
+    SELECT greatest(CASE WHEN c.clock <= d.trusted_until THEN c.clock END, b.latest, registry.told_in(b.bucket, d))
+        AS now
     FROM registry.buckets b, registry.told d, (SELECT registry.clock() AS clock OFFSET 0) c
     WHERE b.bucket = $2 AND b.serving AND b.epoch = $7
 ) t
