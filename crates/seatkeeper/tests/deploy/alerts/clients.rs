@@ -9,6 +9,9 @@ use crate::harness::Harness;
 pub(super) const ALERTS: [&str; 3] =
     ["SeatkeeperLicenseAlmostFull", "SeatkeeperAcquireFailures", "SeatkeeperSessionsExpire"];
 
+/// Seats of the license that fills up: the fewest for which the alert on full licenses fires.
+const SEATS: u32 = 10;
+
 /// Clients that fall silent: enough for the alert.
 const SILENT: u32 = 100;
 
@@ -25,9 +28,11 @@ async fn a_license_that_is_full_and_clients_that_fall_silent() {
     let ann = harness.client("ann");
 
     let [full, refused, expire] = ALERTS;
-    let license = harness.license_with(json!({ "max_seats": 1, "ttl_seconds": 600 })).await;
-    ann.acquire(&license["license_key"], "m1").await.expect(201);
-    let ask = async || drop(ann.acquire(&license["license_key"], "m2").await);
+    let license = harness.license_with(json!({ "max_seats": SEATS, "ttl_seconds": 600 })).await;
+    for machine in 0..SEATS {
+        ann.acquire(&license["license_key"], &machine.to_string()).await.expect(201);
+    }
+    let ask = async || drop(ann.acquire(&license["license_key"], "one-too-many").await);
     prometheus.fires(&[full, refused], ask).await;
 
     let license = harness.license(SILENT).await;

@@ -10,9 +10,10 @@ use super::nothing;
 use crate::deploy::prometheus::Prometheus;
 use crate::harness::Harness;
 
-pub(super) const ALERTS: [&str; 5] = [
+pub(super) const ALERTS: [&str; 6] = [
     "SeatkeeperLedgerDown",
     "SeatkeeperAcquireUnavailable",
+    "SeatkeeperRequestsUnavailable",
     "SeatkeeperJournalLag",
     "SeatkeeperRedisDown",
     "SeatkeeperNodeNotReady",
@@ -29,7 +30,7 @@ async fn a_database_and_then_a_redis_that_are_down() {
     let ledger = postgres.url(&postgres.add_database());
     let mut harness = tokio::task::block_in_place(|| node(&redis.url(), &ledger));
     let mut prometheus = Prometheus::watching(harness.url()).await;
-    let [ledger_down, unavailable, lag, redis_down, not_ready] = ALERTS;
+    let [ledger_down, no_seats, no_answers, lag, redis_down, not_ready] = ALERTS;
 
     // The node knows both pools before the outage: claims are admitted, and wait for their commit.
     let license = harness.license(100).await;
@@ -47,7 +48,7 @@ async fn a_database_and_then_a_redis_that_are_down() {
         admit(&began.elapsed().as_millis().to_string()).await;
         tokio::time::sleep(PAUSE).await;
     };
-    prometheus.fires(&[ledger_down, unavailable, lag], ask).await;
+    prometheus.fires(&[ledger_down, no_seats, no_answers, lag], ask).await;
     // Without the ledger, nodes cannot agree on a fallback for Redis.
     redis.kill();
     prometheus.fires(&[redis_down, not_ready], nothing).await;
