@@ -44,8 +44,8 @@ func (a *acquiring) wake(s *step) phase {
 }
 
 func (a *acquiring) step(ev event, s *step) phase {
-	if _, isRelease := ev.(releaseEvent); isRelease {
-		return releaseAcquire(a.exchange, a.orphan, s)
+	if release, isRelease := ev.(releaseEvent); isRelease {
+		return releaseAcquire(a.exchange, a.orphan, release.isAbandoned, s)
 	}
 	switch o := a.exchange.take(ev, s); o.kind {
 	case due:

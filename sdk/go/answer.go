@@ -52,6 +52,8 @@ const (
 	graceMax = 7 * 24 * time.Hour
 	// spanMax is the longest span that a server may tell: ten years.
 	spanMax = 10 * 365 * 24 * time.Hour
+	// retryAfterMax is the longest Retry-After that counts: a proxy's longer one would end the tries of a lost seat.
+	retryAfterMax = time.Hour
 )
 
 // readAcquire reads the answer to an acquire; the setback is nil if the answer is a grant.
@@ -79,14 +81,16 @@ func readAcquire(r response) (grant, *setback) {
 	return granted, nil
 }
 
-// readHeartbeat reads the answer to a heartbeat; the setback is nil if the answer is a renewal.
-func readHeartbeat(r response) (renewal, *setback) {
-	switch r.status {
-	case 204:
+// readHeartbeat reads the answer to a heartbeat of session; the setback is nil if the answer is a renewal. The page of a
+// gateway renews nothing, also as a JSON object.
+func readHeartbeat(r response, session string, d door) (renewal, *setback) {
+	switch {
+	case r.status == 204 && d.renewsWithoutTerms():
 		return renewal{}, nil
-	case 200:
+	case r.status == 200:
 		terms, ok := readTerms(r.body)
-		if !ok {
+		named := terms.members["session_id"]
+		if !ok || terms.expiresIn == nil || (named != nil && named != session) {
 			return renewal{}, garbage()
 		}
 		return terms.renewal, nil
@@ -153,10 +157,11 @@ func readSetback(r response) *setback {
 	case status == 501 || status == 505:
 		return &setback{kind: hopeless, requestID: r.requestID}
 	case status == 408 || status == 429 || (status >= 500 && status <= 599):
-		retryAfter := min(r.retryAfter, spanMax)
+		retryAfter := r.retryAfter
 		if problem != nil {
 			retryAfter = max(retryAfter, problem.RetryAfter)
 		}
+		retryAfter = min(retryAfter, retryAfterMax)
 		// A rate limit rejects a request before any work.
 		return &setback{
 			kind: transient, failure: FailureUnavailable, retryAfter: retryAfter, isInDoubt: status != 429, requestID: r.requestID,

@@ -156,7 +156,8 @@ func masked(key string) string {
 	return "****" + string(characters[len(characters)-shown:])
 }
 
-// Acquire acquires a seat, and keeps it until Seat.Release or Client.Close.
+// Acquire acquires a seat, and keeps it until Seat.Release or Client.Close. Acquire first waits, for two seconds at most, for a
+// release of the same holder by the same client.
 //
 // The error is a *Denied if the server refuses, an *Unreachable if the server does not answer, and the cause of ctx once
 // ctx is done; a seat that came too late is given back. After Acquire has returned, ctx has no effect on the seat.
@@ -179,6 +180,9 @@ func (c *Client) take(ctx context.Context, p *plan) (*Seat, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
+	if err := c.awaitReleases(ctx, p); err != nil {
+		return nil, err
+	}
 	taken, err := c.takeSlot(ctx, p)
 	if err != nil {
 		return nil, err
@@ -194,12 +198,12 @@ func (c *Client) take(ctx context.Context, p *plan) (*Seat, error) {
 	select {
 	case <-seat.acquired:
 	case <-ctx.Done():
-		c.release(seat)
+		c.release(seat, releaseEvent{isAbandoned: true})
 		return nil, context.Cause(ctx)
 	}
 	switch state := seat.State(); state.Kind {
 	case Refused:
-		c.release(seat)
+		c.release(seat, releaseEvent{})
 		if _, isDenied := state.Err.(*Denied); isDenied && hasFile {
 			// The program may ask again by the same instance id once the slot is free. A denied seat leaves nothing to confirm.
 			_ = seat.finished(ctx)
@@ -213,6 +217,49 @@ func (c *Client) take(ctx context.Context, p *plan) (*Seat, error) {
 		}
 		return seat, nil
 	}
+}
+
+// awaitReleases waits for unfinished releases of the same holder, for releaseBudget at most. The server resumes the session of
+// a holder that acquires again, so a late DELETE would end the new seat.
+func (c *Client) awaitReleases(ctx context.Context, p *plan) error {
+	timer := time.NewTimer(releaseBudget)
+	defer timer.Stop()
+	for _, seat := range c.releasing(p) {
+		select {
+		case <-seat.done:
+		case <-timer.C:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// releasing returns the seats of the same holder whose release is not finished.
+func (c *Client) releasing(p *plan) []*Seat {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var found []*Seat
+	for seat := range c.seats {
+		if seat.isReleasing() && seat.machine.plan.hasHolder(p) {
+			found = append(found, seat)
+		}
+	}
+	return found
+}
+
+// takeOver stops releases that outlast awaitReleases, and returns the session that they leave to the acquire of the same holder.
+// The caller holds the lock.
+func (c *Client) takeOver(p *plan) orphan {
+	left := orphan{}
+	for seat := range c.seats {
+		if seat.isReleasing() && seat.machine.plan.hasHolder(p) {
+			c.carryOut(seat, seat.machine.leave(seat.flight))
+			left = unknownOrphan
+		}
+	}
+	return left
 }
 
 // takeSlot finds the instance id of a seat of one process; nil for every other seat.
@@ -245,17 +292,17 @@ func (c *Client) start(p *plan, taken *slot) (*Seat, error) {
 	seat.slot = taken
 	seat.tokenOwner = c.transport.tokens.owner(p.machineID)
 	var actions []action
-	seat.machine, actions = newMachine(p, c.clock.read())
+	seat.machine, actions = newMachine(p, c.takeOver(p), c.clock.read())
 	c.seats[seat] = struct{}{}
 	c.carryOut(seat, actions)
 	c.setTimer()
 	return seat, nil
 }
 
-func (c *Client) release(seat *Seat) {
+func (c *Client) release(seat *Seat, ev releaseEvent) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.step(seat, releaseEvent{})
+	c.step(seat, ev)
 	c.setTimer()
 }
 
@@ -263,7 +310,7 @@ func (c *Client) release(seat *Seat) {
 func (c *Client) leave(seat *Seat) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, isOurs := c.seats[seat]; !isOurs || seat.machine.phase.state().Kind == Released {
+	if _, isOurs := c.seats[seat]; !isOurs || seat.isReleasing() {
 		return false
 	}
 	c.carryOut(seat, seat.machine.leave(seat.flight))

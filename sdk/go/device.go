@@ -97,3 +97,5 @@ func (deviceDoor) full() string { return "devices-full" }
 
 // isIdempotent: an admission may evict another device.
 func (deviceDoor) isIdempotent() bool { return false }
+
+func (deviceDoor) renewsWithoutTerms() bool { return true }

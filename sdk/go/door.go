@@ -17,6 +17,8 @@ type door interface {
 	// isIdempotent says that an acquire of a holder with a session changes nothing, so that a release may learn the session's id
 	// by an acquire.
 	isIdempotent() bool
+	// renewsWithoutTerms says that the server renews a session by 204, without a body.
+	renewsWithoutTerms() bool
 }
 
 // licenseDoor is the door to the seats of licenses.
@@ -65,3 +67,5 @@ func (licenseDoor) events(session string) string {
 func (licenseDoor) full() string { return "license-full" }
 
 func (licenseDoor) isIdempotent() bool { return true }
+
+func (licenseDoor) renewsWithoutTerms() bool { return false }

@@ -24,8 +24,8 @@ type (
 	tokenFailedEvent struct{ cause error }
 	// streamOverEvent: the event stream of a session is over: its answer was 204 or 404.
 	streamOverEvent struct{ session string }
-	// releaseEvent: the program gives the seat up.
-	releaseEvent struct{}
+	// releaseEvent: the program gives the seat up. isAbandoned says that nobody waits for the end of the release.
+	releaseEvent struct{ isAbandoned bool }
 	// acquireEvent: the program asks for a seat again after a loss, a refusal or a release.
 	acquireEvent struct{}
 )

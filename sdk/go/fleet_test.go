@@ -85,7 +85,7 @@ func (f fleet) requests(t *testing.T, number int) []time.Duration {
 	random := splitMix64(f.Seed + uint64(number))
 	clocks := newFakeClocks()
 	m, actions := newMachine(
-		&plan{door: licenseDoor{}, licenseKey: "K", machineID: fmt.Sprint("m", number), patience: patienceDefault}, clocks.reading)
+		&plan{door: licenseDoor{}, licenseKey: "K", machineID: fmt.Sprint("m", number), patience: patienceDefault}, orphan{}, clocks.reading)
 	from, to := clocks.began.after(span(t, f.OutageFrom)), clocks.began.after(span(t, f.OutageTo))
 	end := clocks.began.after(span(t, f.Until))
 	var sent []time.Duration

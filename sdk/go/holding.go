@@ -73,11 +73,15 @@ func (h *holding) wake(s *step) phase {
 	if h.health != offline {
 		h.health, h.since = offline, s.now
 	}
-	if s.passed(h.held.until) {
+	switch {
+	case !s.passed(h.held.until):
+		h.beat(false, s)
+		return h
+	case h.toldEnd != nil:
+		return h.believeStream(s)
+	default:
 		return h.regaining().afterSleep(s)
 	}
-	h.beat(false, s)
-	return h
 }
 
 func (h *holding) step(ev event, s *step) phase {
@@ -95,11 +99,19 @@ func (h *holding) step(ev event, s *step) phase {
 		return next
 	}
 	if s.passed(h.held.until) {
-		s.cancel(h.exchange)
-		return h.regaining().afterOutage(s)
+		return h.passed(s)
 	}
 	h.tellOutage(s)
 	return h
+}
+
+// passed handles a deadline that passed without an answer: the end that the event stream told, else an outage.
+func (h *holding) passed(s *step) phase {
+	s.cancel(h.exchange)
+	if h.toldEnd != nil {
+		return h.believeStream(s)
+	}
+	return h.regaining().afterOutage(s)
 }
 
 // tellOutage tells an outage once the heartbeat is half an interval late.
@@ -133,7 +145,7 @@ func (h *holding) beat(refreshed bool, s *step) {
 }
 
 func (h *holding) answered(o outcome, s *step) phase {
-	renewed, back := readHeartbeat(o.response)
+	renewed, back := readHeartbeat(o.response, h.held.session, s.plan.door)
 	if back == nil {
 		h.renewed(renewed, o.sent, s)
 		return h
@@ -182,10 +194,20 @@ func (h *holding) refused(problem *Denied, s *step) phase {
 }
 
 func (h *holding) hopeless(isRefused bool, s *step) phase {
+	if h.toldEnd != nil {
+		return h.believeStream(s)
+	}
 	h.isRefused = isRefused
 	h.fail()
 	h.exchange = wait(afterHopeless(s.now, h.held.interval, s.jitter))
 	return h
+}
+
+// believeStream handles the end that the event stream told, when no answer of the server contradicts the stream.
+func (h *holding) believeStream(s *step) phase {
+	end := h.toldEnd
+	h.toldEnd = nil
+	return h.over(end.reason, end.by, "", s)
 }
 
 // over handles the end of the session: it acquires again where the policy allows.
@@ -201,10 +223,8 @@ func (h *holding) over(reason Reason, by, requestID string, s *step) phase {
 }
 
 func (h *holding) failed(retryAfter time.Duration, s *step) phase {
-	if end := h.toldEnd; end != nil {
-		// No answer contradicts the stream.
-		h.toldEnd = nil
-		return h.over(end.reason, end.by, "", s)
+	if h.toldEnd != nil {
+		return h.believeStream(s)
 	}
 	h.fail()
 	retryAfter = waitBefore(h.held.until, retryAfter, s.now)

@@ -35,11 +35,11 @@ type noLease struct{}
 
 func (noLease) lease() *lease { return nil }
 
-// newMachine creates a machine and starts its acquire.
-func newMachine(p *plan, now reading) (*machine, []action) {
+// newMachine creates a machine and starts its acquire. The orphan is the session that an earlier machine of the holder left.
+func newMachine(p *plan, left orphan, now reading) (*machine, []action) {
 	m := &machine{plan: p, last: now, told: State{Kind: Acquiring}, nextRequest: 1}
 	s := m.newStep(now, 0)
-	m.phase = startAcquire(orphan{}, s)
+	m.phase = startAcquire(left, s)
 	return m, m.conclude(s)
 }
 

@@ -40,6 +40,14 @@ type plan struct {
 	onChange func(State)
 }
 
+// hasHolder reports whether the seat of other may have the same holder. A seat of one process has no instance id before its slot
+// is chosen.
+func (p *plan) hasHolder(other *plan) bool {
+	isInstance := p.instanceID == other.instanceID || (p.perProcess && other.perProcess && other.instanceID == "")
+	return isInstance && p.door == other.door && p.licenseKey == other.licenseKey && p.machineID == other.machineID &&
+		p.deviceID == other.deviceID
+}
+
 const (
 	waitForever     = time.Duration(never)
 	patienceDefault = 10 * time.Second

@@ -78,8 +78,8 @@ func (d *Denied) Error() string {
 	return withRemedy(told, denialRemedies[d.code])
 }
 
-// retryAfterMax is the longest pause that a denial may ask for.
-const retryAfterMax = 24 * time.Hour
+// denialPauseMax is the longest pause that a denial may ask for.
+const denialPauseMax = 24 * time.Hour
 
 // unnamedProblem returns the problem of an answer that has a status alone.
 func unnamedProblem(r response) *Denied {
@@ -102,7 +102,7 @@ func parseProblem(r response) *Denied {
 		reason:         parsed.text("reason"),
 		by:             parsed.text("by"),
 	}
-	if pause, ok := parsed.span("retry_after_seconds", retryAfterMax); ok {
+	if pause, ok := parsed.span("retry_after_seconds", denialPauseMax); ok {
 		problem.RetryAfter, problem.hasRetryAfter = pause, true
 	}
 	if total, ok := parsed.whole("seats_total"); ok {

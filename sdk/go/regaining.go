@@ -104,8 +104,8 @@ func (r *regaining) wake(s *step) phase {
 }
 
 func (r *regaining) step(ev event, s *step) phase {
-	if _, isRelease := ev.(releaseEvent); isRelease {
-		return r.release(s)
+	if release, isRelease := ev.(releaseEvent); isRelease {
+		return r.release(release, s)
 	}
 	if next := r.take(ev, s); next != phase(r) {
 		return next
@@ -114,11 +114,11 @@ func (r *regaining) step(ev event, s *step) phase {
 }
 
 // release ends the session: the last one by its id, or the one that an acquire in flight may bring.
-func (r *regaining) release(s *step) phase {
+func (r *regaining) release(release releaseEvent, s *step) phase {
 	if r.renews() {
 		return releaseSession(r.held, r.exchange, s)
 	}
-	return releaseAcquire(r.exchange, r.orphan, s)
+	return releaseAcquire(r.exchange, r.orphan, release.isAbandoned, s)
 }
 
 func (r *regaining) take(ev event, s *step) phase {
@@ -138,7 +138,7 @@ func (r *regaining) take(ev event, s *step) phase {
 
 func (r *regaining) answered(o outcome, s *step) phase {
 	if r.renews() {
-		renewed, back := readHeartbeat(o.response)
+		renewed, back := readHeartbeat(o.response, r.held.session, s.plan.door)
 		if back == nil {
 			return holdRenewed(r.held, renewed, o.sent, r.retry, s)
 		}

@@ -17,13 +17,25 @@ func releaseSession(held *lease, e exchange, s *step) phase {
 	return deleteSession(held.orphan(), s.now.after(releaseBudget), s)
 }
 
-// releaseAcquire waits for the acquire in flight, and releases its session or the orphan.
-func releaseAcquire(e exchange, left orphan, s *step) phase {
+// releaseAcquire waits for the acquire in flight, and releases its session or the orphan. A server may commit a grant long after
+// the program has given up, so an abandoned acquire keeps its whole timeout, and the budget follows.
+func releaseAcquire(e exchange, left orphan, isAbandoned bool, s *step) phase {
 	over := s.now.after(releaseBudget)
-	if e.stage == inFlight {
-		return &finding{exchange: e, orphan: left, over: over}
+	if e.stage != inFlight {
+		return releaseOrphan(left, 0, over, s)
 	}
-	return releaseOrphan(left, 0, over, s)
+	if isAbandoned {
+		over = e.sent.after(acquireTimeout).after(releaseBudget)
+	}
+	return &finding{exchange: e, orphan: left, over: over}
+}
+
+// awaited returns the end of a release after an event: from Client.Close on a caller waits, also for an abandoned acquire.
+func awaited(over instant, ev event, s *step) instant {
+	if release, isRelease := ev.(releaseEvent); isRelease && !release.isAbandoned {
+		return min(over, s.now.after(releaseBudget))
+	}
+	return over
 }
 
 // releaseOrphan deletes a known session, asks for the id of an unknown one, or ends the release. The release has sent finds
@@ -60,6 +72,7 @@ func (f *finding) wakeAt() instant  { return f.over }
 func (f *finding) wake(*step) phase { return f }
 
 func (f *finding) step(ev event, s *step) phase {
+	f.over = awaited(f.over, ev, s)
 	if s.passed(f.over) {
 		if s.cancel(f.exchange) {
 			f.orphan = unknownOrphan
@@ -122,6 +135,7 @@ func (d *deleting) wakeAt() instant  { return min(d.exchange.wakeAt(), d.over) }
 func (d *deleting) wake(*step) phase { return d }
 
 func (d *deleting) step(ev event, s *step) phase {
+	d.over = awaited(d.over, ev, s)
 	if s.passed(d.over) {
 		s.cancel(d.exchange)
 		return d.unconfirmed(s)

@@ -64,6 +64,11 @@ func newSeat(c *Client) *Seat {
 	}
 }
 
+// isReleasing reports whether the release has begun. The caller holds the client's lock.
+func (s *Seat) isReleasing() bool {
+	return s.machine.phase.state().Kind == Released
+}
+
 // publish publishes the state of the machine; isTold tells the callbacks. The caller holds the client's lock.
 func (s *Seat) publish(isTold bool) {
 	state := s.machine.state(s.client.clock.boot())
@@ -231,7 +236,7 @@ var ErrNotConfirmed = errors.New("seatkeeper: the server did not confirm the rel
 // or the cause of ctx once ctx is done; the release then goes on in the background. A second call waits for the first. Release
 // with a ctx that is done already still starts the release.
 func (s *Seat) Release(ctx context.Context) error {
-	s.client.release(s)
+	s.client.release(s, releaseEvent{})
 	return s.finished(ctx)
 }
 

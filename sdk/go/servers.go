@@ -3,14 +3,21 @@ package seatkeeper
 import (
 	"context"
 	"errors"
-	"sync/atomic"
+	"sync"
 )
+
+// unavailableMax is the number of unavailable answers in a row after which a node is left.
+const unavailableMax = 2
 
 // servers are equal nodes of one installation. Every request goes to the node in use; a node that does not serve is left
 // for the next node of the list.
 type servers struct {
 	bases []string
-	inUse atomic.Int64
+
+	mu    sync.Mutex
+	inUse int
+	// unavailable counts the unavailable answers in a row of the node in use.
+	unavailable int
 }
 
 // parseServers parses the addresses; the first one is in use.
@@ -29,24 +36,61 @@ func parseServers(addresses []string) (*servers, error) {
 	return s, nil
 }
 
+// current returns the node in use, and its address.
+func (s *servers) current() (node int, base string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.inUse, s.bases[s.inUse]
+}
+
 // leave puts the next node in use, unless another request has left node already.
-func (s *servers) leave(node int64) {
-	s.inUse.CompareAndSwap(node, (node+1)%int64(len(s.bases)))
+func (s *servers) leave(node int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if node == s.inUse {
+		s.next()
+	}
+}
+
+// next puts the next node in use. The caller holds the lock.
+func (s *servers) next() {
+	s.inUse, s.unavailable = (s.inUse+1)%len(s.bases), 0
+}
+
+// answered leaves a node after a 503 without Retry-After, and after the second unavailable answer in a row: a node that is cut
+// off from the other nodes sends Retry-After with every 503.
+func (s *servers) answered(node int, answer response) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case node != s.inUse:
+	case !isUnavailable(answer.status):
+		s.unavailable = 0
+	default:
+		s.unavailable++
+		if s.unavailable >= unavailableMax || (answer.status == 503 && !answer.hasRetryAfter) {
+			s.next()
+		}
+	}
+}
+
+// isUnavailable returns true for the status of a node that cannot serve now. Every node of the installation answers 501 and
+// 505 alike.
+func isUnavailable(status int) bool {
+	return status >= 500 && status <= 599 && status != 501 && status != 505
 }
 
 // send sends a request to the node in use, and returns its response. Without a connection the next node gets the request.
-// After another failure, or a 503 without Retry-After, the next node gets the next request.
+// After another failure, a 503 without Retry-After or the second 5xx in a row, the next node gets the next request.
 func (t *transport) send(ctx context.Context, r call, token string) (response, fault) {
 	var failed fault
 	for range t.servers.bases {
-		node := t.servers.inUse.Load()
+		node, base := t.servers.current()
 		var answer response
-		answer, failed = t.exchange(ctx, t.servers.bases[node], r, token)
+		answer, failed = t.exchange(ctx, base, r, token)
 		isTimeout := errors.Is(ctx.Err(), context.DeadlineExceeded)
 		if failed.failure == "" {
-			if answer.status == 503 && !answer.hasRetryAfter {
-				t.servers.leave(node)
-			}
+			t.servers.answered(node, answer)
 			return answer, fault{}
 		}
 		if ctx.Err() != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strconv"
 	"testing"
 	"time"
 )
@@ -69,6 +70,78 @@ func TestA503WithoutRetryAfterMovesOnAndOneWithItStays(t *testing.T) {
 	}
 	if len(busy.arrived(acquireTarget)) != 2 {
 		t.Error(busy.arrived(""))
+	}
+}
+
+func TestANodeIsLeftAfterTwoUnavailableAnswersInARow(t *testing.T) {
+	for _, test := range []struct {
+		statuses []int
+		isLeft   bool
+	}{
+		{[]int{503}, false},
+		{[]int{503, 502}, true},
+		{[]int{500, 200, 500}, false},
+		{[]int{500, 429, 504}, false},
+		{[]int{501, 501, 505, 505}, false},
+		{[]int{500, 501, 500}, false},
+	} {
+		nodes, err := parseServers([]string{"http://a", "http://b"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, status := range test.statuses {
+			nodes.answered(0, response{status: status, hasRetryAfter: true})
+		}
+		if node, _ := nodes.current(); (node == 1) != test.isLeft {
+			t.Errorf("%v: node %d", test.statuses, node)
+		}
+		// Requests that were sent before the change tell nothing of the next node.
+		for range 3 {
+			nodes.answered(0, response{status: 503, hasRetryAfter: true})
+		}
+		if node, _ := nodes.current(); node != 1 {
+			t.Errorf("%v: late answers of the first node leave the next one", test.statuses)
+		}
+	}
+}
+
+// A node that is cut off from the other nodes answers every heartbeat by 503 with Retry-After, and a proxy answers 502.
+func TestASeatIsKeptByTheNextNodeWhileItsNodeStaysUnavailable(t *testing.T) {
+	t.Parallel()
+	const ttl = 9 * time.Second
+	for _, status := range []int{503, 502} {
+		t.Run(strconv.Itoa(status), func(t *testing.T) {
+			t.Parallel()
+			beats := make(chan time.Time, 100)
+			cutOff := newScripted(t, func(request arrived, _ int) reply {
+				if request.target == acquireTarget {
+					return reply{status: 201, body: `{"session_id":"` + streamedSession + `","expires_in_seconds":9}`}
+				}
+				beats <- time.Now()
+				return reply{status: status, retryAfter: 1}
+			})
+			good := newScripted(t, func(arrived, int) reply {
+				beats <- time.Now()
+				return reply{status: 200, body: `{"expires_in_seconds":9}`}
+			})
+			client := newListClient(t, cutOff.url, good.url)
+			began := time.Now()
+			seat, err := client.License("K").Acquire(context.Background(), Machine("m"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			first, second, third := <-beats, <-beats, <-beats
+			if len(cutOff.arrived(beatTarget)) != 2 || len(good.arrived(beatTarget)) != 1 || third.Sub(began) >= ttl {
+				t.Error(cutOff.arrived(beatTarget), good.arrived(beatTarget), third.Sub(began))
+			}
+			if second.Sub(first) < time.Second || third.Sub(second) < time.Second {
+				t.Errorf("%v, %v, %v: Retry-After is not heeded", first, second, third)
+			}
+			if seat.Check() != nil || seat.Err() != nil {
+				t.Error(seat.State(), seat.Err())
+			}
+			_ = client.Close(context.Background())
+		})
 	}
 }
 

@@ -225,8 +225,8 @@ func (s *eventStream) follow(ctx context.Context, token string, silence *time.Ti
 
 // open sends the request to the server that has the heartbeats.
 func (s *eventStream) open(ctx context.Context, token string) (*http.Response, error) {
-	t := &s.client.transport
-	request, err := newRequest(ctx, t.servers.bases[t.servers.inUse.Load()], call{method: "GET", path: s.path}, token)
+	_, base := s.client.transport.servers.current()
+	request, err := newRequest(ctx, base, call{method: "GET", path: s.path}, token)
 	if err != nil {
 		return nil, err
 	}

@@ -181,11 +181,11 @@ func newRequest(ctx context.Context, base string, r call, token string) (*http.R
 	return httpRequest, nil
 }
 
-// retryAfter returns the header Retry-After; false if the header is no number of seconds.
+// retryAfter returns the header Retry-After, retryAfterMax at most; false if the header is no number of seconds.
 func retryAfter(header http.Header) (time.Duration, bool) {
 	seconds, err := strconv.ParseUint(header.Get("Retry-After"), 10, 63)
 	if err != nil {
 		return 0, false
 	}
-	return time.Duration(min(seconds, uint64(spanMax/time.Second))) * time.Second, true
+	return time.Duration(min(seconds, uint64(retryAfterMax/time.Second))) * time.Second, true
 }

@@ -11,6 +11,7 @@ import (
 	"net/http/httptrace"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // protocols starts a TLS server that speaks HTTP/2, and returns the URL, the settings to trust the server, and the protocol of
@@ -82,6 +83,17 @@ func TestACallThatIsCancelledAsksNothing(t *testing.T) {
 	_ = client.Close(context.Background())
 	if asked.Load() != 0 {
 		t.Fatalf("%d requests for a call that was cancelled before", asked.Load())
+	}
+}
+
+func TestARetryAfterCountsForAnHourAtMost(t *testing.T) {
+	for told, wanted := range map[string]time.Duration{
+		"": -1, "soon": -1, "-1": -1, "0": 0, "3599": 3_599 * time.Second, "3601": time.Hour, "9223372036854775807": time.Hour,
+	} {
+		header := http.Header{"Retry-After": {told}}
+		if found, ok := retryAfter(header); ok != (wanted >= 0) || (ok && found != wanted) {
+			t.Errorf("%q is %v, %v instead of %v", told, found, ok, wanted)
+		}
 	}
 }
 

@@ -205,7 +205,7 @@ func (v vector) play(t *testing.T) {
 		}
 		p.jitters = decode[[]float64](t, text)
 	}
-	machine, actions := newMachine(v.Given.plan(t), p.clocks.reading)
+	machine, actions := newMachine(v.Given.plan(t), orphan{}, p.clocks.reading)
 	p.machine = machine
 	p.carryOut(actions)
 	for number, step := range v.Steps {
@@ -458,6 +458,8 @@ func (p *player) call(call string) {
 	switch call {
 	case "release":
 		p.step(releaseEvent{})
+	case "abandon":
+		p.step(releaseEvent{isAbandoned: true})
 	case "acquire":
 		p.step(acquireEvent{})
 	case "wake":

@@ -16,9 +16,9 @@ export const INTERNAL = [
   ...["afterFailure", "answered", "api", "ask", "askAt", "attach", "attempts", "beacon", "bearer", "boot", "call", "cancel"],
   ...["clock", "count", "current", "door", "ended", "expiresIn", "explain", "failures", "finish", "finished", "full"],
   ...["generation", "grace", "grant", "heard", "holder", "holds", "instant", "interval", "isInDoubt", "isInFlight"],
-  ...["isOpen", "isPunctual", "isSharing", "isSpent", "lastEventId", "lease", "listen", "mayStream", "mono", "nextBeat", "open"],
+  ...["isOpen", "isOver", "isPunctual", "isReleasing", "isSharing", "isSpent", "lastEventId", "lease", "listen", "mayStream", "mono", "nextBeat", "open"],
   ...["outcome", "path", "platform", "program", "reacquires", "reconnect", "refreshToken", "releaseAll", "renew", "report"],
-  ...["request", "releasingCode", "send", "sent", "server", "setTimer", "start", "step", "stop", "suspend", "take"],
+  ...["request", "releasingCode", "send", "sent", "sentAt", "server", "setTimer", "settle", "start", "step", "stop", "suspend", "take"],
   ...["terms", "tick", "tickBy", "tokenOver", "unload", "wakeAt", "wall", "yieldConnection", "yieldConnections"],
 ];
 

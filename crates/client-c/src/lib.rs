@@ -19,6 +19,9 @@ mod guard;
 mod machine_id;
 mod memory;
 mod process;
+#[cfg(test)]
+#[path = "../../client/tests/scripted/mod.rs"]
+mod scripted;
 mod seat;
 mod signals;
 mod state;

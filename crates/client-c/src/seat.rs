@@ -4,8 +4,8 @@ use std::ffi::{c_char, c_void};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use seatkeeper_client::State;
 use seatkeeper_client::blocking::{Changes, NoChange, Seat as BlockingSeat, Subscription};
-use seatkeeper_client::{Error, State};
 use serde_json::json;
 
 use crate::callback::{Callback, SkOnChange};
@@ -55,6 +55,8 @@ struct Listener {
     subscription: Option<Subscription>,
     /// The number of removals and replacements.
     removals: u64,
+    /// No function is set any more.
+    is_freed: bool,
 }
 
 impl Seat {
@@ -135,8 +137,9 @@ impl Seat {
         }
     }
 
-    /// Calls `callback` with each change. The client library hears of no release, which the program itself asks for.
-    fn listen(self: &Arc<Self>, callback: Callback) -> Result<(), Error> {
+    /// Calls `callback` with each change. The client library hears of no release, which the program itself asks for. Returns
+    /// `SK_MISUSE` if another thread frees the seat meanwhile.
+    fn listen(self: &Arc<Self>, callback: Callback) -> i32 {
         let removals = self.remove_listener();
         let seat = Arc::downgrade(self);
         let listener = move |state| {
@@ -146,16 +149,20 @@ impl Seat {
             }
         };
         // The first listener of a client starts a thread.
-        let subscription = signals::blocked(|| self.seat.on_change(listener))?;
+        let subscription = match signals::blocked(|| self.seat.on_change(listener)) {
+            Ok(subscription) => subscription,
+            Err(error) => return error_result(&error),
+        };
         let mut current = self.listener();
-        if current.removals == removals {
+        let is_freed = current.is_freed;
+        if !is_freed && current.removals == removals {
             current.subscription = Some(subscription);
-        } else {
-            // The function was called at once, and has replaced or removed itself.
-            drop(current);
-            subscription.stop();
+            return SK_OK;
         }
-        Ok(())
+        // The function was called at once, and has replaced or removed itself; or the seat was freed meanwhile.
+        drop(current);
+        subscription.stop();
+        if is_freed { SK_MISUSE } else { SK_OK }
     }
 
     /// Removes the listener, waits until the listener has returned, and returns the number of removals. During the wait the
@@ -169,6 +176,14 @@ impl Seat {
             old.stop();
         }
         removals
+    }
+
+    /// Gives a held seat back in the background, and removes the listener. The release comes first: a listener may wait for
+    /// the next change in `sk_seat_wait`, and the release is a change.
+    fn free(&self) {
+        self.listener().is_freed = true;
+        let _ = self.release(Duration::ZERO);
+        self.remove_listener();
     }
 
     fn listener(&self) -> MutexGuard<'_, Listener> {
@@ -265,7 +280,7 @@ pub unsafe extern "C" fn sk_seat_on_change(
             // SAFETY: the contract of this function: `function` may be called with `context` until `remove_listener`, which
             // waits for the end of a call, replaces it or the seat is freed.
             let callback = unsafe { Callback::new(function, context) };
-            seat.listen(callback).map_or_else(|error| error_result(&error), |()| SK_OK)
+            seat.listen(callback)
         }
         Err(bad) => bad.result(),
     })
@@ -303,9 +318,7 @@ pub extern "C" fn sk_seat_leave(seat: *mut SkSeat) -> i32 {
 pub extern "C" fn sk_seat_free(seat: *mut SkSeat) {
     guard((), || {
         if let Ok(seat) = SEATS.remove(seat.addr()) {
-            seat.remove_listener();
-            // A thread that waits for a change holds the seat as well, and hears of the release.
-            let _ = seat.release(Duration::ZERO);
+            seat.free();
         }
     });
 }
@@ -330,4 +343,35 @@ pub unsafe extern "C" fn sk_seat_json(seat: *const SkSeat, out: *mut c_char, cap
             Err(bad) => bad.result(),
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr;
+
+    use seatkeeper_client::blocking::Client;
+    use tokio::runtime::Runtime;
+
+    use super::*;
+    use crate::scripted::{Reply, Scripted};
+
+    const GRANT: &str = r#"{"session_id":"0198a0aa-0000-7000-8000-000000000001","expires_in_seconds":360}"#;
+
+    unsafe extern "C" fn ignore(_state: *const SkState, _context: *mut c_void) {}
+
+    #[test]
+    fn a_seat_that_is_freed_takes_no_listener() {
+        let runtime = Runtime::new().unwrap();
+        let server = runtime.block_on(Scripted::start(|request, _| {
+            if request.target.starts_with("POST ") { Reply::new(201, GRANT) } else { Reply::new(204, "") }
+        }));
+        let client = Client::builder(&server.url).token("t").event_streams(false).build().unwrap();
+        let seat = Arc::new(Seat::new(client.license("K").machine("m").acquire().unwrap()));
+        // SAFETY: `ignore` reads neither argument.
+        let callback = || unsafe { Callback::new(ignore, ptr::null_mut()) };
+        assert_eq!(seat.listen(callback()), SK_OK);
+        seat.free();
+        assert_eq!(seat.listen(callback()), SK_MISUSE, "a call that had the seat before the free");
+        assert!(seat.listener().subscription.is_none());
+    }
 }

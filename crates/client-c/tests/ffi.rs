@@ -157,7 +157,8 @@ fn next(heard: &Receiver<SkState>) -> (i32, i32) {
 
 #[test]
 fn an_outage_is_offline_and_the_answer_ends_it() {
-    let held = Held::new(360, 0, |beat| Reply::new(if beat <= 20 { 503 } else { 204 }, ""));
+    let beat = |beat| if beat <= 20 { Reply::new(503, "") } else { Reply::renewed(360) };
+    let held = Held::new(360, 0, beat);
     assert_eq!(sk_seat_check(held.seat), SK_OK);
     held.await_check(SK_OFFLINE);
     assert_eq!(held.state().kind, SK_STATE_OFFLINE);
@@ -208,7 +209,10 @@ unsafe extern "C" fn replace(_state: *const SkState, context: *mut c_void) {
 fn a_function_that_replaces_itself_at_once_stays_replaced() {
     let is_back = Arc::new(AtomicBool::new(false));
     let back = is_back.clone();
-    let beat = move |_| Reply::new(if back.load(Ordering::Relaxed) { 204 } else { 503 }, "");
+    let beat = move |_| match back.load(Ordering::Relaxed) {
+        true => Reply::renewed(360),
+        false => Reply::new(503, ""),
+    };
     let held = Held::new(360, 0, beat);
     held.await_check(SK_OFFLINE);
     let (told, heard) = channel();
@@ -226,11 +230,63 @@ fn a_function_that_replaces_itself_at_once_stays_replaced() {
     drop(held);
 }
 
+/// The context of [`wait_for_the_end`].
+struct Waiting {
+    seat: *mut SkSeat,
+    entered: Sender<()>,
+    ended: Sender<(i32, i32)>,
+}
+
+/// Waits within the callback until a wait tells the release, or fails.
+unsafe extern "C" fn wait_for_the_end(_state: *const SkState, context: *mut c_void) {
+    // SAFETY: the test passes a `Waiting` that lives for ever, and `Sender` may be used by each thread.
+    let waiting = unsafe { &*context.cast::<Waiting>() };
+    let mut state =
+        SkState { size: size_of::<SkState>() as u32, kind: 0, reason: 0, retry: 0, remaining_ms: 0 };
+    loop {
+        // SAFETY: the pointer is that of a local with the right size.
+        let result = unsafe { sk_seat_wait(waiting.seat, SK_FOREVER, &mut state) };
+        if result != SK_OK || state.kind == SK_STATE_RELEASED {
+            waiting.ended.send((result, state.kind)).unwrap_or_default();
+            return;
+        }
+        // The test may have ended.
+        let _ = waiting.entered.send(());
+    }
+}
+
+#[test]
+fn a_free_ends_the_wait_of_a_callback_and_gives_the_seat_back() {
+    let held = Held::new(360, 0, |_| Reply::new(503, ""));
+    let ((entered, inside), (ended, end)) = (channel(), channel());
+    let waiting: &Waiting = Box::leak(Box::new(Waiting { seat: held.seat, entered, ended }));
+    let context = ptr::from_ref(waiting).cast_mut().cast();
+    // SAFETY: `waiting` lives for ever.
+    assert_eq!(unsafe { sk_seat_on_change(held.seat, Some(wait_for_the_end), context) }, SK_OK);
+    inside.recv_timeout(IN_TIME).unwrap();
+    // The callback begins its second wait.
+    std::thread::sleep(Duration::from_millis(200));
+    let (seat, (free, freed)) = (held.seat.expose_provenance(), channel());
+    std::thread::spawn(move || {
+        sk_seat_free(ptr::with_exposed_provenance_mut(seat));
+        free.send(()).unwrap();
+    });
+    freed.recv_timeout(IN_TIME).unwrap();
+    // On a busy machine the free may come before the second wait, which is then refused.
+    let (result, kind) = end.try_recv().expect("the callback has returned");
+    assert!(result == SK_MISUSE || (result, kind) == (SK_OK, SK_STATE_RELEASED), "{result}, {kind}");
+    let began = Instant::now();
+    while held.server.arrived("DELETE").is_empty() {
+        assert!(began.elapsed() < IN_TIME, "the seat stays held");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 #[test]
 fn a_seat_that_is_acquired_again_is_unconfirmed() {
     let gone = r#"{"type":"/problems/session-ended","title":"over","reason":"expired"}"#;
-    let held =
-        Held::new(360, 0, move |beat| if beat == 1 { Reply::new(410, gone) } else { Reply::new(204, "") });
+    let beat = move |beat| if beat == 1 { Reply::new(410, gone) } else { Reply::renewed(360) };
+    let held = Held::new(360, 0, beat);
     held.await_check(SK_UNCONFIRMED);
     held.await_check(SK_OK);
     assert_eq!(held.server.arrived("POST").len(), 2);
@@ -238,7 +294,7 @@ fn a_seat_that_is_acquired_again_is_unconfirmed() {
 
 #[test]
 fn a_released_seat_is_released_and_a_second_release_has_the_same_result() {
-    let held = Held::new(360, 0, |_| Reply::new(204, ""));
+    let held = Held::new(360, 0, |_| Reply::renewed(360));
     assert_eq!(sk_seat_release(held.seat, 2_000), SK_OK);
     assert_eq!(sk_seat_release(held.seat, 2_000), SK_OK, "the result of the first release");
     assert_eq!(sk_seat_check(held.seat), SK_RELEASED);
@@ -246,7 +302,7 @@ fn a_released_seat_is_released_and_a_second_release_has_the_same_result() {
 
 #[test]
 fn a_second_release_waits_no_longer_than_its_own_time() {
-    let held = Held::new(360, 0, |_| Reply::new(204, ""));
+    let held = Held::new(360, 0, |_| Reply::renewed(360));
     held.is_away.store(true, Ordering::Relaxed);
     let (first_is_over, seat) = (AtomicBool::new(false), held.seat.expose_provenance());
     std::thread::scope(|scope| {
@@ -267,7 +323,7 @@ fn a_second_release_waits_no_longer_than_its_own_time() {
 
 #[test]
 fn a_release_after_an_unconfirmed_close_promises_nothing() {
-    let mut held = Held::new(360, 0, |_| Reply::new(204, ""));
+    let mut held = Held::new(360, 0, |_| Reply::renewed(360));
     held.is_away.store(true, Ordering::Relaxed);
     assert_eq!(sk_client_close(held.client, 200), SK_UNCONFIRMED);
     held.client = ptr::null_mut();
@@ -332,7 +388,7 @@ fn a_page_of_a_proxy_neither_ends_nor_renews_a_seat() {
         1 => html(200),
         2 => html(404),
         3 => html(410),
-        _ => Reply::new(204, ""),
+        _ => Reply::renewed(360),
     });
     held.await_beats(5);
     held.await_check(SK_OK);
@@ -350,7 +406,7 @@ fn an_expired_token_is_named() {
     for body in ["", "<html>401</html>"] {
         assert_eq!(told(body), wanted, "{body}");
     }
-    let beats = move |beat| Reply::new(if beat == 1 { 401 } else { 204 }, expired);
+    let beats = move |beat| if beat == 1 { Reply::new(401, expired) } else { Reply::renewed(360) };
     let held = Held::new(360, 0, beats);
     held.await_beats(3);
     held.await_check(SK_OK);

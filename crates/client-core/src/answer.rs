@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use crate::door::Door;
 use crate::lease::{GRACE_MAX, Grant, HeldSession, Reacquire, ReleaseCode, Renewal};
 use crate::problem::Problem;
 use crate::response::{Failure, Response};
@@ -59,9 +60,10 @@ struct GrantBody {
 }
 
 /// The body of an answered heartbeat.
-#[derive(Default, Deserialize)]
+#[derive(Deserialize)]
 struct RenewalBody {
-    expires_in_seconds: Option<u64>,
+    session_id: Option<String>,
+    expires_in_seconds: u64,
     heartbeat_interval_seconds: Option<u64>,
     grace_seconds: Option<u64>,
     reacquire: Option<Reacquire>,
@@ -73,6 +75,9 @@ fn grace(seconds: u64) -> Duration {
 
 /// The longest span accepted from a server: ten years. Sums of such spans cannot overflow.
 const SPAN_MAX: Duration = Duration::from_secs(315_360_000);
+
+/// The longest `Retry-After` that counts: an hour. A lost seat waits for `Retry-After` in full, and a proxy may ask for years.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(3_600);
 
 fn span(seconds: u64) -> Duration {
     Duration::from_secs(seconds).min(SPAN_MAX)
@@ -95,16 +100,25 @@ pub(crate) fn read_acquire(response: &Response) -> Result<Grant, Setback> {
     })
 }
 
-/// Reads the answer to a heartbeat.
-pub(crate) fn read_heartbeat(response: &Response) -> Result<Renewal, BeatSetback> {
-    let body = match response.status {
-        204 => RenewalBody::default(),
-        200 => serde_json::from_slice(&response.body)
-            .map_err(|_| BeatSetback::Transient { retry_after: None })?,
-        _ => return Err(beat_setback(response)),
-    };
-    Ok(Renewal {
-        expires_in: body.expires_in_seconds.map(span),
+/// Reads the answer to a heartbeat of `session`. A gateway that answers for the server renews nothing.
+pub(crate) fn read_heartbeat(
+    response: &Response,
+    session: &str,
+    door: &Door,
+) -> Result<Renewal, BeatSetback> {
+    match response.status {
+        204 if door.renews_without_terms() => Ok(Renewal::default()),
+        200 => read_renewal(response, session).ok_or(BeatSetback::Transient { retry_after: None }),
+        _ => Err(beat_setback(response)),
+    }
+}
+
+/// Reads the terms of a renewal; `None` without `expires_in_seconds`, and for another session.
+fn read_renewal(response: &Response, session: &str) -> Option<Renewal> {
+    let body: RenewalBody = serde_json::from_slice(&response.body).ok()?;
+    let is_ours = body.session_id.is_none_or(|id| id == session);
+    is_ours.then(|| Renewal {
+        expires_in: Some(span(body.expires_in_seconds)),
         interval: body.heartbeat_interval_seconds.map(span),
         grace: body.grace_seconds.map(grace),
         reacquire: body.reacquire,
@@ -138,7 +152,7 @@ fn gone_reason(problem: &Problem) -> LossReason {
 fn setback(response: &Response) -> Setback {
     let problem = Problem::parse(response);
     let told = problem.as_ref().and_then(Problem::retry_after);
-    let retry_after = response.retry_after.max(told).map(|told| told.min(SPAN_MAX));
+    let retry_after = response.retry_after.max(told).map(|told| told.min(RETRY_AFTER_MAX));
     match (response.status, problem) {
         (401, problem) => {
             let problem = problem.unwrap_or_else(|| Problem::unauthenticated(response));

@@ -111,6 +111,11 @@ impl Door {
         matches!(self, Self::License(_))
     }
 
+    /// Returns true if the server renews a session by 204, without terms. A renewal of a license always has its terms.
+    pub(crate) fn renews_without_terms(&self) -> bool {
+        matches!(self, Self::Device(_))
+    }
+
     /// Returns the acquire. `last` is the latest session of the machine.
     pub(crate) fn acquire(&self, last: Option<&str>) -> Call {
         match self {

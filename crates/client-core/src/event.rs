@@ -36,8 +36,11 @@ pub enum Event {
         /// The session.
         session: String,
     },
-    /// The program gives the seat up.
+    /// The program gives the seat up, and waits for the result.
     Release,
+    /// The program gives the seat up, and waits for nothing. An acquire in flight may take its whole timeout: the machine
+    /// releases a session that is granted late. A later [`Release`](Self::Release) shortens the wait.
+    Abandon,
     /// The program asks for a seat again after a loss, a refusal or a release.
     Acquire,
 }

@@ -59,7 +59,7 @@ pub(crate) struct Grant {
 }
 
 /// An answered heartbeat; absent fields keep their last value.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Renewal {
     pub expires_in: Option<Duration>,
     pub interval: Option<Duration>,

@@ -209,7 +209,7 @@ impl Phase {
                 Self::Acquiring(Acquiring::start(orphan, context))
             }
             Self::Lost(_, orphan) | Self::Refused(_, orphan) | Self::Released(orphan)
-                if event == Event::Release =>
+                if matches!(event, Event::Release | Event::Abandon) =>
             {
                 Releasing::orphan(orphan, context)
             }

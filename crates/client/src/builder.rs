@@ -68,8 +68,8 @@ impl Client {
 }
 
 impl ClientBuilder {
-    /// Adds another node of the same installation. The client stays with one node. After a failed connection, or a 503
-    /// without `Retry-After`, the next node takes over.
+    /// Adds another node of the same installation. The client stays with one node. After a failed connection, a 503 without
+    /// `Retry-After`, or the second 5xx in a row, the next node takes over.
     pub fn server(mut self, url: impl Into<String>) -> Self {
         self.urls.push(url.into());
         self
@@ -177,7 +177,7 @@ impl ClientBuilder {
         }
         let wants_system = self.certificates.is_none() && !servers.are_plain();
         let http = http.build().map_err(if wants_system { Error::NoAuthorities } else { Error::Http })?;
-        let slots = Slots { state_dir: self.state_dir, server: servers.name() };
+        let slots = Slots::new(self.state_dir, servers.name());
         let (commands, received) = mpsc::unbounded_channel();
         let wire = Arc::new(Wire { http, servers });
         let tokens = match self.tokens {

@@ -15,7 +15,6 @@ use crate::seat::{ProcessName, Seat};
 use crate::shared::{Publisher, SeatKey, Shared};
 use crate::slot::{Slot, Slots, random_instance};
 use crate::state_dir::StateDirError;
-use crate::worker;
 
 /// A client of one server. All seats of a client share one task and one pool of connections; clones are cheap.
 #[derive(Clone, Debug)]
@@ -65,7 +64,20 @@ impl Client {
     /// Starts a machine, and waits for the result of its acquire.
     pub(crate) async fn acquire(&self, plan: Plan, instance: Instance) -> Result<Seat, Error> {
         let has_slot = instance.slot.is_some();
-        self.start(plan, instance, None)?.acquired(has_slot).await
+        self.start_after_releases(plan, instance).await?.acquired(has_slot).await
+    }
+
+    /// Starts a machine after the releases of the same holder, two seconds at most. The server resumes the session of a holder
+    /// that acquires again, and a release under way would then end the session of the new seat.
+    async fn start_after_releases(&self, plan: Plan, instance: Instance) -> Result<Seat, Error> {
+        // A slot stays locked until the release of its holder is over.
+        if instance.slot.is_none() {
+            let (done, released) = oneshot::channel();
+            let command = Command::AwaitReleases { door: plan.door.clone(), done };
+            self.commands.send(command).map_err(|_| Error::Closed)?;
+            answer(&self.commands, released).await?;
+        }
+        self.start(plan, instance, None)
     }
 
     /// Starts a machine, which sends the acquire, or a heartbeat for the session of another process.
@@ -82,15 +94,10 @@ impl Client {
 
     /// Names this process by a free slot of the state directory; by a random id, if there is no slot to take.
     async fn instance(&self, license: &str, machine: &str) -> Instance {
-        let (slots, license, machine) = (self.slots.clone(), license.to_owned(), machine.to_owned());
         // Files may block, and want a thread. Started from a task of the runtime, the thread inherits the signal mask of
         // the runtime's thread instead of the caller's.
-        let taking = self.runtime.spawn(async move {
-            let Some(base) = slots.base()? else { return Ok(None) };
-            let slot = worker::run("seatkeeper-slot", move || slots.take(&license, &machine)).await;
-            slot.unwrap_or_else(|error| Err(StateDirError::unusable(&base, error)))
-        });
-        match taking.await {
+        let taking = self.slots.clone().take_in_time(license.to_owned(), machine.to_owned());
+        match self.runtime.spawn(taking).await {
             Ok(Ok(Some(slot))) => {
                 Instance { id: Some(slot.instance_id.clone()), slot: Some(slot), error: None }
             }
@@ -106,10 +113,10 @@ impl Client {
         let _ = self.commands.send(Command::Wake);
     }
 
-    /// Stops the timers of every seat until [`wake`](Self::wake), before a signal stops the process. The
-    /// seats stay held only if another process of the same holder sends heartbeats meanwhile. Without a pause, a process
-    /// would tell a loss on continuing after a deadline. After a wake the first request asks for the session from before the
-    /// pause: a seat that was revoked meanwhile is lost, and no second session takes its place.
+    /// Stops the timers of every seat until [`wake`](Self::wake), before a signal stops the process. The seats stay held only
+    /// if another process of the same holder sends heartbeats meanwhile. Without a pause, a process would tell a loss on
+    /// continuing after a deadline. After a wake the first request asks for the session from before the pause: a seat that was
+    /// revoked meanwhile is lost, and no second session takes its place. A release of a seat wakes the client as well.
     pub async fn pause(&self) -> Result<(), Error> {
         let (done, paused) = oneshot::channel();
         self.commands.send(Command::Pause { done }).map_err(|_| Error::Closed)?;
@@ -186,14 +193,16 @@ impl SeatRequest {
         self
     }
 
-    /// Acquires the seat. A future that is dropped gives up, and releases a seat that came too late.
+    /// Acquires the seat. A future that is dropped gives up, and releases a seat that came too late. The acquire first waits,
+    /// for two seconds at most, for a release of the same holder by the same client.
     pub async fn acquire(mut self) -> Result<Seat, Error> {
         let instance = self.name_process().await;
         let Self { client, license, wait, patience, .. } = self;
         client.acquire(plan(license, wait, patience), instance).await
     }
 
-    /// Starts the acquire, and returns the seat before the server has answered; [`Seat::granted`] waits for the answer.
+    /// Starts the acquire, and returns the seat before the server has answered; [`Seat::granted`] waits for the answer. The
+    /// acquire first waits, for two seconds at most, for a release of the same holder by the same client.
     ///
     /// A program that shares the seat with other programs decides about a failed acquire with the seat in hand:
     /// [`Seat::release`] ends any session of the acquire, and [`Seat::leave`] keeps the session for the others.
@@ -201,7 +210,7 @@ impl SeatRequest {
     pub async fn start(mut self) -> Result<Seat, Error> {
         let instance = self.name_process().await;
         let Self { client, license, wait, patience, .. } = self;
-        client.start(plan(license, wait, patience), instance, None)
+        client.start_after_releases(plan(license, wait, patience), instance).await
     }
 
     /// Goes on with a session that another process of the same machine has acquired, and returns the seat before the server
@@ -235,4 +244,71 @@ pub(crate) fn plan(door: impl Into<Door>, wait: Option<Wait>, patience: Option<D
     plan.wait = wait.unwrap_or(plan.wait);
     plan.patience = patience.unwrap_or(plan.patience);
     plan
+}
+
+#[cfg(test)]
+mod tests {
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::scripted::{Reply, Scripted};
+    use crate::state_dir::StateDir;
+
+    const GRANT: &str = r#"{"session_id":"0198a0aa-0000-7000-8000-000000000001","expires_in_seconds":360}"#;
+
+    /// Returns a server that grants every seat, a folder for a state directory, and a client with both.
+    async fn granting() -> (Scripted, TempDir, Client) {
+        let server = Scripted::start(|request, _| match request.target.split(' ').next() {
+            Some("POST") => Reply::new(201, GRANT),
+            Some("PATCH") => Reply::renewed(360),
+            _ => Reply::new(204, ""),
+        })
+        .await;
+        let folder = TempDir::new().unwrap();
+        let builder = Client::builder(&server.url).token("t").event_streams(false).state_dir(folder.path());
+        let client = builder.build().unwrap();
+        (server, folder, client)
+    }
+
+    async fn acquire(client: &Client) -> Seat {
+        client.license("K").machine("m").per_process().acquire().await.unwrap()
+    }
+
+    /// A locked [`Slots::calls`] stands for a file server that hangs.
+    #[tokio::test]
+    async fn a_state_directory_that_hangs_costs_an_acquire_a_moment_and_no_seat() {
+        let (_server, folder, client) = granting().await;
+        let slots = Slots::new(StateDir::from(folder.path()), String::new());
+        let hanging = Arc::new(Slots { patience: Duration::from_millis(20), ..slots });
+        let _hangs = hanging.calls.lock().await;
+        let client = Client { slots: hanging.clone(), ..client };
+        let (one, two) = (acquire(&client).await, acquire(&client).await);
+        for seat in [&one, &two] {
+            let warning = seat.state_dir_error().unwrap().to_string();
+            let wanted = format!("unusable: {}: no answer of the file system", folder.path().display());
+            assert!(warning.starts_with(&wanted), "{warning}");
+            assert_eq!(seat.check(), Ok(()));
+        }
+        assert_ne!(one.instance_id(), two.instance_id());
+    }
+
+    #[tokio::test]
+    async fn a_slot_whose_close_hangs_holds_up_no_other_seat() {
+        let (server, _folder, client) = granting().await;
+        let (first, other) = (acquire(&client).await, acquire(&client).await);
+        let id = first.instance_id().map(str::to_owned);
+        let hangs = client.slots.calls.clone().lock_owned().await;
+        let releasing = tokio::spawn(first.release());
+        while server.arrived("DELETE").is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        client.wake();
+        while server.arrived("PATCH").is_empty() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert_eq!(other.check(), Ok(()));
+        assert_eq!(releasing.await.unwrap().unwrap(), Finish::GivenBack, "the release gives the slot up");
+        drop(hangs);
+        assert_eq!(acquire(&client).await.instance_id(), id.as_deref());
+    }
 }

@@ -1,6 +1,7 @@
 //! The clocks of this host.
 
-use std::time::Duration;
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use seatkeeper_client_core::Now;
@@ -13,7 +14,18 @@ const BOOT: ClockId = ClockId::Monotonic;
 
 /// Reads all three clocks.
 pub(crate) fn now() -> Now {
-    Now { mono: read(ClockId::Monotonic), boot: boot(), wall: read(ClockId::Realtime) }
+    Now { mono: mono(), boot: boot(), wall: read(ClockId::Realtime) }
+}
+
+/// Reads the clock that stands still while the machine sleeps. On Apple systems `CLOCK_MONOTONIC` counts sleep.
+fn mono() -> Duration {
+    if cfg!(target_vendor = "apple") { uptime() } else { read(ClockId::Monotonic) }
+}
+
+/// Returns the time since the first call, by the clock of [`Instant`]: `CLOCK_UPTIME_RAW` on Apple systems.
+fn uptime() -> Duration {
+    static ORIGIN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    ORIGIN.elapsed()
 }
 
 /// Reads the clock that counts sleep.
@@ -38,6 +50,14 @@ mod tests {
     const SHIFTED: &str = "SEATKEEPER_TEST_SHIFTED_CLOCK";
     /// A sleep of the host, as the namespace shows it.
     const SLEEP: Duration = Duration::from_secs(5_000);
+
+    #[test]
+    fn the_uptime_goes_on_like_the_monotonic_clock() {
+        let (began, first) = (mono(), uptime());
+        std::thread::sleep(Duration::from_millis(20));
+        let span = uptime() - first;
+        assert!((Duration::from_millis(20)..=mono() - began).contains(&span), "{span:?}");
+    }
 
     /// No test puts the host to sleep. A time namespace shifts the clock that counts sleep, as a sleep does.
     #[test]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use seatkeeper_client_core::{
-    Action, Deadline, Event, Failure, Finish, Jitter, Machine, Now, Plan, Request, RequestId, SessionEnd,
-    State, TOKEN_TIMEOUT,
+    Action, Deadline, Door, Event, Failure, Finish, Jitter, Machine, Now, Plan, Request, RequestId,
+    SessionEnd, State, TOKEN_TIMEOUT,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
@@ -27,6 +27,7 @@ pub(crate) enum Command {
     Start { key: SeatKey, start: Box<Start> },
     Event { key: SeatKey, event: Event },
     Release { key: SeatKey, done: oneshot::Sender<Finish> },
+    AwaitReleases { door: Door, done: oneshot::Sender<()> },
     Leave { key: SeatKey },
     Wake,
     Pause { done: oneshot::Sender<()> },
@@ -60,6 +61,7 @@ enum Done {
     Request { key: SeatKey, id: RequestId, event: Event },
     Token { owner: TokenOwner, fresh: bool },
     Stream { key: SeatKey, session: Arc<str>, over: StreamOver },
+    SlotClosed,
 }
 
 /// The longest pause between two readings of the clocks: timers of the runtime do not count sleep.
@@ -127,6 +129,12 @@ pub(crate) struct Driver {
     /// Boxed, because the table has up to twice as many places as seats.
     seats: HashMap<SeatKey, Box<Entry>>,
     timers: BTreeSet<(Deadline, SeatKey)>,
+    /// The seats whose release is under way.
+    releasing: BTreeSet<SeatKey>,
+    /// The acquires that wait for the end of these releases.
+    awaiting: Vec<(Vec<SeatKey>, oneshot::Sender<()>)>,
+    /// The number of slots that are being closed.
+    slots_closing: usize,
     work: JoinSet<Done>,
     /// The channel of the event streams; `None` if the program wants no streams.
     ends: Option<EndChannel>,
@@ -160,6 +168,9 @@ impl Driver {
             commands,
             seats: HashMap::new(),
             timers: BTreeSet::new(),
+            releasing: BTreeSet::new(),
+            awaiting: Vec::new(),
+            slots_closing: 0,
             work: JoinSet::new(),
             ends: event_streams.then(EndChannel::new),
             keepers: HashMap::new(),
@@ -173,7 +184,7 @@ impl Driver {
     /// Runs until the client and all its seats are dropped, and every release has had its time.
     pub(crate) async fn run(mut self) {
         let mut open = true;
-        while open || !self.seats.is_empty() {
+        while open || !self.is_idle() {
             let pause = self.pause();
             tokio::select! {
                 // Calls come first: a wake after a pause precedes answers from before the pause, which would tell a loss.
@@ -192,8 +203,14 @@ impl Driver {
                 () = tokio::time::sleep(pause), if !self.seats.is_empty() => {}
             }
             self.tick();
+            self.tell_released();
             self.tell_closed();
         }
+    }
+
+    /// Returns true without a seat, and without a slot that is being closed.
+    fn is_idle(&self) -> bool {
+        self.seats.is_empty() && self.slots_closing == 0
     }
 
     fn pause(&self) -> Duration {
@@ -230,18 +247,21 @@ impl Driver {
                     entry.done.push(done);
                     self.step(key, Event::Release);
                 }
+                // The budget of a release needs the timers.
+                if self.paused {
+                    self.wake();
+                }
             }
+            Command::AwaitReleases { door, done } => self.await_releases(&door, done),
             Command::Leave { key } => self.leave(key),
-            Command::Wake => {
-                self.paused = false;
-                self.step_all(&Event::Wake);
-            }
+            Command::Wake => self.wake(),
             Command::Pause { done } => {
                 self.paused = true;
                 // The program may have stopped to wait.
                 let _ = done.send(());
             }
             Command::Close { done } => {
+                self.paused = false;
                 self.closing.get_or_insert_default().waiting.push(done);
                 self.step_all(&Event::Release);
             }
@@ -251,6 +271,9 @@ impl Driver {
     fn start(&mut self, key: SeatKey, start: Start) {
         let Start { plan, shared, slot, session } = start;
         if self.closing.is_some() {
+            if let Some(slot) = slot {
+                self.close_slot(*slot, || ());
+            }
             shared.publish(State::Released, true);
             return;
         }
@@ -283,12 +306,40 @@ impl Driver {
         }
     }
 
+    /// Starts the timers again. Every seat asks the server, before a timer that is due tells a loss.
+    fn wake(&mut self) {
+        self.paused = false;
+        self.step_all(&Event::Wake);
+    }
+
+    /// Answers `done` after the releases that the holder of `door` has under way. An abandoned acquire may be in flight for
+    /// longer: `Event::Release` ends its release within two seconds.
+    fn await_releases(&mut self, door: &Door, done: oneshot::Sender<()>) {
+        let is_holders = |key: &&SeatKey| {
+            self.seats.get(*key).is_some_and(|entry| has_same_holder(&entry.machine.plan().door, door))
+        };
+        let releases: Vec<SeatKey> = self.releasing.iter().filter(is_holders).copied().collect();
+        for key in &releases {
+            self.step(*key, Event::Release);
+        }
+        self.awaiting.push((releases, done));
+    }
+
+    /// Answers each [`Command::AwaitReleases`] whose releases are over.
+    fn tell_released(&mut self) {
+        let is_over = |releases: &[SeatKey]| !releases.iter().any(|key| self.releasing.contains(key));
+        for (_, done) in self.awaiting.extract_if(.., |(releases, _)| is_over(releases)) {
+            // The program may have stopped to wait.
+            let _ = done.send(());
+        }
+    }
+
     /// Answers [`Command::Close`] once every release is over.
     fn tell_closed(&mut self) {
-        let Some(closing) = &mut self.closing else { return };
-        if !self.seats.is_empty() {
+        if !self.is_idle() {
             return;
         }
+        let Some(closing) = &mut self.closing else { return };
         let finish = if closing.unconfirmed { Finish::Unconfirmed } else { Finish::GivenBack };
         for done in closing.waiting.drain(..) {
             // The program may have stopped to wait.
@@ -304,6 +355,7 @@ impl Driver {
             }
             Done::Token { owner, fresh } => self.refreshed(&owner, fresh),
             Done::Stream { key, session, over } => self.stream_over(key, &session, over),
+            Done::SlotClosed => self.slots_closing -= 1,
         }
     }
 
@@ -412,18 +464,34 @@ impl Driver {
     }
 
     fn finish(&mut self, key: SeatKey, finish: Finish) {
-        if let Some(entry) = self.seats.get_mut(&key) {
-            entry.finished = true;
-            // The program may acquire again as soon as it hears of the release.
-            entry.slot = None;
-            if let Some(closing) = &mut self.closing {
-                closing.unconfirmed |= finish == Finish::Unconfirmed;
-            }
-            for done in entry.done.drain(..) {
+        let Some(entry) = self.seats.get_mut(&key) else { return };
+        entry.finished = true;
+        let (slot, waiting) = (entry.slot.take(), std::mem::take(&mut entry.done));
+        if let Some(closing) = &mut self.closing {
+            closing.unconfirmed |= finish == Finish::Unconfirmed;
+        }
+        let tell = move || {
+            for done in waiting {
                 // The program may have stopped to wait.
                 let _ = done.send(finish);
             }
+        };
+        match slot {
+            // The program may acquire again as soon as it hears of the release.
+            Some(slot) => self.close_slot(*slot, tell),
+            None => tell(),
         }
+    }
+
+    /// Closes a slot outside of the task, and then calls `tell`.
+    fn close_slot(&mut self, slot: Slot, tell: impl FnOnce() + Send + 'static) {
+        self.slots_closing += 1;
+        let closed = slot.close();
+        self.work.spawn(async move {
+            closed.await;
+            tell();
+            Done::SlotClosed
+        });
     }
 
     /// Publishes the state of a seat, sets its timer, and forgets a seat that is released.
@@ -438,6 +506,7 @@ impl Driver {
         }
         entry.shared.note_session(machine);
         let state = machine.state(clock::now());
+        let is_released = state == State::Released;
         entry.shared.publish(state, told);
         let wake_at = machine.wake_at();
         if let Some(at) = entry.wake_at {
@@ -446,6 +515,9 @@ impl Driver {
         entry.wake_at = wake_at;
         if let Some(at) = wake_at {
             self.timers.insert((at, key));
+        }
+        if is_released {
+            self.releasing.insert(key);
         }
         if entry.finished {
             if let Some(at) = entry.wake_at {
@@ -524,15 +596,31 @@ impl Driver {
         self.forget(key);
     }
 
-    /// Removes a seat, and the keeper of its token with the token's last seat.
+    /// Removes a seat with its slot, and the keeper of its token with the token's last seat.
     fn forget(&mut self, key: SeatKey) {
-        let Some(token_owner) = self.seats.remove(&key).map(|entry| entry.token_owner.clone()) else {
-            return;
-        };
+        let Some(entry) = self.seats.remove(&key) else { return };
+        let Entry { token_owner, slot, .. } = *entry;
+        self.releasing.remove(&key);
+        if let Some(slot) = slot {
+            self.close_slot(*slot, || ());
+        }
         let is_shared = token_owner == TokenOwner::default();
         if !is_shared && !self.seats.values().any(|entry| entry.token_owner == token_owner) {
             self.keepers.remove(&token_owner);
         }
+    }
+}
+
+/// Returns true if the server takes both for one holder.
+fn has_same_holder(one: &Door, other: &Door) -> bool {
+    match (one, other) {
+        (Door::License(one), Door::License(other)) => {
+            one.license_key == other.license_key
+                && one.machine_id == other.machine_id
+                && one.instance_id == other.instance_id
+        }
+        (Door::Device(one), Door::Device(other)) => one.device_id == other.device_id,
+        (Door::License(_), Door::Device(_)) | (Door::Device(_), Door::License(_)) => false,
     }
 }
 
@@ -574,7 +662,7 @@ mod tests {
         let tokens = Arc::new(Tokens::Shared(TokenCache::new(TokenSource::Static("t".to_owned()))));
         let (commands, received) = mpsc::unbounded_channel();
         tokio::spawn(Driver::new(Transport { wire, tokens }, received, false).run());
-        let slots = Slots { state_dir: StateDir::None, server: String::new() };
+        let slots = Slots::new(StateDir::None, String::new());
         let client = Client::new(commands, tokio::runtime::Handle::current(), None, slots);
         let acquire = client.license("K").machine("m").patience(Duration::from_millis(100)).acquire();
         let result = tokio::time::timeout(Duration::from_secs(20), acquire).await.unwrap();

@@ -187,6 +187,6 @@ impl Seat {
 impl Drop for Seat {
     fn drop(&mut self) {
         // A driver that is gone holds no seat.
-        let _ = self.commands.send(Command::Event { key: self.key, event: Event::Release });
+        let _ = self.commands.send(Command::Event { key: self.key, event: Event::Abandon });
     }
 }

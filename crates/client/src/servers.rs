@@ -1,11 +1,14 @@
 //! The servers of a client: equal nodes, of which one is in use until it does not serve.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use reqwest::Url;
 
 use crate::error::Error;
 use crate::state_dir::server_name;
+
+/// A node is left after this many 5xx in a row. A node that is cut off from the others sends `Retry-After` with every 503.
+const UNAVAILABLE_MAX: u32 = 2;
 
 /// One or several nodes of one installation. Every request goes to the node in use; a node that does not serve is left for
 /// the next node of the list.
@@ -13,6 +16,8 @@ use crate::state_dir::server_name;
 pub(crate) struct Servers {
     bases: Vec<Url>,
     in_use: AtomicUsize,
+    /// The number of 5xx in a row, for each node.
+    unavailable: Vec<AtomicU32>,
 }
 
 /// A node of [`Servers`].
@@ -22,8 +27,9 @@ pub(crate) struct Node(usize);
 impl Servers {
     /// Parses the addresses; the first one is in use.
     pub(crate) fn new(urls: &[String]) -> Result<Self, Error> {
-        let bases = urls.iter().map(|url| address(url)).collect::<Result<_, _>>()?;
-        Ok(Self { bases, in_use: AtomicUsize::new(0) })
+        let bases = urls.iter().map(|url| address(url)).collect::<Result<Vec<_>, _>>()?;
+        let unavailable = bases.iter().map(|_| AtomicU32::new(0)).collect();
+        Ok(Self { bases, in_use: AtomicUsize::new(0), unavailable })
     }
 
     /// Returns the name of the installation for the state directory: its first address.
@@ -44,8 +50,22 @@ impl Servers {
         Node(self.in_use.load(Ordering::Relaxed))
     }
 
+    /// Notes the status of an answer of `node`. Returns true for the second 5xx in a row. Every node of the installation answers
+    /// 501 and 505 alike, so these two do not count.
+    pub(crate) fn note_answer(&self, node: Node, status: u16) -> bool {
+        let Some(unavailable) = self.unavailable.get(node.0) else { return false };
+        if !matches!(status, 500..=599) || matches!(status, 501 | 505) {
+            unavailable.store(0, Ordering::Relaxed);
+            return false;
+        }
+        unavailable.fetch_add(1, Ordering::Relaxed) + 1 >= UNAVAILABLE_MAX
+    }
+
     /// Puts the next node in use, unless another request has left `node` already.
     pub(crate) fn leave(&self, node: Node) {
+        if let Some(unavailable) = self.unavailable.get(node.0) {
+            unavailable.store(0, Ordering::Relaxed);
+        }
         let next = (node.0 + 1) % self.bases.len().max(1);
         // A failed exchange means that another request has moved on.
         let _ = self.in_use.compare_exchange(node.0, next, Ordering::Relaxed, Ordering::Relaxed);
@@ -101,6 +121,20 @@ mod tests {
             assert!(matches!(error, Error::AddressWithUser), "{url}: {error:?}");
             assert!(!error.to_string().contains("secret"), "{error}");
         }
+    }
+
+    #[test]
+    fn the_second_5xx_in_a_row_counts() {
+        let servers = Servers::new(&["http://a".to_owned(), "http://b".to_owned()]).unwrap();
+        let node = servers.in_use();
+        let told = |statuses: &[u16]| -> Vec<bool> {
+            statuses.iter().map(|status| servers.note_answer(node, *status)).collect()
+        };
+        assert_eq!(told(&[503, 200, 502, 501, 500, 505, 504, 429]), [false; 8]);
+        assert_eq!(told(&[503, 502]), [false, true]);
+        servers.leave(node);
+        assert_eq!(told(&[503]), [false], "the count begins anew");
+        assert!(!servers.note_answer(servers.in_use(), 503), "each node has a count of its own");
     }
 
     #[test]

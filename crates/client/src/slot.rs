@@ -3,13 +3,18 @@
 use std::fs::{File, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::fs::{FileType, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
 use uuid::{Uuid, Version};
 
 use crate::state_dir::{Directory, StateDir, StateDirError, directory_name};
+use crate::worker;
 
 /// The slots of a directory: the processes of one machine on one license.
 const SLOTS_MAX: u32 = 4096;
@@ -17,6 +22,12 @@ const SLOTS_MAX: u32 = 4096;
 const CONTENT_MAX: u64 = 4096;
 /// The version of the content.
 const VERSION: u64 = 1;
+/// The longest wait of an acquire for a slot.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// The longest wait of a release for the close of its slot.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
+/// The name of the threads that take and close slots.
+const THREAD: &str = "seatkeeper-slot";
 
 /// The state directory of a client with its server.
 #[derive(Debug)]
@@ -24,6 +35,10 @@ pub(crate) struct Slots {
     pub(crate) state_dir: StateDir,
     /// The first server, by the name of [`server_name`](crate::state_dir::server_name).
     pub(crate) server: String,
+    /// Locked while a thread takes or closes a slot: a file server that hangs keeps a single thread.
+    pub(crate) calls: Arc<Mutex<()>>,
+    /// The longest wait for a slot.
+    pub(crate) patience: Duration,
 }
 
 /// A locked slot. The drop gives the slot to the next process.
@@ -31,6 +46,8 @@ pub(crate) struct Slots {
 pub(crate) struct Slot {
     pub(crate) instance_id: String,
     locked: File,
+    /// The lock of [`Slots::calls`].
+    calls: Arc<Mutex<()>>,
     /// The process that took the lock: a forked child has the same lock, and must not open it.
     owner: u32,
 }
@@ -52,8 +69,12 @@ struct Content {
 }
 
 impl Slots {
+    pub(crate) fn new(state_dir: StateDir, server: String) -> Self {
+        Self { state_dir, server, calls: Arc::default(), patience: PATIENCE }
+    }
+
     /// Returns the path of the state directory; `None` if the program wants none.
-    pub(crate) fn base(&self) -> Result<Option<PathBuf>, StateDirError> {
+    fn base(&self) -> Result<Option<PathBuf>, StateDirError> {
         match &self.state_dir {
             StateDir::None => Ok(None),
             StateDir::Path(path) => Ok(Some(path.clone())),
@@ -61,15 +82,34 @@ impl Slots {
         }
     }
 
+    /// Locks the first free slot of a license on a machine, on a thread: a file server may hang. Fails after the patience, and
+    /// closes a slot that comes later. Returns `None` if the program wants no state directory.
+    pub(crate) async fn take_in_time(
+        self: Arc<Self>,
+        license: String,
+        machine: String,
+    ) -> Result<Option<Slot>, StateDirError> {
+        let Some(base) = self.base()? else { return Ok(None) };
+        let (calls, patience) = (self.calls.clone(), self.patience);
+        let taking = worker::run_one_at_a_time(THREAD, &calls, move || self.take(&license, &machine));
+        match timeout(patience, taking).await {
+            Ok(taken) => taken.unwrap_or_else(|error| Err(StateDirError::unusable(&base, error))),
+            Err(_) => {
+                let late = format!("no answer of the file system within {patience:?}");
+                Err(StateDirError::unusable(&base, io::Error::new(io::ErrorKind::TimedOut, late)))
+            }
+        }
+    }
+
     /// Locks the first free slot of a license on a machine. Returns `None` if the program wants no state directory.
-    pub(crate) fn take(&self, license: &str, machine: &str) -> Result<Option<Slot>, StateDirError> {
+    fn take(&self, license: &str, machine: &str) -> Result<Option<Slot>, StateDirError> {
         let Some(base) = self.base()? else { return Ok(None) };
         let directory = Directory::open(&base, &directory_name(&self.server, license, machine))?;
         let unusable = |source: io::Error| StateDirError::unusable(&directory.path, source);
         for number in 1..=SLOTS_MAX {
             let Some(file) = open_slot(&directory, number).map_err(unusable)? else { continue };
             match file.try_lock() {
-                Ok(()) => return Slot::new(file).map(Some).map_err(unusable),
+                Ok(()) => return Slot::new(file, self.calls.clone()).map(Some).map_err(unusable),
                 Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(error)) => return Err(unusable(error)),
             }
@@ -80,12 +120,27 @@ impl Slots {
 
 impl Slot {
     /// Reads the id of a locked file, or writes a new one.
-    fn new(mut file: File) -> io::Result<Self> {
+    fn new(mut file: File, calls: Arc<Mutex<()>>) -> io::Result<Self> {
         let instance_id = match read(&mut file)? {
             Some(id) => id,
             None => write(&mut file)?,
         };
-        Ok(Self { instance_id, locked: file, owner: std::process::id() })
+        Ok(Self { instance_id, locked: file, calls, owner: std::process::id() })
+    }
+
+    /// Starts to unlock and close the file on a thread: a file server that hangs must not stop the caller's runtime. Without
+    /// room for a thread, a task of the runtime closes the file. The returned future ends with the close, or after
+    /// [`CLOSE_PATIENCE`].
+    pub(crate) fn close(self) -> impl Future<Output = ()> + Send + 'static {
+        let closing = tokio::spawn(async move {
+            let calls = self.calls.clone();
+            // The drop of the slot closes the file, also if the thread cannot be started.
+            let _ = worker::run_one_at_a_time(THREAD, &calls, move || drop(self)).await;
+        });
+        async move {
+            // A close that takes longer goes on in its own task.
+            let _ = timeout(CLOSE_PATIENCE, closing).await;
+        }
     }
 }
 

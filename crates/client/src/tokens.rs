@@ -3,13 +3,12 @@
 use std::fmt;
 use std::fs;
 use std::future::Future;
-use std::io;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use seatkeeper_client_core::{Failure, Response};
+use seatkeeper_client_core::{Failure, Response, TOKEN_TIMEOUT};
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
 
@@ -40,12 +39,6 @@ pub(crate) enum NoToken {
     Answer(Response),
     /// The request for a license token got no answer.
     Failure(Failure),
-}
-
-impl From<TokenError> for NoToken {
-    fn from(_: TokenError) -> Self {
-        Self::Source
-    }
 }
 
 impl From<Refused> for NoToken {
@@ -82,8 +75,17 @@ impl Tokens {
     /// Returns the token of the moment; the first call fetches it.
     pub(crate) async fn current(&self, owner: &TokenOwner) -> Result<String, NoToken> {
         match self {
-            Self::Shared(cache) => Ok(cache.current().await?),
+            Self::Shared(cache) => cache.current().await,
             Self::License(tokens) => Ok(tokens.current(&owner.0).await?),
+        }
+    }
+
+    /// Returns the failure of a request whose time was over before its token came: the request was not sent. A license token
+    /// comes from the server itself, which gave no answer in time.
+    pub(crate) fn late(&self) -> Failure {
+        match self {
+            Self::Shared(_) => Failure::NoToken,
+            Self::License(_) => Failure::Timeout,
         }
     }
 
@@ -136,8 +138,8 @@ impl TokenSource {
         Self::callback(move || {
             let (source, calling) = (source.clone(), Arc::clone(&calling));
             async move {
-                let call = one_at_a_time("seatkeeper-auth", &calling, move || source()).await;
-                call.unwrap_or_else(|error| Err(TokenError::Source(error.to_string())))
+                let call = worker::run_one_at_a_time("seatkeeper-auth", &calling, move || source());
+                call.await.unwrap_or_else(|error| Err(TokenError::Source(error.to_string())))
             }
         })
     }
@@ -171,24 +173,9 @@ impl TokenFile {
     /// Waits for the end of an earlier reading, then reads the file.
     async fn read(&self) -> Result<String, TokenError> {
         let path = self.path.clone();
-        let reading = one_at_a_time("seatkeeper-file", &self.reading, move || fs::read_to_string(path));
-        Ok(reading.await??)
+        let read = move || fs::read_to_string(path);
+        Ok(worker::run_one_at_a_time("seatkeeper-file", &self.reading, read).await??)
     }
-}
-
-/// Runs `call` on a thread with the name `thread`, after the end of an earlier call with the same lock. The lock outlives a
-/// caller without patience: hung calls keep a single thread.
-async fn one_at_a_time<T: Send + 'static>(
-    thread: &str,
-    lock: &Arc<Mutex<()>>,
-    call: impl FnOnce() -> T + Send + 'static,
-) -> io::Result<T> {
-    let one_caller = lock.clone().lock_owned().await;
-    let call = move || {
-        let _one_caller = one_caller;
-        call()
-    };
-    worker::run(thread, call).await
 }
 
 /// Calls the program's source in a separate task, so a panic of the source is an error. A dropped call is aborted.
@@ -205,23 +192,31 @@ async fn call(callback: Callback) -> Result<String, TokenError> {
 #[derive(Debug)]
 pub(crate) struct TokenCache {
     source: TokenSource,
-    current: Mutex<Option<String>>,
+    /// Locked during the first fetch. Requests that need the token wait for the lock.
+    current: Arc<Mutex<Option<String>>>,
+    /// The timeout of the first fetch.
+    timeout: Duration,
 }
 
 impl TokenCache {
     pub(crate) fn new(source: TokenSource) -> Self {
-        Self { source, current: Mutex::new(None) }
+        Self { source, current: Arc::default(), timeout: TOKEN_TIMEOUT }
     }
 
-    /// Returns the token of the moment; the first call fetches it.
-    async fn current(&self) -> Result<String, TokenError> {
-        let mut current = self.current.lock().await;
+    /// Returns the token of the moment; the first call fetches it. The fetch outlives a request that is dropped, and its token
+    /// serves the next request.
+    async fn current(&self) -> Result<String, NoToken> {
+        let mut current = self.current.clone().lock_owned().await;
         if let Some(token) = &*current {
             return Ok(token.clone());
         }
-        let token = self.source.fetch().await?;
-        *current = Some(token.clone());
-        Ok(token)
+        let (source, timeout) = (self.source.clone(), self.timeout);
+        let fetching = tokio::spawn(async move {
+            *current = tokio::time::timeout(timeout, source.fetch()).await.ok()?.ok();
+            current.clone()
+        });
+        // A panic of the fetch leaves no token as well.
+        fetching.await.ok().flatten().ok_or(NoToken::Source)
     }
 
     /// Replaces the token by a fresh token. Returns false, and keeps the old token, if no token comes within `timeout`.
@@ -345,8 +340,24 @@ mod tests {
             let hangs = is_first.swap(false, Ordering::Relaxed);
             async move { if hangs { pending().await } else { Ok("t".to_owned()) } }
         }));
-        // A request drops the call at the end of its own time.
+        let cache = TokenCache { timeout: Duration::from_millis(50), ..cache };
+        // A request drops the wait for the call at the end of its own time.
         assert!(tokio::time::timeout(Duration::from_millis(20), cache.current()).await.is_err());
         assert_eq!(cache.current().await.unwrap(), "t");
+    }
+
+    #[cfg(feature = "blocking")]
+    #[tokio::test]
+    async fn a_first_token_that_comes_after_its_request_serves_the_next_one() {
+        let (answer, answers) = std::sync::mpsc::channel();
+        let answers = std::sync::Mutex::new(answers);
+        let cache = TokenCache::new(TokenSource::blocking(move || {
+            answers.lock().unwrap().recv().map_err(|error| TokenError::Source(error.to_string()))
+        }));
+        assert!(tokio::time::timeout(Duration::from_millis(20), cache.current()).await.is_err());
+        answer.send("first".to_owned()).unwrap();
+        assert_eq!(cache.current().await.unwrap(), "first", "the source is called once");
+        drop(answer);
+        assert_eq!(cache.current().await.unwrap(), "first");
     }
 }

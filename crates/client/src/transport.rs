@@ -25,7 +25,7 @@ impl Transport {
             Ok(Err(NoToken::Answer(answer))) => return answer_without_token(request.method, answer),
             Ok(Err(NoToken::Failure(failure))) => return Err(failure),
             Ok(Err(NoToken::Source)) => return Err(Failure::NoToken),
-            Err(_) => return Err(Failure::Timeout),
+            Err(_) => return Err(self.tokens.late()),
         };
         let method = match request.method {
             Verb::Post => Method::POST,

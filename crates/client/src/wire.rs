@@ -42,15 +42,19 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    /// Sends the request to the server in use. Without a connection the next server gets the request; after another
-    /// failure, or a 503 without `Retry-After`, the next server gets the next request.
+    /// Sends the request to the server in use. Without a connection the next server gets the request. After another failure,
+    /// a 503 without `Retry-After`, or the second 5xx in a row, the next server gets the next request.
     pub(crate) async fn send(&self, call: Call<'_>, deadline: Instant) -> Result<Response, Failure> {
         let mut outcome = Err(Failure::Refused);
         for _ in 0..self.servers.count() {
             let node = self.servers.in_use();
             let exchange = self.exchange(node, call.clone());
             outcome = timeout_at(deadline, exchange).await.unwrap_or(Err(Failure::Timeout));
-            if is_served(&outcome) {
+            if let Ok(response) = &outcome {
+                let is_second = self.servers.note_answer(node, response.status);
+                if is_second || (response.status == 503 && response.retry_after.is_none()) {
+                    self.servers.leave(node);
+                }
                 return outcome;
             }
             if outcome == Err(Failure::NoResources) {
@@ -91,11 +95,6 @@ impl Wire {
 
 fn request_id(text: &str) -> Option<Box<str>> {
     (text.len() <= REQUEST_ID_BYTES_MAX).then(|| text.into())
-}
-
-/// Returns false if another node may serve the request that this node did not.
-fn is_served(outcome: &Result<Response, Failure>) -> bool {
-    outcome.as_ref().is_ok_and(|response| response.status != 503 || response.retry_after.is_some())
 }
 
 fn failure(error: &reqwest::Error) -> Failure {

@@ -4,9 +4,10 @@
 //! for every call, and fails without room for a thread.
 
 use std::io;
+use std::sync::Arc;
 use std::thread;
 
-use tokio::sync::oneshot;
+use tokio::sync::{Mutex, oneshot};
 
 /// Runs `call` on a new thread, and returns the output. Fails without room for a thread, and after a panic of the call. A
 /// dropped future leaves the thread running.
@@ -20,6 +21,21 @@ pub(crate) async fn run<T: Send + 'static>(
         let _ = done.send(call());
     })?;
     output.await.map_err(|_| io::Error::other("the call panicked"))
+}
+
+/// Runs `call` like [`run`], after the end of an earlier call with the same lock. The lock outlives a caller without patience:
+/// hung calls keep a single thread.
+pub(crate) async fn run_one_at_a_time<T: Send + 'static>(
+    name: &str,
+    lock: &Arc<Mutex<()>>,
+    call: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
+    let one_caller = lock.clone().lock_owned().await;
+    let call = move || {
+        let _one_caller = one_caller;
+        call()
+    };
+    run(name, call).await
 }
 
 #[cfg(test)]

@@ -58,7 +58,11 @@ fn grant(interval: u64) -> Reply {
 }
 
 fn willing(request: &Arrived, _: usize) -> Reply {
-    if request.target.starts_with("POST ") { grant(120) } else { Reply::new(204, "") }
+    match request.target.split(' ').next() {
+        Some("POST") => grant(120),
+        Some("PATCH") => Reply::renewed(360),
+        _ => Reply::new(204, ""),
+    }
 }
 
 fn late(reply: Reply) -> Reply {
@@ -310,6 +314,7 @@ fn a_listener_that_sleeps_longer_than_the_ttl_delays_no_heartbeat() {
                     format!(r#""expires_in_seconds":{},"heartbeat_interval_seconds":1"#, TTL.as_secs());
                 Reply::new(201, format!("{{{session},{spans}}}"))
             }
+            Some("PATCH") => Reply::renewed(TTL.as_secs()),
             _ => Reply::new(204, ""),
         }
     });

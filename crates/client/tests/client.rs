@@ -9,6 +9,7 @@
 use std::error::Error as _;
 use std::fmt::{Debug, Write as _};
 use std::future::Future;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -175,6 +176,22 @@ async fn a_close_without_an_answer_is_unconfirmed_within_its_budget() {
     assert!((Duration::from_millis(1_900)..Duration::from_secs(10)).contains(&took), "{took:?}");
 }
 
+#[tokio::test]
+async fn a_release_and_a_close_keep_their_budget_in_a_pause() {
+    for is_close in [false, true] {
+        let server = Answering::start_late(201, GRANT, Duration::from_secs(60)).await;
+        let client = client(&server.url);
+        let seat = client.license("K").machine("m1").start().await.unwrap();
+        drop_in_flight(seat.granted(), &server).await;
+        client.pause().await.unwrap();
+        let began = Instant::now();
+        let finish = if is_close { client.close().await } else { seat.release().await };
+        assert_eq!(finish.unwrap(), Finish::Unconfirmed);
+        let took = began.elapsed();
+        assert!((Duration::from_millis(1_900)..Duration::from_secs(8)).contains(&took), "{took:?}");
+    }
+}
+
 /// Appends both `Debug` forms of the value.
 fn show(text: &mut String, value: &impl Debug) {
     writeln!(text, "{value:?} {value:#?}").unwrap();
@@ -261,6 +278,27 @@ impl LosingFirstReply {
         });
         url
     }
+}
+
+#[tokio::test]
+async fn a_token_source_that_takes_twelve_seconds_is_called_once() {
+    let server = Answering::start(201, GRANT).await;
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = calls.clone();
+    let builder = Client::builder(&server.url).event_streams(false).token_source(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+        async {
+            tokio::time::sleep(Duration::from_secs(12)).await;
+            Ok(TOKEN.to_owned())
+        }
+    });
+    let client = builder.build().unwrap();
+    let acquire = |patience| client.license("K").machine("m1").patience(patience).acquire();
+    let late = acquire(Duration::ZERO).await.unwrap_err();
+    assert!(matches!(late, Error::Offline { failure: Failure::NoToken, .. }), "nothing was sent: {late:?}");
+    let seat = acquire(Duration::from_secs(60)).await.unwrap();
+    assert_eq!((calls.load(Ordering::Relaxed), server.lines().len()), (1, 1), "{:?}", server.lines());
+    seat.release().await.unwrap();
 }
 
 #[tokio::test]

@@ -28,10 +28,10 @@ fn grant(session: &str, interval: u64) -> String {
 
 /// A server that grants, renews and releases.
 fn willing(request: &Arrived, _: usize) -> Reply {
-    if request.target.ends_with("/acquire") {
-        Reply::new(201, grant(SESSION, 120))
-    } else {
-        Reply::new(204, "")
+    match &request.target {
+        target if target.ends_with("/acquire") => Reply::new(201, grant(SESSION, 120)),
+        target if target.starts_with("PATCH ") => Reply::renewed(360),
+        _ => Reply::new(204, ""),
     }
 }
 
@@ -186,7 +186,7 @@ async fn a_rejected_stream_waits_for_the_next_token() {
             return Reply::new(201, grant(SESSION, 3));
         }
         let is_fresh = request.token.as_deref() == Some("t1");
-        Reply::new(if is_fresh { 204 } else { 401 }, "")
+        if is_fresh { Reply::renewed(360) } else { Reply::new(401, "") }
     })
     .await;
     let calls = AtomicUsize::new(0);

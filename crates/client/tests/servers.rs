@@ -94,6 +94,37 @@ async fn a_503_without_retry_after_moves_on_and_one_with_it_stays() {
 }
 
 #[tokio::test]
+async fn a_node_that_answers_every_heartbeat_with_5xx_is_left_before_the_deadline() {
+    const RENEWED: u64 = 360;
+    let busy = Reply(503, "Retry-After: 1\r\n", "{}".to_owned(), Duration::ZERO);
+    for bad in [busy, Reply::new(502, "<html>bad gateway</html>")] {
+        let cut_off = Scripted::start(move |request, _| match request.target.as_str() {
+            ACQUIRE => Reply::new(201, GRANT.replace("360}", r#"20,"heartbeat_interval_seconds":1}"#)),
+            _ => bad.clone(),
+        })
+        .await;
+        let healthy = Scripted::start(|request, _| match request.target.starts_with("PATCH ") {
+            true => Reply::renewed(RENEWED),
+            false => Reply::new(204, ""),
+        })
+        .await;
+        let client = client(&[&cut_off.url, &healthy.url]);
+        let seat = client.license("K").machine("m").acquire().await.unwrap();
+        while healthy.arrived("PATCH").is_empty() {
+            assert_eq!(seat.check(), Ok(()));
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert_eq!(cut_off.arrived("PATCH").len(), 2);
+        while seat.remaining() < Duration::from_secs(60) {
+            assert_eq!(seat.check(), Ok(()));
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        seat.release().await.unwrap();
+        assert_eq!((cut_off.arrived("DELETE").len(), healthy.arrived("DELETE").len()), (0, 1));
+    }
+}
+
+#[tokio::test]
 async fn a_broken_connection_moves_the_next_request_and_never_repeats_one() {
     let good = granting().await;
     let breaking = TcpListener::bind("127.0.0.1:0").await.unwrap();

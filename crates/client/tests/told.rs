@@ -22,7 +22,11 @@ fn grant() -> Reply {
 }
 
 fn willing(request: &Arrived, _: usize) -> Reply {
-    if request.target == ACQUIRE { grant() } else { Reply::new(204, "") }
+    match &request.target {
+        target if target == ACQUIRE => grant(),
+        target if target.starts_with("PATCH ") => Reply::renewed(360),
+        _ => Reply::new(204, ""),
+    }
 }
 
 fn builder(server: &Scripted) -> ClientBuilder {

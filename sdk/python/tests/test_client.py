@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import dataclasses
 import datetime
 import http.server
 import json
 import logging
+import pickle
 import shutil
 import ssl
+import subprocess
+import sys
 import tempfile
 import threading
 import traceback
@@ -20,15 +24,32 @@ from pathlib import Path
 from typing import Any, Callable
 from unittest import mock
 
-from seatkeeper import Client, Closed, Denied, Misuse, Offline, Seat, SeatkeeperError, SeatLost, State, _fork
+from seatkeeper import (
+    Client,
+    Closed,
+    Denied,
+    Holder,
+    Misuse,
+    NoMachineId,
+    NoResources,
+    NotHeld,
+    Offline,
+    Problem,
+    Seat,
+    SeatkeeperError,
+    SeatLost,
+    State,
+    _fork,
+)
 from seatkeeper._core.answer import Grant, read_acquire
-from seatkeeper._core.clocks import Now
+from seatkeeper._core.clocks import SECOND, Now
 from seatkeeper._core.door import LicenseDoor
+from seatkeeper._core.events import Send
 from seatkeeper._core.lease import Lease
 from seatkeeper._core.machine import Machine
 from seatkeeper._core.orphan import Orphan
-from seatkeeper._core.plan import Plan
-from seatkeeper._core.request import Request, Response
+from seatkeeper._core.plan import FOREVER, Plan
+from seatkeeper._core.request import Failure, Request, Response
 from seatkeeper._driver import Driver
 from seatkeeper._shared import Shared
 from seatkeeper._threads import post
@@ -38,6 +59,7 @@ from seatkeeper.client import license_plan
 from . import certificates
 from .scripted import GRANT as GRANTED
 from .scripted import Arrived, Reply, scripted
+from .test_streams import ACQUIRE, RELEASE, eventually, granting
 from .test_tokens import in_time
 
 KEY = "CANARY-LICENSE-7f3a91-KEY9"
@@ -123,6 +145,78 @@ class ErrorTest(unittest.TestCase):
                 seat.check()
         self.assertEqual((caught.exception.request_id, lost and lost.request_id), ("beat", "beat"))
         self.assertIn("revoked. Remedy: ask the operator", str(caught.exception))
+
+
+class PickleTest(unittest.TestCase):
+    def test_each_error_survives_a_pickle_and_a_copy(self) -> None:
+        problem = Problem(403, "license-full", holders=(Holder("m", "i"),), retry_after_seconds=7, request_id="r-7")
+        errors: list[SeatkeeperError] = [
+            SeatkeeperError("told"),
+            Misuse("told"),
+            Denied(problem),
+            Offline(Failure.TIMEOUT, "r-7"),
+            NoResources("told"),
+            Closed("told"),
+            NoMachineId("container", "told"),
+            NotHeld("released", "told"),
+            SeatLost("evicted", "Kitchen TV", True, "r-7"),
+        ]
+        self.assertEqual(subclasses(SeatkeeperError), {type(error) for error in errors})
+        for error in errors:
+            copies = [copy.copy(error), copy.deepcopy(error)]
+            copies += [pickle.loads(pickle.dumps(error, protocol)) for protocol in range(6)]  # noqa: S301
+            for other in copies:
+                wanted = (type(error), error.args, vars(error), str(error), error.code, error.request_id)
+                found = (type(other), other.args, vars(other), str(other), other.code, other.request_id)
+                self.assertEqual(found, wanted)
+
+
+def subclasses(kind: type[SeatkeeperError]) -> set[type[SeatkeeperError]]:
+    return {kind}.union(*[subclasses(other) for other in kind.__subclasses__()])
+
+
+class PatienceTest(unittest.TestCase):
+    def test_a_request_of_an_acquire_takes_no_longer_than_the_patience(self) -> None:
+        for patience, wait, timeout in (
+            (2, None, 2),
+            (0, None, 2),
+            (4, 3 * SECOND, 4),
+            (10, None, 10),
+            (2, 7 * SECOND, 7),
+            (2, FOREVER, 10),
+            (60, None, 10),
+        ):
+            machine = Machine(Plan(LicenseDoor("K", "m"), wait, patience * SECOND), Now(0, 0, 0))
+            (send,) = machine.begin()
+            assert isinstance(send, Send)
+            self.assertEqual(send.request.timeout, timeout * SECOND, (patience, wait))
+
+
+class RetryTest(unittest.TestCase):
+    def test_an_acquire_waits_for_the_release_of_one_that_had_no_answer(self) -> None:
+        """The server carried the first acquire out, so the second one would resume a session that is being released."""
+        last = threading.Event()
+
+        def script(request: Arrived, earlier: int) -> Reply:
+            if request.target == ACQUIRE and earlier == 0:
+                last.wait(LONG)
+            elif request.target == ACQUIRE and request.body["metadata"] == {"number": 1}:
+                return Reply(201, GRANTED, delay=0.5)
+            return granting(request, earlier)
+
+        with scripted(script) as server, Client(server.url, token="t", event_streams=False) as client:
+            license = client.license("K")
+            with mock.patch("seatkeeper._core.acquiring.TIMEOUT", SECOND // 10), self.assertRaises(Offline):
+                license.acquire(machine="m", patience=0, metadata={"number": 1})
+            # Another holder waits for nobody.
+            license.acquire(machine="other", metadata={"number": 2})
+            license.acquire(machine="m", metadata={"number": 2}).check()
+            last.set()
+            arrived = [(request.target, request.body and request.body["machine_id"]) for request in server.arrived()]
+        others = arrived.index((ACQUIRE, "other"))
+        self.assertLess(others, arrived.index((RELEASE, None)))
+        del arrived[others]
+        self.assertEqual(arrived, [(ACQUIRE, "m"), (ACQUIRE, "m"), (RELEASE, None), (ACQUIRE, "m")])
 
 
 class ForkTest(unittest.TestCase):
@@ -306,6 +400,79 @@ class CloseTest(unittest.TestCase):
 
             with mock.patch.object(loop, "close", close_late), mock.patch("seatkeeper._driver.post", post_late):
                 self.refused(client)
+
+
+#: A program whose callback closes the client, while the main thread comes to its end.
+CLOSES_IN_A_CALLBACK = """
+import atexit, sys, threading
+import seatkeeper
+
+atexit.register(lambda: print("ended" if not driver._thread.is_alive() else "cut off"))
+closing = threading.Event()
+client = seatkeeper.Client(sys.argv[1], token="t", event_streams=False)
+seat = client.license("K").acquire(machine="m")
+driver = client._connection.driver()
+
+def close(state):
+    if state.kind == "active":
+        closing.set()
+        client.close()
+
+seat.on_change(close)
+closing.wait(20)
+while driver._closing is None:
+    closing.wait(0.01)
+"""
+
+
+class SecondCloseTest(unittest.TestCase):
+    def test_a_second_close_waits_for_the_releases_as_well(self) -> None:
+        with scripted(releasing_late) as server:
+            client = Client(server.url, token="t", event_streams=False)
+            client.license("K").acquire(machine="m")
+            thread = client._connection.driver()._thread
+            first = threading.Thread(target=client.close)
+            first.start()
+            eventually(lambda: len(server.arrived(RELEASE)) == 1, "no release")
+            client.close()
+            self.assertFalse(thread.is_alive())
+            first.join()
+
+    def test_a_program_that_ends_during_a_close_waits_for_the_releases(self) -> None:
+        with scripted(releasing_late) as server:
+            command = [sys.executable, "-c", CLOSES_IN_A_CALLBACK, server.url]
+            ended = subprocess.run(command, capture_output=True, text=True, timeout=2 * LONG, check=False)
+        self.assertEqual((ended.stdout, ended.stderr), ("ended\n", ""))
+
+
+def releasing_late(request: Arrived, earlier: int) -> Reply:
+    return Reply(204, delay=0.7) if request.target == RELEASE else granting(request, earlier)
+
+
+class FinalizerTest(unittest.TestCase):
+    """Calls on the thread of a client, where the garbage collector may run a finalizer of the program."""
+
+    def test_a_release_on_the_thread_of_a_client_does_not_wait(self) -> None:
+        released: list[bool] = []
+        with scripted(granting) as server, Client(server.url, token="t", event_streams=False) as client:
+            with Client(server.url, token="t") as other, mock.patch("seatkeeper.seat.RELEASE_TIMEOUT", 2 * LONG):
+                for driver in (client._connection.driver(), other._connection.driver()):
+                    seat = client.license("K").acquire(machine="m")
+                    driver._post(lambda seat=seat: released.append(seat.release()))  # type: ignore[misc]
+                    self.assertEqual(getattr(seat.wait_until_over(LONG), "kind", None), "released")
+                    self.assertTrue(seat.release())
+            self.assertEqual(released, [False, False])
+            self.assertEqual(len(server.arrived(RELEASE)), 2)
+
+    def test_a_close_on_the_thread_of_the_client_gives_the_seats_back(self) -> None:
+        with scripted(granting) as server:
+            client = Client(server.url, token="t", event_streams=False)
+            client.license("K").acquire(machine="m")
+            driver = client._connection.driver()
+            driver._post(client.close)
+            driver._thread.join(LONG)
+            self.assertFalse(driver._thread.is_alive())
+            self.assertEqual(len(server.arrived(RELEASE)), 1)
 
 
 @mock.patch.multiple(Driver, release=mock.Mock(side_effect=Closed))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import socket
+import threading
 import unittest
 from typing import Any
 from unittest import mock
@@ -83,6 +86,58 @@ class ConnectionTest(unittest.IsolatedAsyncioTestCase):
                 self.assertEqual((await self.transport.send(CALL, "t", 9)).body, b"{}")
                 await asyncio.wait_for(self.ends.get(), 10)
         self.assertEqual(asked, ["silent", "127.0.0.1", "127.0.0.1"])
+
+    async def test_a_slow_address_beside_one_out_of_reach_is_waited_for_and_one_that_is_overtaken_is_left(self) -> None:
+        loop = asyncio.get_running_loop()
+        connect, left = loop.create_connection, list[str]()
+
+        async def connect_late(protocol: Any, address: str, *others: Any, **named: Any) -> Any:
+            if address == "unreachable":
+                raise OSError(errno.ENETUNREACH, "Network is unreachable")
+            try:
+                await asyncio.sleep(0.3 if address == "slow" else 60)
+            except asyncio.CancelledError:
+                left.append(address)
+                raise
+            return await connect(protocol, "127.0.0.1", *others, **named)
+
+        self.closes = True
+        with (
+            mock.patch.object(_transport, "ATTEMPT_DELAY", 0.05),
+            mock.patch.object(loop, "create_connection", connect_late),
+        ):
+            for second in ("unreachable", "silent"):
+                addresses = mock.AsyncMock(return_value=["slow", second])
+                with mock.patch.object(self.transport, "_resolve", addresses):
+                    for _ in range(2):
+                        self.assertEqual((await self.transport.send(CALL, "t", 9)).body, b"{}")
+                        await asyncio.wait_for(self.ends.get(), 10)
+        self.assertEqual(left, ["silent", "silent"])
+
+    async def test_a_name_service_that_hangs_delays_a_request_for_a_moment_and_has_one_call(self) -> None:
+        answers, look_up, calls = threading.Event(), socket.getaddrinfo, list[Any]()
+        self.addCleanup(answers.set)
+
+        def hang(*arguments: Any, **named: Any) -> Any:
+            calls.append(arguments)
+            if len(calls) > 1:
+                answers.wait(20)
+            return look_up("127.0.0.1", *arguments[1:], **named)
+
+        port = self.transport._server.port
+        transport = Transport(Server(f"http://seats.example:{port}", None, 10.0))
+        self.closes = True
+        with mock.patch.object(socket, "getaddrinfo", hang):
+            for _ in range(4):
+                answer = await asyncio.wait_for(transport.send(CALL, "t", 9), 10)
+                self.assertEqual(answer.body, b"{}")
+                await asyncio.wait_for(self.ends.get(), 10)
+            self.assertEqual(len(calls), 2)
+            assert transport._lookup is not None
+            answers.set()
+            await asyncio.wait_for(transport._lookup, 10)
+            await transport.send(CALL, "t", 9)
+            self.assertEqual(len(calls), 3)
 
     async def test_an_idle_connection_is_closed(self) -> None:
         with mock.patch.object(_connection, "IDLE_MAX", 0.01):

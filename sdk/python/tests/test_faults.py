@@ -6,6 +6,7 @@ import asyncio
 import errno
 import subprocess
 import sys
+import tempfile
 import threading
 import unittest
 import uuid
@@ -13,8 +14,10 @@ from typing import Any, Callable
 from unittest import mock
 
 from seatkeeper import Client, Misuse, NoResources, Offline, Seat, State
+from seatkeeper.aio import AsyncClient
 
 from .scripted import GRANT, Reply, scripted
+from .test_streams import RELEASE, eventually, granting
 
 #: More than any wait in these tests needs, in seconds.
 LONG = 30.0
@@ -24,13 +27,15 @@ CLOSES_EVERYTHING = """
 import os, sys, threading
 import seatkeeper
 
-client = seatkeeper.Client(sys.argv[1], token="t", event_streams=False)
-seat = client.license("K").acquire(machine="m")
-told = threading.Event()
-seat.on_change(lambda state: state.kind == "lost" and told.set())
+client = seatkeeper.Client(sys.argv[1], token="t", event_streams=False, state_dir=sys.argv[2])
+seats = [client.license("K").acquire(machine="m", per_process=per_process) for per_process in (True, True, False)]
+told = [threading.Event() for seat in seats]
+for seat, event in zip(seats, told):
+    seat.on_change(lambda state, event=event: state.kind == "lost" and event.set())
 os.closerange(3, 4096)
-lost = seat.wait_until_over(20)
-print(lost and (lost.kind, lost.reason, lost.retry), told.wait(20))
+for seat, event in zip(seats, told):
+    lost = seat.wait_until_over(20)
+    print(lost and (lost.kind, lost.reason, lost.retry), event.wait(20), seat.release())
 try:
     client.license("K").acquire(machine="other", wait="forever")
 except seatkeeper.Closed as error:
@@ -40,11 +45,33 @@ except seatkeeper.Closed as error:
 
 class LostDescriptorsTest(unittest.TestCase):
     def test_a_program_that_closes_every_descriptor_hears_of_its_loss_and_hangs_nowhere(self) -> None:
-        with scripted(lambda *_: Reply(201, GRANT)) as server:
-            command = [sys.executable, "-c", CLOSES_EVERYTHING, server.url]
+        with scripted(lambda *_: Reply(201, GRANT)) as server, tempfile.TemporaryDirectory() as folder:
+            command = [sys.executable, "-c", CLOSES_EVERYTHING, server.url, folder]
             ended = subprocess.run(command, capture_output=True, text=True, timeout=2 * LONG, check=False)
-        said = "('lost', 'client_ended', False) True\nclosed\n"
+        said = 3 * "('lost', 'client_ended', False) True False\n" + "closed\n"
         self.assertEqual((ended.stdout, ended.stderr, ended.returncode), (said, "", 0))
+
+
+class FailedSeatTest(unittest.TestCase):
+    def test_the_failure_of_one_seat_keeps_no_other_from_its_loss(self) -> None:
+        granted = scripted(lambda *_: Reply(201, GRANT))
+        with granted as server, Client(server.url, token="t", event_streams=False) as client:
+            seats = [client.license("K").acquire(machine=f"m{number}") for number in range(3)]
+
+            def fail(state: State) -> None:
+                if state.kind == "lost":
+                    raise RuntimeError("one seat fails")
+
+            seats[1]._shared.listen(fail)
+            driver = client._connection.driver()
+
+            def end() -> None:
+                raise SystemExit
+
+            with self.assertLogs("seatkeeper", "ERROR"):
+                driver._loop.call_soon_threadsafe(end)
+                driver._thread.join(LONG)
+            self.assertEqual([seat.state.kind for seat in seats], ["lost"] * 3)
 
 
 class NoThreadTest(unittest.TestCase):
@@ -83,6 +110,29 @@ class NoThreadTest(unittest.TestCase):
         self.assertEqual(over and over.kind, "released")
 
 
+class NoThreadOnAsyncioTest(unittest.IsolatedAsyncioTestCase):
+    async def test_a_release_and_a_close_need_no_thread(self) -> None:
+        start = threading.Thread.start
+
+        def refuse(thread: threading.Thread) -> None:
+            # The server of the test has threads of its own.
+            if thread.name.startswith("seatkeeper"):
+                raise RuntimeError("can't start new thread")
+            start(thread)
+
+        with scripted(granting) as server:
+            client = AsyncClient(server.url, token="t", event_streams=False)
+            first = await client.license("K").acquire(machine="first")
+            second = await client.license("K").acquire(machine="second")
+            driver = client._connection.driver()
+            with mock.patch.object(threading.Thread, "start", refuse):
+                self.assertTrue(await first.release())
+                await client.close()
+            self.assertEqual((len(server.arrived(RELEASE)), second.state.kind), (2, "released"))
+            driver._thread.join(LONG)
+            self.assertFalse(driver._thread.is_alive())
+
+
 class WrongTypeTest(unittest.TestCase):
     def test_what_is_no_text_is_a_misuse_at_once(self) -> None:
         name: Any = uuid.uuid4()
@@ -109,6 +159,26 @@ class WrongTypeTest(unittest.TestCase):
     def test_an_address_beyond_ascii_is_a_misuse(self) -> None:
         with self.assertRaises(Misuse):
             Client("http://127.0.0.1:1/früh", token="t")
+
+
+class LoopTest(unittest.TestCase):
+    def test_the_loop_is_made_on_the_thread_of_the_client(self) -> None:
+        makers: list[str] = []
+
+        def new_loop() -> asyncio.AbstractEventLoop:
+            makers.append(threading.current_thread().name)
+            return asyncio.SelectorEventLoop()
+
+        with mock.patch("seatkeeper._driver._new_loop", new_loop), Client("http://127.0.0.1:1", token="t") as client:
+            client._connection.driver()
+        self.assertEqual(makers, ["seatkeeper"])
+
+    def test_a_loop_that_cannot_be_made_is_told_and_leaves_no_thread(self) -> None:
+        before = set(threading.enumerate())
+        full = mock.patch("seatkeeper._driver._new_loop", side_effect=OSError(errno.EMFILE, "Too many open files"))
+        with full, Client("http://127.0.0.1:1", token="t") as client, self.assertRaises(NoResources):
+            client.license("K").acquire(machine="m")
+        eventually(lambda: set(threading.enumerate()) <= before, "the thread ends")
 
 
 class ForeignLoopTest(unittest.TestCase):

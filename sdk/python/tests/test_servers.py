@@ -44,6 +44,14 @@ class ServersTest(unittest.TestCase):
                 take_and_give(client, 60)
             self.assertEqual(len(server.arrived(ACQUIRE)), 2)
 
+    def test_the_second_5xx_in_a_row_moves_on(self) -> None:
+        for reply in (Reply(503, retry_after=1), Reply(502)):
+            with self.subTest(status=reply.status), scripted(granting) as good:
+                with scripted(lambda *_, reply=reply: reply) as cut_off:
+                    with Client([cut_off.url, good.url], token="t") as client:
+                        take_and_give(client, 60)
+                    self.assertEqual((len(cut_off.arrived(ACQUIRE)), len(good.arrived(ACQUIRE))), (2, 1))
+
     def test_a_broken_connection_moves_the_next_request_and_never_repeats_one(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as listener, scripted(granting) as good:
             threading.Thread(target=break_all, args=(listener,), daemon=True).start()

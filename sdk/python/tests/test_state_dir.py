@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any, Optional
 from unittest import mock
 
-from seatkeeper import AsyncClient, Client, Closed, Denied, NoResources
+from seatkeeper import AsyncClient, Client, Closed, Denied, NoResources, _state_dir
 from seatkeeper._state_dir import SLOTS_MAX, UUID4, Holder, Slot, Unusable, default_base, take_slot
 
 from . import server as servers
 from .scripted import GRANT, Arrived, Reply, scripted
+from .test_streams import LONG, eventually, granting
 
 PACKAGE = Path(__file__).resolve().parents[1]
 KNOWN: Any = json.loads((PACKAGE.parent / "state-directory.json").read_text(encoding="utf-8"))
@@ -358,7 +359,48 @@ class AcquireTest(StateDirCase):
         slot = take_slot(self.base, Holder("http://127.0.0.1:1", "K", "m"))
         self.addCleanup(slot.close)
         self.assertEqual([str(path.name) for path in self.base.glob("*/*")], ["slot-1.lock"])
-        self.assertEqual([loop.is_closed() for loop in loops], [True])
+        self.assertEqual(loops, [])
+
+    def test_a_file_server_that_hangs_holds_up_no_other_seat_and_no_release(self) -> None:
+        answers = threading.Event()
+        self.addCleanup(answers.set)
+        unlock = _state_dir._unlock
+        hangs: list[int] = []
+
+        def hang(fd: int) -> None:
+            hangs.append(fd)
+            answers.wait(LONG)
+            unlock(fd)
+
+        with (
+            mock.patch.object(_state_dir, "_unlock", hang),
+            scripted(granting) as server,
+            Client(server.url, token="t", event_streams=False, state_dir=self.base) as client,
+        ):
+            seats = [client.license("K").acquire(machine="m", per_process=True) for _ in range(3)]
+            released = threading.Event()
+            driver = client._connection.driver()
+            driver.release(seats[0]._key)
+            eventually(lambda: bool(hangs), "the slot is not left")
+            driver._post(released.set)
+            self.assertTrue(released.wait(LONG), "the thread of the client hangs")
+            self.assertTrue(seats[0].release())
+            self.assertTrue(seats[1].release())
+            self.assertEqual(len(hangs), 1, "one thread at a time")
+            answers.set()
+            self.assertTrue(seats[2].release())
+            eventually(lambda: len(hangs) == 3, "the other slots are not left")
+
+    def test_a_slot_is_left_without_a_thread_as_well(self) -> None:
+        with scripted(granting) as server:
+            with Client(server.url, token="t", event_streams=False, state_dir=self.base) as client:
+                seat = client.license("K").acquire(machine="m", per_process=True)
+                full = mock.patch("seatkeeper._driver.call_in_thread", side_effect=RuntimeError("no new thread"))
+                with full:
+                    self.assertTrue(seat.release())
+                slot = take_slot(self.base, Holder(server.url, "K", "m"))
+                self.addCleanup(slot.close)
+                self.assertEqual([path.name for path in self.base.glob("*/*")], ["slot-1.lock"])
 
     def test_asyncio_takes_a_slot_as_well(self) -> None:
         async def hold(url: str) -> Optional[str]:

@@ -60,6 +60,8 @@ def gone(reason: str) -> Reply:
 def granting(request: Arrived, _: int) -> Reply:
     """Answers as a server whose sessions live for an hour, so that heartbeats are far."""
     grant = {**GRANT, "expires_in_seconds": 3_600, "heartbeat_interval_seconds": 1_200}
+    if request.target == BEAT:
+        return Reply(200, grant)
     return Reply(201, grant) if request.target == ACQUIRE else Reply(204)
 
 

@@ -42,7 +42,7 @@ FAILURES = {
     "garbage": Failure.GARBAGE,
     "no-token": Failure.NO_TOKEN,
 }
-CALLS = {"release": Signal.RELEASE, "acquire": Signal.ACQUIRE, "wake": Signal.WAKE}
+CALLS = {"release": Signal.RELEASE, "abandon": Signal.ABANDON, "acquire": Signal.ACQUIRE, "wake": Signal.WAKE}
 TOKENS = {"fresh": Signal.TOKEN_READY, "none": Signal.TOKEN_FAILED}
 #: More steps at one instant are a livelock.
 STEPS_AT_ONCE_MAX = 100

@@ -47,6 +47,12 @@ class Stage {
   /** Opens a page that holds a seat; the page tells its states with their time. */
   async hold(key: string, machineId: string, options: Record<string, unknown> = {}): Promise<Page> {
     const page = await this.browser.open(`${this.site.origin}/`);
+    await this.acquire(page, key, machineId, options);
+    return page;
+  }
+
+  /** Acquires a seat in a page that is loaded. */
+  async acquire(page: Page, key: string, machineId: string, options: Record<string, unknown> = {}, wait = 0): Promise<void> {
     await page.until("window.seatkeeper");
     const settings = JSON.stringify({ token: this.server.token(), ...options });
     // A closing page has the beacon alone: its fetch sends no release.
@@ -54,9 +60,8 @@ class Stage {
       const send = (url, init) => init?.method === "DELETE" ? Promise.reject(new TypeError("closed")) : fetch(url, init);
       window.client = new seatkeeper.Client(${JSON.stringify(this.server.url)}, { ...${settings}, fetch: send });
       const onChange = ({ kind, reason }) => told.push({ kind, reason, at: Date.now() });
-      window.seat = await client.license(${JSON.stringify(key)}).acquire({ machineId: ${JSON.stringify(machineId)}, onChange });
+      window.seat = await client.license(${JSON.stringify(key)}).acquire({ machineId: ${JSON.stringify(machineId)}, wait: ${wait}, onChange });
     })()`);
-    return page;
   }
 
   /** Returns the milliseconds until the machine holds no seat. */
@@ -138,6 +143,17 @@ test("a tab that closes frees its seat within a second", { timeout: 60_000 }, as
   t.diagnostic(`free ${Math.round(closed)} ms after the tab closed, ${Math.round(left)} ms after the reload`);
   assert.ok(closed <= 1_000, `${closed} ms`);
   assert.ok(left <= 1_000, `${left} ms`);
+});
+
+test("a page that is reloaded gets the one seat under its new name", { timeout: 60_000 }, async () => {
+  await using stage = await Stage.start();
+  const key = stage.server.license("RELOADED", { ttl: 600 });
+  const page = await stage.hold(key, "load-0");
+  for (const name of ["load-1", "load-2", "load-3"]) {
+    await page.evaluate("seatkeeper = undefined, location.reload()");
+    await stage.acquire(page, key, name, {}, 3);
+    assert.deepEqual(stage.server.liveMachines(), [name]);
+  }
 });
 
 test("a tab that leaves its seat on its way out costs a second tab nothing", { timeout: 60_000 }, async () => {

@@ -16,7 +16,7 @@ import { DeniedError, OfflineError, SeatkeeperError } from "./errors.js";
 import type { Hold } from "./hold.js";
 import type { Platform } from "./platform.js";
 import type { Seat } from "./seat.js";
-import type { Server } from "./server.js";
+import { rejectedBy, type Server } from "./server.js";
 import { TokenCache, type TokenSource } from "./tokens.js";
 import { SDK } from "./version.js";
 
@@ -109,16 +109,13 @@ export class PlatformClient {
 
   /** Returns the license with this key. No request is sent. */
   license(key: string): License {
-    return { acquire: async (options) => this.acquire(planOf(licenseDoor(key, options, this.program), options), options) };
+    return { acquire: async (options) => this.acquire(licenseDoor(key, options, this.program), options) };
   }
 
   /** Returns the device with this identity. No request is sent. */
   device(identity: DeviceIdentity): Device {
     return {
-      admit: async (options = {}) => {
-        const door = deviceDoor(identity, options.session, options.replace);
-        return this.acquire(planOf(door, options), options);
-      },
+      admit: async (options = {}) => this.acquire(deviceDoor(identity, options.session, options.replace), options),
     };
   }
 
@@ -140,32 +137,47 @@ export class PlatformClient {
   }
 
   /** Acquires a seat; `started` gets the seat before the outcome. */
-  protected async acquire(plan: Plan, { signal, onChange }: WaitOptions, started?: (hold: Hold) => void): Promise<Seat> {
-    const driver = this.#driver;
-    const { platform } = driver;
+  protected async acquire(door: Door, options: WaitOptions, started?: (hold: Hold) => void): Promise<Seat> {
+    const { signal, onChange } = options;
+    const { platform } = this.#driver;
+    await this.settle(door, signal);
     signal?.throwIfAborted();
     if (this.#isClosed) throw closed();
-    const hold = driver.start(plan);
+    const hold = this.#driver.start(planOf(door, options));
     started?.(hold);
     const state = await platform.wait(outcome(hold, signal));
-    if (state.kind === "released") throw signal?.aborted ? signal.reason : closed();
+    if (state.kind === "released") {
+      signal?.throwIfAborted();
+      throw closed();
+    }
     if (state.kind === "refused") {
-      void hold.release();
+      // The requests of the release have causes of their own.
       const error = "problem" in state ? new DeniedError(state.problem) : new OfflineError(state.failure, state.requestId, hold.cause);
+      void hold.release();
       throw platform.explain(error);
     }
     if (onChange) hold.onChange(onChange);
     return hold;
   }
+
+  /**
+   * Waits for the releases of this holder, which take two seconds at most, or for `signal`: an acquire would resume the session
+   * that a release ends.
+   */
+  protected async settle(door: Door, signal: AbortSignal | undefined): Promise<void> {
+    for (const hold of this.#driver.holds) {
+      if (!signal?.aborted && hold.isReleasing(door)) await Promise.race([hold.release(), rejectedBy(signal ?? new AbortController().signal)]);
+    }
+  }
 }
 
-/** Waits for the first state after `acquiring`; `signal` releases the seat meanwhile. */
+/** Waits for the first state after `acquiring`; `signal` gives the seat up meanwhile. */
 async function outcome(hold: Hold, signal: AbortSignal | undefined): Promise<State> {
-  const release = () => hold.step({ kind: EventKind.Release });
-  signal?.addEventListener("abort", release);
+  const abandon = () => hold.step({ kind: EventKind.Abandon });
+  signal?.addEventListener("abort", abandon);
   let { state } = hold;
   for await (state of hold.states()) if (state.kind !== "acquiring") break;
-  signal?.removeEventListener("abort", release);
+  signal?.removeEventListener("abort", abandon);
   return state;
 }
 

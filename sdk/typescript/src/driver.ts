@@ -42,8 +42,8 @@ export class Driver {
   }
 
   /** Starts the release of every seat, and settles when all are over. */
-  async releaseAll(): Promise<void> {
-    await Promise.all([...this.holds].map((hold) => hold.release()));
+  releaseAll(): Promise<unknown> {
+    return Promise.all([...this.holds].map((hold) => hold.release()));
   }
 
   /** Gives back every seat of a page that goes away. */

@@ -1,7 +1,7 @@
 import type { Seats, Terms } from "./core/answer.js";
 import { type Micros, NEVER, SECOND } from "./core/clocks.js";
-import type { Plan } from "./core/door.js";
-import { EventKind, type Event, type Finish, type Host } from "./core/events.js";
+import type { Door, Plan } from "./core/door.js";
+import { EventKind, type Event, type Host } from "./core/events.js";
 import { Machine } from "./core/machine.js";
 import { eventsPath, releaseByCode, type Request } from "./core/request.js";
 import { type State, stateAt } from "./core/state.js";
@@ -18,11 +18,11 @@ import type { Bearer } from "./tokens.js";
  * Programs see a `Seat`. Further members are for the driver alone.
  */
 export class Hold implements Seat, Host {
-  /** Settles with the result of the release. */
-  readonly finished: Promise<Finish>;
+  /** Settles at the end of the release with its result: see `Machine.finish`. */
+  readonly finished: Promise<boolean>;
   /** The error behind the latest failure, of the network or of the program's own code. */
   cause: unknown;
-  #finish!: (finish: Finish) => void;
+  #finish!: (isGivenBack: boolean) => void;
   #aborter: AbortController | undefined;
   readonly #driver: Driver;
   readonly #plan: Plan;
@@ -112,9 +112,9 @@ export class Hold implements Seat, Host {
     }
   }
 
-  async release(): Promise<boolean> {
+  release(): Promise<boolean> {
     this.step({ kind: EventKind.Release });
-    return (await this.#driver.platform.wait(this.finished)) === "given-back";
+    return this.#driver.platform.wait(this.finished);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -126,6 +126,12 @@ export class Hold implements Seat, Host {
     this.#listeners = [...this.#listeners, listener];
     listener(this.#state);
     return () => (this.#listeners = this.#listeners.filter((other) => other !== listener));
+  }
+
+  /** Returns true while the seat of this holder is being released. The server may ignore the name of a process. */
+  isReleasing({ holder, body }: Door): boolean {
+    const { door } = this.#plan;
+    return this.#state.kind === "released" && door.holder === holder && door.body["license_key"] === body["license_key"];
   }
 
   /** The time at which the machine wants a tick. */
@@ -150,11 +156,11 @@ export class Hold implements Seat, Host {
   /** Steps the machine. A seat that is released takes no event. */
   step(event: Event): void {
     const { holds, clock, platform } = this.#driver;
-    if (!holds.has(this)) return;
+    if (this.#state.kind === "released" && !holds.has(this)) return;
     const isTold = this.#machine.step(event, clock(), Math.random(), platform.isPunctual);
-    const { lease, finish } = this.#machine;
+    const { lease, finish, isOver } = this.#machine;
     this.#grant = lease?.grant ?? this.#grant;
-    this.#publish(this.#machine.state(this.#now), isTold, finish);
+    this.#publish(this.#machine.state(this.#now), isTold, isOver || finish);
     this.#driver.setTimer(this.tickBy);
   }
 
@@ -162,14 +168,13 @@ export class Hold implements Seat, Host {
     // A release under way goes on.
     if (this.#state.kind === "released") return;
     this.#flight?.abort();
-    this.#publish({ kind: "released" }, true, "unconfirmed");
+    this.#publish({ kind: "released" }, true, false);
   }
 
   /** Gives the seat of a page that goes away back: by a beacon with the release code, else by a release. */
   unload(): void {
-    const { session = "", releasingCode } = this.#machine.lease?.grant ?? {};
-    const call = releasingCode && releaseByCode(this.#plan.door, session, releasingCode);
-    if (call && this.#driver.server.beacon(call)) this.leave();
+    const { session, releasingCode } = this.#machine.lease?.grant ?? {};
+    if (releasingCode && this.#driver.server.beacon(releaseByCode(this.#plan.door, session!, releasingCode))) this.leave();
     else this.step({ kind: EventKind.Release });
   }
 
@@ -253,14 +258,15 @@ export class Hold implements Seat, Host {
     }
   }
 
-  #publish(state: State, isTold: boolean, finish: Finish | undefined): void {
+  #publish(state: State, isTold: boolean, finish: boolean | undefined): void {
+    const isFinished = finish !== undefined;
     this.#state = state;
-    if (finish) this.#driver.holds.delete(this);
+    if (isFinished) this.#driver.holds.delete(this);
     this.#watch();
     if (isTold) for (const listener of this.#listeners) listener(state);
     // Last: a listener of the program may release the seat, which is the next change.
     if (state.kind === "lost" || state.kind === "released") this.#abort.abort(this.#error);
-    if (finish) this.#finish(finish);
+    if (isFinished) this.#finish(finish);
   }
 
   /** A signal is larger than the rest of a seat, and most programs ask for none. */

@@ -7,7 +7,7 @@ import {
   PlatformClient,
   type WaitOptions,
 } from "./client.js";
-import { type DeviceIdentity, licenseDoor, type Plan } from "./core/door.js";
+import { type DeviceIdentity, type Door, licenseDoor } from "./core/door.js";
 import { SeatkeeperError } from "./errors.js";
 import type { Hold } from "./hold.js";
 import { endWithProcess, node } from "./node-platform.js";
@@ -46,12 +46,12 @@ export class Client extends PlatformClient {
 
   /**
    * Describes the server at `url`, `http://HOST:PORT` or `https://HOST:PORT`; sends no request. Several addresses are nodes
-   * of one installation: the client stays with one node; after a failed connection, or a 503 without `Retry-After`, the
-   * next node takes over. Throws a `SeatkeeperError` with the code `misuse` if `url` is no address.
+   * of one installation: the client stays with one node; after a failed connection, a 503 without `Retry-After`, or the
+   * second 5xx in a row, the next node takes over. Throws a `SeatkeeperError` with the code `misuse` if `url` is no address.
    */
   constructor(url: string | readonly string[], options: ClientOptions) {
     const urls = typeof url === "string" ? [url] : url;
-    super(new Servers(urls.map((url) => new NodeTransport(url, options.fetch))), options, node);
+    super(new Servers(urls.map((url) => new NodeTransport(url, options.fetch, urls.length > 1))), options, node);
     this.#server = urls[0]!;
     this.#stateDir = options.stateDir;
     this.#isKey = typeof options.token === "object" && "tenant" in options.token;
@@ -69,8 +69,8 @@ export class Client extends PlatformClient {
     return { admit: async () => Promise.reject(nameless("deviceId", "device")) };
   }
 
-  protected override acquire(plan: Plan, options: WaitOptions, started?: (hold: Hold) => void): Promise<Seat> {
-    return super.acquire(plan, options, (hold) => {
+  protected override acquire(door: Door, options: WaitOptions, started?: (hold: Hold) => void): Promise<Seat> {
+    return super.acquire(door, options, (hold) => {
       endWithProcess(hold);
       started?.(hold);
     });
@@ -80,12 +80,13 @@ export class Client extends PlatformClient {
     const { machineId, perProcess = false, instanceId, signal } = options;
     if (machineId === "") throw nameless("machineId", "machine");
     const metadata = copyOf(options.metadata);
-    const plan = (instanceId?: string) =>
-      planOf(licenseDoor(license, { ...options, metadata, instanceId }, this.program), options);
+    const door = (instanceId?: string) => licenseDoor(license, { ...options, metadata, instanceId }, this.program);
+    const own = door(instanceId);
     // An option that is none throws before a slot is taken.
-    const own = plan(instanceId);
+    planOf(own, options);
     if (!perProcess || instanceId !== undefined) return this.acquire(own, options);
-    signal?.throwIfAborted();
+    // A release under way still has its slot.
+    await this.settle(own, signal);
     const slot = await takeSlot(this.#stateDir, { server: this.#server, license, machineId }, signal);
     let isHeld = false;
     const started = (hold: Hold) => {
@@ -94,7 +95,7 @@ export class Client extends PlatformClient {
       void hold.finished.then(() => slot.close());
     };
     try {
-      const seat = await this.acquire(plan(slot.instanceId), options, started);
+      const seat = await this.acquire(door(slot.instanceId), options, started);
       return Object.assign(seat, { warning: slot.warning });
     } finally {
       if (!isHeld) slot.close();

@@ -3,7 +3,7 @@
 
 import { Agent, type ClientRequest, type IncomingMessage, request as requestHttp, type RequestOptions } from "node:http";
 import { Agent as TlsAgent, request as requestHttps } from "node:https";
-import { getDefaultAutoSelectFamilyAttemptTimeout } from "node:net";
+import { getDefaultAutoSelectFamilyAttemptTimeout, type Socket } from "node:net";
 import { urlToHttpOptions } from "node:url";
 
 import { whole } from "./core/json.js";
@@ -24,6 +24,8 @@ const CONNECTIONS_MAX = 64;
  * second address.
  */
 const ATTEMPT_MAX = 600;
+/** The time to connect to one of several servers in milliseconds: the next server then gets the request. */
+const CONNECT_MAX = 3_000;
 /** The connections of all clients. An idle one keeps no process alive. */
 const POOL = { keepAlive: true, timeout: IDLE_MAX, maxSockets: CONNECTIONS_MAX };
 const HTTP = { request: requestHttp, agent: new Agent(POOL) };
@@ -37,8 +39,12 @@ export class NodeTransport extends Transport {
   /** The path before `/api`, behind a proxy. */
   readonly #prefix: string;
 
-  /** Parses the address. Throws a `SeatkeeperError` with the code `misuse` if it is none. */
-  constructor(url: string, send: typeof fetch | undefined) {
+  /** Parses the address of one server, or of one of several. Throws a `SeatkeeperError` with the code `misuse` if it is none. */
+  constructor(
+    url: string,
+    send: typeof fetch | undefined,
+    private readonly isOneOfSeveral = false,
+  ) {
     const { protocol, username, password } = new URL(URL.canParse(url) ? url : "none:");
     if (!/^https?:$/.test(protocol) || username + password !== "") {
       // An error may be logged, and the address may hold a password.
@@ -96,6 +102,7 @@ export class NodeTransport extends Transport {
       // The option `signal` costs more: Node.js would also watch for the end of the stream.
       const abort = () => void request.destroy(signal.reason as Error);
       signal.addEventListener("abort", abort);
+      if (this.isOneOfSeveral) request.once("socket", (socket) => limitConnect(request, socket));
       request
         .on("error", reject)
         .on("close", () => signal.removeEventListener("abort", abort))
@@ -125,6 +132,15 @@ export class NodeTransport extends Transport {
     }
     return text + decoder.decode();
   }
+}
+
+/** Ends a request whose connection does not come in time, with the error of a request that was not sent. */
+function limitConnect(request: ClientRequest, socket: Socket): void {
+  if (!socket.connecting) return;
+  const error = Object.assign(new Error("connect: no connection in time"), { code: "ETIMEDOUT", syscall: "connect" });
+  const timer = setTimeout(() => request.destroy(error), CONNECT_MAX);
+  const stop = () => clearTimeout(timer);
+  socket.once("connect", stop).once("close", stop);
 }
 
 /** Reads an answer to its end. */

@@ -28,20 +28,19 @@ export const page: Platform = {
 export function attachToPage(driver: Driver, host: Host): () => void {
   const { document } = host;
   const attached = new AbortController();
-  const { signal } = attached;
   const isHidden = () => document?.visibilityState === "hidden";
   const now = () => driver.clock().boot;
   let hiddenSince = isHidden() ? now() : NEVER;
   // A page in the back/forward cache may come back, and keeps its seat.
-  host.addEventListener("pagehide", ({ persisted }) => (persisted ? driver.suspend() : driver.unload()), { signal });
-  host.addEventListener("pageshow", ({ persisted }) => persisted && driver.wake(), { signal });
-  host.addEventListener("online", () => driver.wake(), { signal });
+  host.addEventListener("pagehide", ({ persisted }) => (persisted ? driver.suspend() : driver.unload()), attached);
+  host.addEventListener("pageshow", ({ persisted }) => persisted && driver.wake(), attached);
+  host.addEventListener("online", () => driver.wake(), attached);
   const turn = () => {
     const since = hiddenSince;
     hiddenSince = isHidden() ? now() : NEVER;
     driver.tick();
     if (now() - since >= HIDDEN_MIN) driver.ask();
   };
-  document?.addEventListener("visibilitychange", turn, { signal });
+  document?.addEventListener("visibilitychange", turn, attached);
   return () => attached.abort();
 }

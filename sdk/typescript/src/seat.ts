@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 import type { Seats } from "./core/answer.js";
 import type { State } from "./core/state.js";
 

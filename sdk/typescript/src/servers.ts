@@ -5,6 +5,8 @@ import { type Opened, type Server, TIMED_OUT, TransportError } from "./server.js
 /** Several servers: equal nodes, of which one is in use until it does not serve. */
 export class Servers implements Server {
   #inUse = 0;
+  /** The 5xx in a row. */
+  #unavailable = 0;
   /** The streams of the node in use: a signal of them all would have a listener for each, of which Node.js warns. */
   readonly #streams = new Set<AbortController>();
 
@@ -16,8 +18,8 @@ export class Servers implements Server {
   /**
    * Sends one request to the node in use and returns its response. Rejects with a `TransportError`.
    *
-   * After a refused connection the next node gets the request. After another failure, or a 503 without `Retry-After`, the
-   * next node gets the next request.
+   * After a refused connection the next node gets the request. After another failure, a 503 without `Retry-After`, or the
+   * second 5xx in a row, the next node gets the next request: a node that is cut off tells `Retry-After` with every 503.
    */
   async send(call: Call, token: string | undefined, signal: AbortSignal): Promise<Response> {
     let last: unknown;
@@ -25,7 +27,10 @@ export class Servers implements Server {
       const node = this.#inUse;
       try {
         const response = await this.#node.send(call, token, signal);
-        if (response.status === 503 && response.retryAfter === undefined) this.#leave(node);
+        const { status } = response;
+        // Every node answers 501 and 505 alike.
+        this.#unavailable = status < 500 || status === 501 || status === 505 ? 0 : this.#unavailable + 1;
+        if (this.#unavailable > 1 || (status === 503 && response.retryAfter === undefined)) this.#leave(node);
         return response;
       } catch (error) {
         last = error;
@@ -69,6 +74,7 @@ export class Servers implements Server {
   #leave(node: number): void {
     if (this.#inUse !== node || this.nodes.length === 1) return;
     this.#inUse = (node + 1) % this.nodes.length;
+    this.#unavailable = 0;
     for (const stream of this.#streams) stream.abort();
     this.#streams.clear();
   }

@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { Agent, createServer, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import { getDefaultAutoSelectFamilyAttemptTimeout, setDefaultAutoSelectFamilyAttemptTimeout } from "node:net";
+import { createServer as createTcpServer, getDefaultAutoSelectFamilyAttemptTimeout, setDefaultAutoSelectFamilyAttemptTimeout } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { test, type TestContext } from "node:test";
@@ -25,6 +25,8 @@ import { GRANT as TERMS, scripted } from "./scripted.js";
 const KEY = "CANARY-LICENSE-7f3a91-KEY9";
 const TOKEN = "canary.token.5be2c04d";
 const CODE = "canary-release-code-9d11e0";
+const ACQUIRE = "POST /api/v1/licenses/acquire";
+const RELEASE = `DELETE /api/v1/licenses/sessions/${TERMS.session_id}`;
 const GRANT = `{"session_id":"0198a0aa-0000-7000-8000-000000000001","expires_in_seconds":360,"release_code":"${CODE}"}`;
 
 /** Starts a server with one answer to everything; returns its address and a function that ends it. */
@@ -167,6 +169,68 @@ test("a token that does not come in the time of a request is no silence of the s
   t.mock.timers.tick(10_000);
   await turn();
   assert.deepEqual({ ...hold.state, requestId: undefined }, { kind: "refused", code: "offline", failure: "no-token", requestId: undefined });
+});
+
+/** The targets of the requests of one seat that is acquired twice: the first acquire is given up, and its seat given back. */
+const GIVEN_UP = [ACQUIRE, RELEASE, ACQUIRE];
+
+test("an acquire after one that was given up waits for the release, and keeps its seat", async (t) => {
+  const server = await scripted((_, earlier) => ({ status: 201, body: TERMS, delay: earlier === 0 ? 300 : 0 }));
+  t.after(server.close);
+  await using client = new Client(server.url, { token: "t", eventStreams: false });
+  const hold = (signal?: AbortSignal) => client.license("K").acquire({ machineId: "m", ...(signal && { signal }) });
+  const abort = new AbortController();
+  setTimeout(() => abort.abort(new Error("enough")), 50);
+  await assert.rejects(hold(abort.signal), /enough/);
+  const began = performance.now();
+  const other = await client.license("K").acquire({ machineId: "other" });
+  assert.ok(performance.now() - began < 200, "an acquire of another holder does not wait");
+  const next = new AbortController();
+  setTimeout(() => next.abort(new Error("enough of this, too")), 20);
+  await assert.rejects(hold(next.signal), /enough of this, too/);
+  await assert.rejects(hold(AbortSignal.abort(new Error("not at all"))), /not at all/);
+  assert.ok(performance.now() - began < 200, "an aborted acquire does not wait");
+  const seat = await hold();
+  await sleep(200);
+  assert.deepEqual(server.arrived().filter(({ body }) => body["machine_id"] !== "other").map(({ target }) => target), GIVEN_UP);
+  seat.check();
+  other.leave();
+});
+
+test("an acquire after one without an answer waits for the release, and keeps its seat", async (t) => {
+  const server = await scripted(({ target }, earlier) => ({ status: target === ACQUIRE && earlier === 0 ? 503 : 201, body: TERMS, delay: 100 }));
+  t.after(server.close);
+  await using client = new Client(server.url, { token: "t", eventStreams: false });
+  const hold = () => client.license("K").acquire({ machineId: "m", patience: 0 });
+  await assert.rejects(hold(), { code: "offline" });
+  const seat = await hold();
+  await sleep(300);
+  assert.deepEqual(server.arrived().map(({ target }) => target), [ACQUIRE, ...GIVEN_UP]);
+  seat.check();
+});
+
+test("a client that is closed sends no acquire that waits for a release", async (t) => {
+  const server = await scripted(() => ({ status: 201, body: TERMS, delay: 100 }));
+  t.after(server.close);
+  const client = new Client(server.url, { token: "t", eventStreams: false });
+  const hold = () => client.license("K").acquire({ machineId: "m" });
+  const seat = await hold();
+  void seat.release();
+  const refused = assert.rejects(hold(), { code: "closed" });
+  await client.close();
+  await refused;
+  assert.deepEqual(server.arrived().map(({ target }) => target), [ACQUIRE, RELEASE]);
+});
+
+test("the cause of a failure outlives the release of an acquire without an answer", async (t) => {
+  const breaking = createTcpServer((socket) => socket.once("data", () => socket.destroy())).listen(0, "127.0.0.1");
+  t.after(() => breaking.close());
+  await once(breaking, "listening");
+  await using client = new Client(`http://127.0.0.1:${(breaking.address() as { port: number }).port}`, { token: "t" });
+  await assert.rejects(client.license("K").acquire({ machineId: "m", patience: 0 }), (error: OfflineError) => {
+    assert.equal((error.cause as { code?: string } | undefined)?.code, "ECONNRESET");
+    return error.failure === "reset-after-send";
+  });
 });
 
 test("a callback that throws a value without a text costs no program", async (t) => {

@@ -1,9 +1,9 @@
 /** Packs the package as a user installs it, runs the example on it, and compares the page of the package with the example. */
 
 import assert from "node:assert/strict";
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -20,6 +20,18 @@ test("the page shows the example", () => {
   const example = readFileSync(join(PACKAGE, "examples/hold.mjs"), "utf8");
   assert.equal(/```js\n([^]*?)```/.exec(page)?.[1], example);
 });
+
+/** Uses each entry point of the package. */
+const PROGRAM = `
+import { Client, type Seat } from "@seatkeeper/client";
+import { machineId, tokenFile } from "@seatkeeper/client/node";
+
+export async function work(use: (seat: Seat) => Promise<void>): Promise<void> {
+  await using client = new Client("https://seats.example", { token: tokenFile("token") });
+  await using seat = await client.license("K").acquire({ machineId: machineId("com.example.program") });
+  await use(seat);
+}
+`;
 
 const skip = BINARY === undefined && "SDK_TEST_SERVER names no server";
 
@@ -43,6 +55,15 @@ test("the examples run on the packed package", { skip, timeout: 240_000 }, async
   server.license("TOUR-2030", { ttl: 3, clients: "key" });
   const cwd = install(t);
   const env = { ...process.env, SEATS_URL: server.url, SEATS_MACHINE: "workstation-7" };
+  await t.test("a program without the types of Node.js compiles", () => {
+    writeFileSync(join(cwd, "program.mts"), PROGRAM);
+    const compiler = join(PACKAGE, "node_modules/typescript/bin/tsc");
+    const options = ["--noEmit", "--strict", "--target", "ES2022", "--lib", "ES2022,DOM", "--skipLibCheck", "false"];
+    for (const kind of [["nodenext"], ["esnext", "--moduleResolution", "bundler"]]) {
+      const { stdout } = spawnSync(process.execPath, [compiler, ...options, "--module", ...kind, "program.mts"], { cwd, encoding: "utf8" });
+      assert.equal(stdout, "", kind.join(" "));
+    }
+  });
   await t.test("hold", () => {
     const told = execFileSync(process.execPath, ["hold.mjs"], { cwd, env, encoding: "utf8" });
     assert.match(told, /is held\nstep 1\nstep 2\nstep 3\nthe seat is given back\n$/);

@@ -114,7 +114,7 @@ test("page: a page that closes gives its seat back by a beacon", async () => {
   const body = { session_id: GRANT.session_id, release_code: "c0de" };
   assert.deepEqual(beacons, [[`${page.server.url}${SESSIONS}/release`, JSON.stringify(body)]]);
   assert.equal(page.state, "released");
-  assert.equal(await page.hold.finished, "unconfirmed");
+  assert.equal(await page.hold.finished, false);
   await stream.closed;
   await sleep(150);
   assert.deepEqual([page.server.arrived(RELEASE), page.server.arrived(BEAT), page.driver.holds.size], [[], [], 0]);
@@ -130,7 +130,7 @@ for (const [what, taken, grant] of [
   test(`page: a page that closes and ${what} sends a release`, async () => {
     const page = await Page.open(grant);
     const beacons = await withBeacons(taken, async () => page.turn("pagehide", false));
-    assert.equal(await page.hold.finished, "given-back");
+    assert.equal(await page.hold.finished, true);
     assert.equal(page.server.arrived(RELEASE).length, 1);
     assert.equal(beacons.length, taken === false ? 1 : 0);
     await page.close();

@@ -1,9 +1,11 @@
 /** A client with a list of servers. */
 
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { type AddressInfo, createServer } from "node:net";
-import { test } from "node:test";
+import { type AddressInfo, connect, createServer } from "node:net";
+import { test, type TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 
 import { Client, OfflineError, SeatkeeperError } from "../src/index.node.js";
 import { GRANT, scripted } from "./scripted.js";
@@ -39,6 +41,33 @@ test("a server none of whose addresses answers is passed over with the same requ
   good.close();
 });
 
+/** Starts a server that drops each SYN: its process is stopped, and its queue of connections is full. */
+async function silent(t: TestContext): Promise<string> {
+  const program = `require("net").createServer().listen({ port: 0, host: "127.0.0.1", backlog: 1 }, function () { console.log(this.address().port); })`;
+  const stopped = spawn(process.execPath, ["-e", program], { stdio: ["ignore", "pipe", "inherit"] });
+  const [line] = (await once(stopped.stdout, "data")) as [Buffer];
+  stopped.kill("SIGSTOP");
+  const port = Number(line);
+  const queue = Array.from({ length: 5 }, () => connect(port, "127.0.0.1").on("error", () => undefined));
+  t.after(() => {
+    stopped.kill("SIGKILL");
+    for (const socket of queue) socket.destroy();
+  });
+  await sleep(300);
+  assert.ok(queue.some((socket) => socket.connecting), "the queue is full");
+  return `http://127.0.0.1:${port}`;
+}
+
+test("a server that drops each SYN is passed over with the same request", { timeout: 60_000, skip: process.platform !== "linux" }, async (t) => {
+  const [dead, good] = [await silent(t), await granting()];
+  t.after(good.close);
+  const client = new Client([dead, good.url], { token: "t", eventStreams: false });
+  const began = performance.now();
+  await takeAndGive(client, 0);
+  assert.ok(performance.now() - began < 6_000, "after three seconds");
+  assert.equal(good.arrived(ACQUIRE).length, 1);
+});
+
 test("a 503 without Retry-After moves on, and one with it stays", async () => {
   const [good, gone] = [await granting(), await scripted(() => ({ status: 503 }))];
   await takeAndGive(new Client([gone.url, good.url], { token: "t" }), 60);
@@ -49,6 +78,15 @@ test("a 503 without Retry-After moves on, and one with it stays", async () => {
   await takeAndGive(new Client([busy.url, good.url], { token: "t" }), 60);
   assert.equal(busy.arrived(ACQUIRE).length, 2);
   for (const server of [good, gone, busy]) server.close();
+});
+
+test("the second 5xx in a row moves on", async () => {
+  for (const reply of [{ status: 503, retryAfter: 1 }, { status: 502 }]) {
+    const [good, cutOff] = [await granting(), await scripted(() => reply)];
+    await takeAndGive(new Client([cutOff.url, good.url], { token: "t" }), 60);
+    assert.deepEqual([cutOff.arrived(ACQUIRE).length, good.arrived(ACQUIRE).length], [2, 1]);
+    for (const server of [good, cutOff]) server.close();
+  }
 });
 
 test("a broken connection moves the next request, and never repeats one", async () => {

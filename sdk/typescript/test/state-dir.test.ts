@@ -8,11 +8,12 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { test, type TestContext } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 
 import { Client, DeniedError } from "../src/index.node.js";
 import type { Slot } from "../src/slot.js";
 import { defaultBase, directoryName, readInstanceId, takeSlot } from "../src/state-dir.js";
-import { GRANT, scripted } from "./scripted.js";
+import { GRANT, type Scripted, scripted } from "./scripted.js";
 import { BINARY, Server } from "./server.js";
 
 const HOLDER = { server: "http://127.0.0.1:8080", license: "CAD-2030", machineId: "workstation-7" };
@@ -352,6 +353,11 @@ test("a directory that is turned off gives random ids without a warning", async 
   }
 });
 
+/** Returns the instance ids of the acquires. */
+function idsOf(server: Scripted): unknown[] {
+  return server.arrived("POST /api/v1/licenses/acquire").map(({ body }) => body["instance_id"]);
+}
+
 /** Acquires two seats at once and a third one after a release; returns the ids of the processes and the first warning. */
 async function acquireWith(place: Place, options: Readonly<Record<string, unknown>>): Promise<[unknown[], string | undefined]> {
   const server = await scripted(({ target }) => (target.endsWith("/acquire") ? { status: 201, body: GRANT } : { status: 204 }));
@@ -363,8 +369,7 @@ async function acquireWith(place: Place, options: Readonly<Record<string, unknow
   await hold();
   await client.close();
   server.close();
-  const ids = server.arrived("POST /api/v1/licenses/acquire").map(({ body }) => body["instance_id"]);
-  return [ids, first.warning];
+  return [idsOf(server), first.warning];
 }
 
 test("each seat has an id, and a release leaves the id", async (t) => {
@@ -407,6 +412,40 @@ test("a denied acquire, an aborted one and a closed client leave the slot", asyn
   server.close();
   const [directory] = fs.readdirSync(place.base);
   assert.deepEqual(fs.readdirSync(join(place.base, directory!)), ["slot-1.lock"]);
+});
+
+test("an acquire after one that was given up waits for the slot", async (t) => {
+  const place = new Place(t);
+  const server = await scripted((_, earlier) => ({ status: 201, body: GRANT, delay: earlier === 0 ? 300 : 0 }));
+  t.after(server.close);
+  await using client = new Client(server.url, { token: "t", eventStreams: false, stateDir: place.base });
+  const hold = (options = {}) => client.license("K").acquire({ machineId: "m", perProcess: true, ...options });
+  const abort = new AbortController();
+  const given = assert.rejects(hold({ signal: abort.signal }), /enough/);
+  while (server.arrived().length === 0) await sleep(5);
+  abort.abort(new Error("enough"));
+  await given;
+  await hold();
+  const ids = idsOf(server);
+  assert.deepEqual([ids.length, new Set(ids).size], [2, 1]);
+});
+
+test("a seat that is lost for good leaves its slot, unless the server may still hold the session", async (t) => {
+  for (const [status, slots] of [[410, 1], [403, 2]] as const) {
+    const place = new Place(t);
+    const ended = { type: "x/ended", title: "t", reason: "revoked" };
+    const server = await scripted(({ target }) => (target.startsWith("PATCH") ? { status, body: ended } : { status: 201, body: GRANT }));
+    t.after(server.close);
+    await using client = new Client(server.url, { token: "t", eventStreams: false, stateDir: place.base });
+    const hold = () => client.license("K").acquire({ machineId: "m", perProcess: true });
+    const lost = await hold();
+    client.wake();
+    for await (const { kind } of lost.states()) if (kind === "lost") break;
+    const seat = await hold();
+    assert.equal(new Set(idsOf(server)).size, slots, `${status}`);
+    assert.equal(await lost.release(), true);
+    assert.deepEqual([lost.state.kind, seat.state.kind], ["released", "active"]);
+  }
 });
 
 test(

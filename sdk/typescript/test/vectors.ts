@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 
 import { MILLISECOND, type Micros, NEVER, type Now, SECOND } from "../src/core/clocks.js";
 import { type ClientProgram, deviceDoor, type DeviceType, type Door, licenseDoor, PATIENCE_SECONDS, type Plan } from "../src/core/door.js";
-import { EventKind, type Event, type Finish, type Host } from "../src/core/events.js";
+import { EventKind, type Event, type Host } from "../src/core/events.js";
 import { Machine } from "../src/core/machine.js";
 import { eventsPath, type Failure, type Request, type Response } from "../src/core/request.js";
 
@@ -65,7 +65,8 @@ interface Answer {
 const FOLDER = new URL("../../../vectors/", import.meta.url);
 const SESSION = "0198a0aa-0000-7000-8000-000000000001";
 const OTHER_SESSION = "0198a0aa-0000-7000-8000-000000000002";
-const CALLS: Readonly<Record<string, EventKind.Acquire | EventKind.Release | EventKind.Wake>> = {
+const CALLS: Readonly<Record<string, EventKind.Abandon | EventKind.Acquire | EventKind.Release | EventKind.Wake>> = {
+  abandon: EventKind.Abandon,
   acquire: EventKind.Acquire,
   release: EventKind.Release,
   wake: EventKind.Wake,
@@ -164,7 +165,7 @@ class Player {
   readonly #cancelled: number[] = [];
   #refreshAsked = false;
   #told: string[] = [];
-  #finish: Finish | undefined;
+  #finish: string | undefined;
 
   constructor(vector: Vector) {
     this.#isDevice = vector.given?.["device"] !== undefined;
@@ -358,7 +359,7 @@ class Player {
     if (isChanged) this.#told.push(state.kind);
     if (this.#machine.finish === undefined) return;
     assert.equal(this.#finish, undefined, "a second end");
-    this.#finish = this.#machine.finish;
+    this.#finish = this.#machine.finish ? "given-back" : "unconfirmed";
   }
 
   #host(): Host {

@@ -57,8 +57,8 @@ impl Acquiring {
     }
 
     pub(super) fn step(mut self, event: Event, context: &mut Context<'_>) -> Phase {
-        if event == Event::Release {
-            return Releasing::acquire(self.exchange, self.orphan, context);
+        if matches!(event, Event::Release | Event::Abandon) {
+            return Releasing::acquire(self.exchange, self.orphan, event == Event::Release, context);
         }
         match self.exchange.take(event, context) {
             Outcome::Unrelated => Phase::Acquiring(self),

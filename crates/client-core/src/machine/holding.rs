@@ -106,7 +106,10 @@ impl Holding {
             self.health = Health::Offline { since: context.now.instant() };
         }
         if self.lease.has_passed(context.now) {
-            return Phase::Regaining(self.into_regaining().after_sleep(context));
+            return match self.take_told_loss() {
+                Some(loss) => self.over(loss, context),
+                None => Phase::Regaining(self.into_regaining().after_sleep(context)),
+            };
         }
         self.beat(false, context);
         Phase::Holding(self)
@@ -114,7 +117,9 @@ impl Holding {
 
     pub(super) fn step(mut self, event: Event, context: &mut Context<'_>) -> Phase {
         match event {
-            Event::Release => return Releasing::session(&self.lease, self.exchange, context),
+            Event::Release | Event::Abandon => {
+                return Releasing::session(&self.lease, self.exchange, context);
+            }
             Event::Ended(end) => {
                 self.ended(end, context);
                 return Phase::Holding(self);
@@ -170,7 +175,7 @@ impl Holding {
         refreshed: bool,
         context: &mut Context<'_>,
     ) -> Phase {
-        match read_heartbeat(response) {
+        match read_heartbeat(response, &self.lease.session.id, &context.plan.door) {
             Ok(renewal) => {
                 self.lease.renew(&renewal, sent);
                 self.retry.succeed();
@@ -180,13 +185,7 @@ impl Holding {
                 Phase::Holding(self)
             }
             Err(BeatSetback::Transient { retry_after }) => self.failed(retry_after, context),
-            Err(BeatSetback::Hopeless { refused }) => {
-                self.refused = refused;
-                self.fail();
-                let at = after_hopeless(context.now, self.lease.interval, context.jitter);
-                self.exchange = Exchange::Waiting { at };
-                Phase::Holding(self)
-            }
+            Err(BeatSetback::Hopeless { refused }) => self.hopeless(refused, context),
             Err(BeatSetback::Unauthenticated) if !refreshed => {
                 self.exchange = Exchange::refresh_token(context);
                 Phase::Holding(self)
@@ -228,10 +227,27 @@ impl Holding {
         Phase::Lost(loss, Orphan::None)
     }
 
+    /// Takes the loss by the end that the event stream told. Without an answer of the server, nothing contradicts the stream.
+    fn take_told_loss(&mut self) -> Option<Loss> {
+        let SessionEnd { reason, by, .. } = self.told_end.take().map(|end| *end)?;
+        Some(Loss { reason, by, retry: false, request_id: None })
+    }
+
+    /// Waits for the next heartbeat: a quick retry cannot change the answer.
+    fn hopeless(mut self, refused: bool, context: &mut Context<'_>) -> Phase {
+        if let Some(loss) = self.take_told_loss() {
+            return self.over(loss, context);
+        }
+        self.refused = refused;
+        self.fail();
+        let at = after_hopeless(context.now, self.lease.interval, context.jitter);
+        self.exchange = Exchange::Waiting { at };
+        Phase::Holding(self)
+    }
+
     fn failed(mut self, retry_after: Option<Duration>, context: &mut Context<'_>) -> Phase {
-        if let Some(SessionEnd { reason, by, .. }) = self.told_end.take().map(|end| *end) {
-            // No answer contradicts the stream.
-            return self.over(Loss { reason, by, retry: false, request_id: None }, context);
+        if let Some(loss) = self.take_told_loss() {
+            return self.over(loss, context);
         }
         self.fail();
         let retry_after = wait_before(self.lease.until, retry_after, context.now);
@@ -284,9 +300,12 @@ impl Holding {
         self.beat(false, context);
     }
 
-    /// Handles a deadline that passed without an answer.
-    fn passed(self, context: &mut Context<'_>) -> Phase {
+    /// Handles a deadline that passed without an answer: the end that the event stream told, else an outage.
+    fn passed(mut self, context: &mut Context<'_>) -> Phase {
         self.exchange.cancel(context);
+        if let Some(loss) = self.take_told_loss() {
+            return self.over(loss, context);
+        }
         let refused = self.refused;
         self.into_regaining().after_outage(refused, context)
     }

@@ -137,8 +137,8 @@ impl Regaining {
     }
 
     pub(super) fn step(mut self: Box<Self>, event: Event, context: &mut Context<'_>) -> Phase {
-        if event == Event::Release {
-            return self.release(context);
+        if matches!(event, Event::Release | Event::Abandon) {
+            return self.release(event == Event::Release, context);
         }
         let phase = match self.exchange.take(event, context) {
             Outcome::Unrelated => Phase::Regaining(self),
@@ -161,11 +161,11 @@ impl Regaining {
     }
 
     /// Ends the session of the last lease, or the session of the acquire in flight.
-    fn release(self: Box<Self>, context: &mut Context<'_>) -> Phase {
+    fn release(self: Box<Self>, is_awaited: bool, context: &mut Context<'_>) -> Phase {
         if self.renews() {
             return Releasing::session(&self.lease, self.exchange, context);
         }
-        Releasing::acquire(self.exchange, self.orphan, context)
+        Releasing::acquire(self.exchange, self.orphan, is_awaited, context)
     }
 
     fn answered(
@@ -208,7 +208,7 @@ impl Regaining {
         refreshed: bool,
         context: &mut Context<'_>,
     ) -> Phase {
-        match read_heartbeat(response) {
+        match read_heartbeat(response, &self.lease.session.id, &context.plan.door) {
             Ok(renewal) => Phase::Holding(Holding::resume(self.lease, &renewal, sent, self.retry, context)),
             Err(BeatSetback::Transient { retry_after }) => self.failed(retry_after, context),
             Err(BeatSetback::Hopeless { refused }) => {

@@ -3,10 +3,14 @@
 //! A session with a known id is deleted, by its release code if no token is accepted. After a lost reply to an acquire the
 //! id is unknown: the next acquire, idempotent by holder, tells the id. [`Finish::GivenBack`] rests on the server's word, or
 //! on a holder without a request that could take a seat.
+//!
+//! [`Event::Abandon`] leaves an acquire in flight its own timeout before the budget: a server may commit a grant long after
+//! the program has given up.
 
 use std::time::Duration;
 
 use super::Phase;
+use super::acquiring;
 use super::context::Context;
 use super::exchange::{Exchange, Outcome};
 use super::orphan::Orphan;
@@ -66,11 +70,18 @@ impl Releasing {
         Self::orphan(Orphan::Known(lease.session.clone()), context)
     }
 
-    /// Waits for the acquire in flight, and releases the granted session or `orphan`.
-    pub(super) fn acquire(exchange: Exchange, orphan: Orphan, context: &mut Context<'_>) -> Phase {
+    /// Waits for the acquire in flight, and releases the granted session or `orphan`. A release that nobody awaits gives the
+    /// acquire its whole timeout.
+    pub(super) fn acquire(
+        exchange: Exchange,
+        orphan: Orphan,
+        is_awaited: bool,
+        context: &mut Context<'_>,
+    ) -> Phase {
         match exchange {
-            Exchange::InFlight { .. } => {
-                let over = context.now.instant().after(BUDGET);
+            Exchange::InFlight { sent, .. } => {
+                let began = if is_awaited { context.now.instant() } else { sent.after(acquiring::TIMEOUT) };
+                let over = began.after(BUDGET);
                 Phase::Releasing(Self { stage: Stage::Finding { exchange, orphan, finds: 0 }, over })
             }
             Exchange::Waiting { .. } | Exchange::Token { .. } => Self::orphan(orphan, context),
@@ -92,7 +103,11 @@ impl Releasing {
     }
 
     pub(super) fn step(self, event: Event, context: &mut Context<'_>) -> Phase {
-        let Self { stage, over } = self;
+        let Self { stage, mut over } = self;
+        if event == Event::Release {
+            // A caller waits from now on, also for an abandoned acquire.
+            over = over.min(context.now.instant().after(BUDGET));
+        }
         if over.has_passed(context.now) {
             return unconfirmed(stage.abort(context), context);
         }

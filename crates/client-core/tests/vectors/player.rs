@@ -229,6 +229,7 @@ impl Player<'_> {
     fn call(&mut self, call: &str) {
         match call {
             "release" => self.step(Event::Release),
+            "abandon" => self.step(Event::Abandon),
             "acquire" => self.step(Event::Acquire),
             "wake" => self.step(Event::Wake),
             "activity" => self.machine.note_activity(self.clocks.now().instant()),

@@ -26,8 +26,8 @@ impl Client {
 }
 
 impl ClientBuilder {
-    /// Adds another node of the same installation. The client stays with one node. After a failed connection, or a 503
-    /// without `Retry-After`, the next node takes over.
+    /// Adds another node of the same installation. The client stays with one node. After a failed connection, a 503 without
+    /// `Retry-After`, or the second 5xx in a row, the next node takes over.
     pub fn server(mut self, url: impl Into<String>) -> Self {
         self.builder = self.builder.server(url);
         self

@@ -8,8 +8,8 @@ use seatkeeper_client_core::State;
 use super::wait::{wait, wait_for};
 use crate::shared::Shared;
 
-/// The changes of a seat's state since [`Seat::changes`](super::Seat::changes). A slow reader gets the latest state, and
-/// misses states in between. `Changes` is no handle: the seat may be dropped meanwhile. A forked child has no changes.
+/// The changes of a seat's state since [`Seat::changes`](super::Seat::changes). The first change is the present state if the
+/// seat is not active any more. A slow reader gets the latest state, and misses states in between. `Changes` is no handle: the seat may be dropped meanwhile. A forked child has no changes.
 #[derive(Debug)]
 pub struct Changes {
     shared: Arc<Shared>,
@@ -32,7 +32,7 @@ pub enum NoChange {
 
 impl Changes {
     pub(super) fn new(shared: Arc<Shared>, owner: u32) -> Self {
-        let seen = shared.changes();
+        let seen = shared.seen_by_new_reader();
         Self { shared, seen, owner }
     }
 
@@ -67,5 +67,29 @@ impl Iterator for Changes {
         }
         let change = wait(self.shared.changed_since(self.seen));
         self.take(change)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use seatkeeper_client_core::{Deadline, Loss, LossReason};
+
+    use super::*;
+
+    #[test]
+    fn a_loss_before_the_first_wait_is_told() {
+        let shared = Arc::new(Shared::new());
+        let next = |changes: &mut Changes| changes.next_within(Duration::ZERO);
+        let changes = || Changes::new(shared.clone(), std::process::id());
+        shared.publish(State::Active { until: Deadline::NEVER }, true);
+        let mut early = changes();
+        assert_eq!(next(&mut early), Err(NoChange::TimedOut));
+        let lost =
+            State::Lost(Loss { reason: LossReason::Revoked, by: None, retry: false, request_id: None });
+        shared.publish(lost.clone(), true);
+        for mut changes in [early, changes()] {
+            assert_eq!(next(&mut changes), Ok(lost.clone()));
+            assert_eq!(next(&mut changes), Err(NoChange::TimedOut));
+        }
     }
 }

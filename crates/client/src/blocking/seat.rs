@@ -33,7 +33,7 @@ impl Seat {
         self.seat.state()
     }
 
-    /// Returns the changes of the state from now on.
+    /// Returns the changes of the state from now on, and the present state first if the seat is not active any more.
     #[must_use]
     pub fn changes(&self) -> Changes {
         Changes::new(self.seat.shared().clone(), self.background.owner())

@@ -44,9 +44,12 @@ impl Audience {
 }
 
 impl Shared {
-    /// Returns the number of changes so far.
-    pub(crate) fn changes(&self) -> u32 {
-        self.seat().audience.changes
+    /// Returns the number of changes that a new reader has seen: all of them while the seat is active, else all but the last.
+    /// A seat may be lost before the program has it in hand.
+    pub(crate) fn seen_by_new_reader(&self) -> u32 {
+        let seat = self.seat();
+        let unseen = u32::from(!matches!(seat.state, State::Active { .. }));
+        seat.audience.changes.wrapping_sub(unseen)
     }
 
     /// Waits until there are more changes than `seen`, and returns their number with the latest state. Returns `None` if no
@@ -131,7 +134,7 @@ mod tests {
     #[tokio::test]
     async fn the_end_comes_after_the_last_change_and_drops_the_relays() {
         let shared = Shared::new();
-        let seen = shared.changes();
+        let seen = shared.seen_by_new_reader();
         let (told, heard) = channel();
         shared.listen(Box::new(move |state| told.send(state).unwrap_or_default()));
         shared.publish(State::Released, true);

@@ -61,6 +61,11 @@ impl Reply {
     pub(crate) fn new(status: u16, body: impl Into<String>) -> Self {
         Self(status, "", body.into(), Duration::ZERO)
     }
+
+    /// Returns the answer to a heartbeat of a license, with the terms that a server always tells.
+    pub(crate) fn renewed(expires_in_seconds: u64) -> Self {
+        Self::new(200, format!(r#"{{"expires_in_seconds":{expires_in_seconds}}}"#))
+    }
 }
 
 /// A running server.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import bisect
+import concurrent.futures
 import contextlib
 import itertools
 import logging
@@ -12,11 +13,12 @@ import sys
 import threading
 from collections.abc import Sequence
 from functools import partial
-from typing import Callable, Optional, Union
+from typing import Any, Callable, Optional, Union
 
 from . import _clock, _fork
 from ._connection import TransportError
 from ._core.clocks import SECOND
+from ._core.door import Door
 from ._core.events import (
     Action,
     Answered,
@@ -40,8 +42,9 @@ from ._core.tokens import Rejected, TokenKeeper
 from ._license_tokens import LicenseKey, LicenseTokens
 from ._servers import Servers
 from ._shared import Shared
+from ._state_dir import Slot
 from ._streams import Credentials, EventStream
-from ._threads import post
+from ._threads import call_in_thread, post
 from ._timeout import within
 from ._tokens import Fetch, NoToken, TokenCache
 from ._transport import Server
@@ -55,6 +58,11 @@ SLACK_PART = 100
 SLACK_MAX = SECOND
 #: The longest wait for a step of the thread, in seconds: a step takes less than a millisecond.
 STEP_TIMEOUT = 1.0
+#: The longest wait of an acquire for releases of the same holder, in seconds: a release takes two seconds, and the rest
+#: is for a busy host.
+RELEASES_TIMEOUT = 2.5
+#: The longest wait for the end of a slot, in seconds: a file server may hang.
+SLOT_TIMEOUT = 1.0
 #: The states of a seat in which its event stream is open.
 STREAMED = ("active", "offline", "grace")
 
@@ -71,6 +79,7 @@ class Entry:
     """One seat of the driver."""
 
     __slots__ = (
+        "blockers",
         "finished",
         "flight",
         "machine",
@@ -91,10 +100,22 @@ class Entry:
         self.flight: Optional[tuple[int, asyncio.Task[None]]] = None
         self.sent_with = 0
         self.wants_token = False
+        #: The release is over. A slot may still be on its way.
         self.finished = False
+        #: The earlier releases of the same holder, for which the acquire waits.
+        self.blockers: Sequence[asyncio.Future[Finish]] = ()
         #: The event stream, and the session that it follows.
         self.stream: Optional[EventStream] = None
         self.streamed: Optional[str] = None
+
+
+class DriverThread(threading.Thread):
+    """The thread of a driver. A finalizer may run on the thread, so no call waits there."""
+
+    @classmethod
+    def is_current(cls) -> bool:
+        """Returns true on the thread of any driver."""
+        return isinstance(threading.current_thread(), cls)
 
 
 class Driver:
@@ -111,6 +132,10 @@ class Driver:
         self._addresses = servers
         self._source = source
         self._seats: dict[int, Entry] = {}
+        #: The seats whose release is on its way.
+        self._releasing: dict[int, Entry] = {}
+        #: The slots of seats that end with the thread.
+        self._late_slots: list[Slot] = []
         self._keys = itertools.count()
         #: The lock of every ``Shared``.
         self.lock = threading.RLock()
@@ -128,12 +153,16 @@ class Driver:
         self._closing: Optional[Callable[[], None]] = None
         # Tasks that no seat refers to; an event loop keeps weak references alone.
         self._work: set[asyncio.Task[None]] = set()
-        self._loop = _new_loop()
-        self._thread = threading.Thread(target=self._run, name="seatkeeper", daemon=True)
+        #: Done once every seat has ended, at the end of the thread.
+        self.ended: concurrent.futures.Future[None] = concurrent.futures.Future()
+        opened: concurrent.futures.Future[asyncio.BaseEventLoop] = concurrent.futures.Future()
+        self._thread = DriverThread(target=self._run, args=(opened,), name="seatkeeper", daemon=True)
         try:
             self._thread.start()
+            self._loop = opened.result()
         except BaseException:
-            self._loop.close()
+            # After an interrupt, nobody else ends the thread.
+            opened.add_done_callback(_stop)
             raise
 
     @property
@@ -152,6 +181,10 @@ class Driver:
         """Starts the release of a seat. Raises ``Closed``."""
         self._post(lambda: self._step(key, Signal.RELEASE))
 
+    def abandon(self, key: int) -> None:
+        """Starts the release of a seat whose program has given up. Raises ``Closed``."""
+        self._post(lambda: self._step(key, Signal.ABANDON))
+
     def leave(self, key: int) -> None:
         """Stops the heartbeats of a seat without a release. Raises ``Closed``."""
         self._post(lambda: self._leave(key))
@@ -165,7 +198,11 @@ class Driver:
 
         def step() -> None:
             self._step(key, Signal.RELEASE)
-            seen.set()
+            entry = self._seats.get(key)
+            if entry is not None and entry.finished:
+                entry.shared.when_finished(lambda _: seen.set())
+            else:
+                seen.set()
 
         self._post(step)
         seen.wait(STEP_TIMEOUT)
@@ -174,15 +211,15 @@ class Driver:
         """Makes every seat ask the server at once. Raises ``Closed``."""
         self._post(self._wake)
 
-    def close(self, timeout: float) -> None:
-        """Releases every seat, and ends the thread; returns after ``timeout`` seconds at the latest."""
-        if not self.is_ours or threading.current_thread() is self._thread:
-            return
-        try:
+    def close(self) -> None:
+        """Starts the release of every seat; the thread ends afterwards."""
+        with contextlib.suppress(Closed):
             self._post(self._release_all)
-        except Closed:
-            return
-        self._thread.join(timeout)
+
+    def join(self, timeout: float) -> None:
+        """Waits until the thread has ended, for ``timeout`` seconds at most; returns at once on a driver's thread."""
+        if self.is_ours and not DriverThread.is_current():
+            self._thread.join(timeout)
 
     def _post(self, call: Callable[[], None]) -> None:
         if not self.is_ours:
@@ -190,10 +227,19 @@ class Driver:
         if self._closing is not None or not post(self._loop, _guarded, call):
             raise Closed("the client is closed")
 
-    def _run(self) -> None:
+    def _run(self, opened: concurrent.futures.Future[asyncio.BaseEventLoop]) -> None:
+        try:
+            # On this thread: a loop of Windows that is made on the main thread takes over the signals of the program.
+            self._loop = _new_loop()
+        except BaseException as error:
+            opened.set_exception(error)
+            return
+        opened.set_result(self._loop)
         try:
             asyncio.set_event_loop(self._loop)
+            self._loop.set_exception_handler(_log_error)
             self._servers = Servers(self._addresses)
+            self._slot_closing = asyncio.Lock()
             self._tokens: Union[TokenCache, LicenseTokens]
             if isinstance(self._source, LicenseKey):
                 self._tokens = LicenseTokens(self._servers, self._source)
@@ -209,23 +255,56 @@ class Driver:
             # From now on no call is accepted.
             self._closing = self._loop.stop
             while self._seats:
-                _end_failed(self._seats.popitem()[1].shared)
-            with contextlib.suppress(Exception):
+                shared = self._seats.popitem()[1].shared
+                _guarded(partial(_end_failed, shared))
+                self._close_at_end(shared)
+            try:
                 self._loop.close()
+            except Exception:
+                # A loop whose descriptors the program has closed. Otherwise its finalizer prints an error.
+                asyncio.BaseEventLoop.close(self._loop)
             # The loop accepts calls until `close`, but runs no more of them.
             while self._starting:
-                _end_unsent(self._starting.popitem()[1])
+                self._end_unsent(self._starting.popitem()[1])
+            self.ended.set_result(None)
+            # At last, because a file server may hang.
+            for slot in self._late_slots:
+                slot.close()
 
     def _start(self, key: int, plan: Plan, shared: Shared) -> None:
         self._starting.pop(key, None)
         if self._closing is not None:
             # Another thread closed the client between the check in `_post` and this call.
-            _end_unsent(shared)
+            self._end_unsent(shared)
             return
         machine = Machine(plan, _clock.now())
-        self._seats[key] = Entry(machine, shared, self._tokens.owner(plan.door.machine_id))
+        entry = self._seats[key] = Entry(machine, shared, self._tokens.owner(plan.door.machine_id))
+        entry.blockers = self._releases_of(plan.door)
         self._carry_out(key, machine.begin())
         self._set_timer()
+
+    def _end_unsent(self, shared: Shared) -> None:
+        """Ends an acquire that has sent no request."""
+        _guarded(lambda: shared.publish(State("released"), told=True))
+        _guarded(lambda: shared.finish(Finish.GIVEN_BACK))
+        self._close_at_end(shared)
+
+    def _close_at_end(self, shared: Shared) -> None:
+        if shared.slot is not None:
+            self._late_slots.append(shared.slot)
+
+    def _releases_of(self, door: Door) -> Sequence[asyncio.Future[Finish]]:
+        """Returns the releases of the same holder that are on their way, and ends them within their budget.
+
+        The server resumes the session of a holder that acquires again, so a late DELETE would end the new seat.
+        """
+        releases = []
+        for key, entry in list(self._releasing.items()):
+            if entry.machine.door.holder == door.holder:
+                releases.append(self._loop.create_future())
+                entry.shared.when_finished(releases[-1].set_result)
+                self._step(key, Signal.RELEASE)
+        return releases
 
     def _wake(self) -> None:
         for key in list(self._seats):
@@ -292,7 +371,7 @@ class Driver:
 
     def _step(self, key: int, event: Event) -> None:
         entry = self._seats.get(key)
-        if entry is not None:
+        if entry is not None and not entry.finished:
             if isinstance(event, (Answered, Failed)) and entry.flight is not None and entry.flight[0] == event.request:
                 entry.flight = None
             # Jitter needs no secret randomness.
@@ -323,14 +402,17 @@ class Driver:
 
     def _send(self, key: int, entry: Entry, request: Request) -> None:
         entry.sent_with = self._keeper(entry.token_owner).current
-        task = self._loop.create_task(self._exchange(key, entry.token_owner, request))
+        task = self._loop.create_task(self._exchange(key, entry, request))
         entry.flight = (request.id, task)
         self._keep(task)
 
-    async def _exchange(self, key: int, owner: str, request: Request) -> None:
+    async def _exchange(self, key: int, entry: Entry, request: Request) -> None:
         event: Event
         try:
-            event = Answered(request.id, await self._answer(owner, request))
+            if entry.blockers:
+                await asyncio.wait(entry.blockers, timeout=RELEASES_TIMEOUT)
+                entry.blockers = ()
+            event = Answered(request.id, await self._answer(entry.token_owner, request))
         except TransportError as error:
             event = Failed(request.id, error.failure)
         except asyncio.TimeoutError:
@@ -382,11 +464,34 @@ class Driver:
         task.add_done_callback(self._work.discard)
 
     def _finish(self, key: int, entry: Entry, finish: Finish) -> None:
+        entry.finished = True
+        self._releasing.pop(key, None)
+        slot = entry.shared.slot
+        if slot is None or not slot.is_locked:
+            self._end(key, entry, finish)
+        else:
+            self._keep(self._loop.create_task(self._end_after(slot, key, entry, finish)))
+
+    async def _end_after(self, slot: Slot, key: int, entry: Entry, finish: Finish) -> None:
+        """Ends a seat once its slot is closed, and after ``SLOT_TIMEOUT`` at the latest."""
+        closing = self._loop.create_task(self._close_slot(slot))
+        self._keep(closing)
+        await asyncio.wait([closing], timeout=SLOT_TIMEOUT)
+        self._end(key, entry, finish)
+
+    async def _close_slot(self, slot: Slot) -> None:
+        """Closes a slot on a thread, because a file server may hang; all slots together have one thread at a time."""
+        async with self._slot_closing:
+            try:
+                await call_in_thread(slot.close)
+            except (RuntimeError, MemoryError):
+                slot.close()
+
+    def _end(self, key: int, entry: Entry, finish: Finish) -> None:
         del self._seats[key]
         owner = entry.token_owner
         if owner and not any(other.token_owner == owner for other in self._seats.values()):
             self._keepers.pop(owner, None)
-        entry.finished = True
         entry.shared.finish(finish)
         self._stop_if_idle()
 
@@ -396,6 +501,8 @@ class Driver:
         if machine.lease is not None:
             entry.shared.lease = machine.lease
         state = machine.state(_clock.boot())
+        if state.kind == "released" and not entry.finished:
+            self._releasing[key] = entry
         entry.shared.publish(state, told)
         wake_at = None if entry.finished else machine.wake_at()
         if wake_at is None:
@@ -446,11 +553,22 @@ class Driver:
         return self._keeper(owner).current, self._tokens.peek(owner)
 
 
-def _new_loop() -> asyncio.AbstractEventLoop:
+def _new_loop() -> asyncio.BaseEventLoop:
     """Returns a loop of the standard library: the program's policy may make loops of another kind."""
     if sys.platform == "win32":
         return asyncio.ProactorEventLoop()
     return asyncio.SelectorEventLoop()
+
+
+def _log_error(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """Logs an error of a callback: the logger of asyncio would print the error."""
+    _log.error("the event loop of the client: %s", context["message"], exc_info=context.get("exception"))
+
+
+def _stop(opened: concurrent.futures.Future[asyncio.BaseEventLoop]) -> None:
+    """Ends a thread that carries no seat."""
+    if opened.exception() is None:
+        opened.result().call_soon_threadsafe(opened.result().stop)
 
 
 def _end_failed(shared: Shared) -> None:
@@ -461,12 +579,6 @@ def _end_failed(shared: Shared) -> None:
     elif kind not in ("lost", "refused", "released"):
         shared.publish(lost(CLIENT_ENDED, None, retry=False), told=True)
     shared.finish(Finish.UNCONFIRMED)
-
-
-def _end_unsent(shared: Shared) -> None:
-    """Ends an acquire that has sent no request."""
-    shared.publish(State("released"), told=True)
-    shared.finish(Finish.GIVEN_BACK)
 
 
 def _without_token(request: Request, error: NoToken) -> Event:

@@ -18,6 +18,8 @@ class Servers:
         """Must be called on the thread of the event loop that sends the requests."""
         self._nodes = [Transport(server) for server in servers]
         self._in_use = 0
+        #: The 5xx in a row of the node in use.
+        self._unavailable = 0
 
     @property
     def in_use(self) -> Transport:
@@ -27,8 +29,9 @@ class Servers:
     async def send(self, call: Call, token: Optional[str], timeout: float) -> Response:
         """Sends one request and returns its response. Raises ``TransportError``; a cancelled call aborts.
 
-        After a refused connection the next node gets the request. After another failure, or a 503 without
-        ``Retry-After``, the next node gets the next request.
+        After a refused connection the next node gets the request. After another failure, a 503 without
+        ``Retry-After``, or the second 5xx in a row, the next node gets the next request: a node that is cut off tells
+        ``Retry-After`` with every 503.
         """
         loop = asyncio.get_running_loop()
         deadline = loop.time() + timeout
@@ -46,8 +49,7 @@ class Servers:
                     raise
                 last = error
                 continue
-            if response.status == 503 and response.retry_after is None:
-                self._leave(node)
+            self._count(node, response)
             return response
         raise last
 
@@ -56,7 +58,17 @@ class Servers:
         for node in self._nodes:
             node.close()
 
+    def _count(self, node: int, response: Response) -> None:
+        if self._in_use != node:
+            return
+        # Every node answers 501 and 505 alike.
+        is_unavailable = response.status >= 500 and response.status not in (501, 505)
+        self._unavailable = self._unavailable + 1 if is_unavailable else 0
+        if self._unavailable > 1 or (response.status == 503 and response.retry_after is None):
+            self._leave(node)
+
     def _leave(self, node: int) -> None:
         """Puts the next node in use, unless another request has left ``node`` already."""
         if self._in_use == node:
             self._in_use = (node + 1) % len(self._nodes)
+            self._unavailable = 0

@@ -27,6 +27,7 @@ class Shared:
     __slots__ = (
         "_changed",
         "_finish",
+        "_finish_listeners",
         "_listeners",
         "_lock",
         "_state",
@@ -38,7 +39,7 @@ class Shared:
     )
 
     def __init__(self, lock: threading.RLock, slot: Optional[Slot] = None) -> None:
-        #: The instance id of a seat of one process, until the release is over.
+        #: The instance id of a seat of one process, which the driver closes after the release.
         self.slot = slot
         #: The end of validity on the clock that counts sleep, in nanoseconds; 0 is invalid.
         self.valid_until = 0
@@ -48,6 +49,7 @@ class Shared:
         self.active_at: Optional[int] = None
         self._state = State("acquiring")
         self._finish: Optional[Finish] = None
+        self._finish_listeners: tuple[Callable[[Finish], None], ...] = ()
         self._lock = lock
         #: Exists while somebody waits: a condition is larger than the rest of a seat.
         self._changed: Optional[threading.Condition] = None
@@ -66,12 +68,13 @@ class Shared:
             listener(state)
 
     def finish(self, finish: Finish) -> None:
-        """Publishes the result of the release, and leaves the instance id to the next process."""
-        if self.slot is not None:
-            self.slot.close()
+        """Publishes the result of the release."""
         with self._lock:
             self._finish = finish
             self._notify()
+            listeners, self._finish_listeners = self._finish_listeners, ()
+        for listener in listeners:
+            listener(finish)
 
     def state(self) -> State:
         """Returns the state of this instant: ``active`` ends by itself at its deadline."""
@@ -91,6 +94,15 @@ class Shared:
         with self._lock:
             self._wait_for(lambda: self._finish is not None, timeout)
             return self._finish
+
+    def when_finished(self, listener: Callable[[Finish], None]) -> None:
+        """Tells ``listener`` the result of the release: at once after the release, else on the driver's thread."""
+        with self._lock:
+            finish = self._finish
+            if finish is None:
+                self._finish_listeners = (*self._finish_listeners, listener)
+        if finish is not None:
+            listener(finish)
 
     def listen(self, listener: Callable[[State], None]) -> Callable[[], None]:
         """Tells ``listener`` the present state, and every change on the driver's thread; returns a function to stop."""

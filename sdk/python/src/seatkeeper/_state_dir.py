@@ -99,6 +99,11 @@ class Slot:
         if fd is not None:
             _open_slots.add(self)
 
+    @property
+    def is_locked(self) -> bool:
+        """True while the id belongs to this process alone."""
+        return self._fd is not None
+
     def close(self) -> None:
         """Leaves the id to the next process. A second call has no effect, and neither has a call in a forked child."""
         fd, self._fd = self._fd, None
@@ -108,13 +113,19 @@ class Slot:
         # Where the unlock fails, the lock ends with the descriptor.
         with contextlib.suppress(OSError):
             _unlock(fd)
-        os.close(fd)
+        _close(fd)
 
     def abandon(self) -> None:
         """Closes the descriptor that a forked child inherited, and leaves the parent's lock alone."""
         fd, self._fd = self._fd, None
         if fd is not None:
-            os.close(fd)
+            _close(fd)
+
+
+def _close(fd: int) -> None:
+    """Closes a descriptor, which the program may have closed already."""
+    with contextlib.suppress(OSError):
+        os.close(fd)
 
 
 _open_slots: weakref.WeakSet[Slot] = weakref.WeakSet()

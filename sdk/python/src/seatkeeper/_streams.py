@@ -123,10 +123,9 @@ class EventStream:
             token = await self._credentials.current()
             node = self._servers.in_use
             self._used, self._node = self._credentials.peek(), node
-            await node.open(lambda: self._connect(node, token))
-            connection = self._connection
-            if connection is not None and not self._is_closed:
-                await connection.closed
+            # Several addresses of a node may each get a connection, of which ``open`` returns one.
+            connection = self._connection = await node.open(lambda: self._connect(node, token))
+            await connection.closed
             return connection
         except (TransportError, NoToken, OSError):
             return None
@@ -141,8 +140,7 @@ class EventStream:
         if self._last_id:
             headers["Last-Event-ID"] = self._last_id
         request = node.encode_get(self._path, headers)
-        self._connection = _Connection(request, self._last_id, self._tell, self._loop)
-        return self._connection
+        return _Connection(request, self._last_id, self._tell, self._loop)
 
     async def _token_after(self, rejected: tuple[int, Optional[str]]) -> None:
         """Waits until a step of the machine has brought another token than the rejected one."""

@@ -23,9 +23,11 @@ from .errors import Misuse
 CONNECTIONS_MAX = 64
 #: Connections for event streams that are opened at a time, beside those of requests.
 OPENINGS_MAX = 16
-#: Seconds to connect to one of several addresses of a host, but for the last: a try of a release lasts a second, and
-#: must reach the second address.
-ATTEMPT_MAX = 0.6
+#: Seconds before the next address of a host is tried beside the addresses before: a try of a release lasts a second,
+#: and must reach the second address.
+ATTEMPT_DELAY = 0.6
+#: The longest wait for a look-up while addresses of the host are known, in seconds: a try of a release lasts a second.
+LOOKUP_PATIENCE = 0.3
 #: The errors of the operating system, or of a limit of the process, that stand in the way of every connection.
 NO_RESOURCES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 USER_AGENT = f"seatkeeper-python/{VERSION}"
@@ -80,7 +82,8 @@ class Transport:
         self._addresses = [] if server.is_named else [server.host]
         #: The address of the latest connection.
         self._answering: Optional[str] = None
-        self._lookup: Optional[asyncio.Task[list[str]]] = None
+        #: The look-up in progress, which goes on after each request has given up.
+        self._lookup: Optional[asyncio.Task[None]] = None
         #: The places of requests in flight.
         self._places = asyncio.Semaphore(CONNECTIONS_MAX)
         #: Connections that rest, the latest at the end.
@@ -174,44 +177,70 @@ class Transport:
         return "\r\n".join([*lines, "", ""]).encode("latin-1")
 
     async def _connect(self, protocol: Callable[[], P]) -> P:
-        """Connects to the first address that answers, the last good one first. Raises ``TransportError``."""
-        server = self._server
-        loop = asyncio.get_running_loop()
-        last: Optional[Exception] = None
-        name = server.host if server.tls else None
+        """Connects to the address that answers first. Raises ``TransportError``.
+
+        The address of the latest connection goes first. As in Happy Eyeballs (RFC 8305), the next address joins after
+        ``ATTEMPT_DELAY`` or a failure, so a slow address keeps its whole ``connect_timeout``.
+        """
         addresses = sorted(await self._resolve(), key=lambda address: address != self._answering)
-        for address in addresses:
-            opening = loop.create_connection(protocol, address, server.port, ssl=server.tls, server_hostname=name)
-            timeout = server.connect_timeout if address == addresses[-1] else min(ATTEMPT_MAX, server.connect_timeout)
-            try:
-                _, opened = await within(timeout, opening, lambda late: late[0].abort())
-                self._answering = address
-                return opened
-            except (OSError, asyncio.TimeoutError) as error:
-                last = error
+        attempts: set[asyncio.Task[tuple[asyncio.Transport, P]]] = set()
+        last: Optional[Exception] = None
+        try:
+            while addresses or attempts:
+                if addresses:
+                    attempts.add(asyncio.ensure_future(self._attempt(protocol, addresses.pop(0))))
+                delay = ATTEMPT_DELAY if addresses else None
+                ended, _ = await asyncio.wait(attempts, timeout=delay, return_when=asyncio.FIRST_COMPLETED)
+                for attempt in ended:
+                    attempts.remove(attempt)
+                    try:
+                        return attempt.result()[1]
+                    except (OSError, asyncio.TimeoutError) as error:
+                        last = error
+        finally:
+            for attempt in attempts:
+                attempt.cancel()
+                attempt.add_done_callback(_abort)
         raise TransportError(_failure_of(last)) from last
 
-    async def _resolve(self) -> list[str]:
-        """Returns the addresses of the host; one lookup at a time serves every request."""
-        if not self._server.is_named:
-            return self._addresses
-        if self._lookup is None:
-            self._lookup = asyncio.ensure_future(self._look_up())
-        try:
-            return await asyncio.shield(self._lookup)
-        finally:
-            if self._lookup is not None and self._lookup.done():
-                self._lookup = None
+    async def _attempt(self, protocol: Callable[[], P], address: str) -> tuple[asyncio.Transport, P]:
+        """Connects to one address within ``connect_timeout``."""
+        server = self._server
+        name = server.host if server.tls else None
+        opening = asyncio.get_running_loop().create_connection(
+            protocol, address, server.port, ssl=server.tls, server_hostname=name
+        )
+        opened = await within(server.connect_timeout, opening, lambda late: late[0].abort())
+        self._answering = address
+        return opened
 
-    async def _look_up(self) -> list[str]:
-        """Looks the host up; during an outage of the name service the last addresses serve."""
+    async def _resolve(self) -> list[str]:
+        """Returns the addresses of the host; one look-up at a time serves every request.
+
+        While the name service does not answer, the known addresses serve, and the look-up goes on.
+        """
+        if self._server.is_named:
+            if self._lookup is None:
+                self._lookup = asyncio.ensure_future(self._look_up())
+            await asyncio.wait([self._lookup], timeout=LOOKUP_PATIENCE if self._addresses else None)
+        return self._addresses
+
+    async def _look_up(self) -> None:
+        """Looks the host up; a failure leaves the known addresses."""
         server = self._server
         try:
             found = await call_in_thread(lambda: socket.getaddrinfo(server.host, server.port, type=socket.SOCK_STREAM))
-        except (OSError, RuntimeError, UnicodeError):
-            return self._addresses
-        self._addresses = list(dict.fromkeys(str(address[0]) for *_, address in found))
-        return self._addresses
+            self._addresses = list(dict.fromkeys(str(address[0]) for *_, address in found))
+        except (OSError, RuntimeError, MemoryError, UnicodeError):
+            pass
+        finally:
+            self._lookup = None
+
+
+def _abort(attempt: asyncio.Task[tuple[asyncio.Transport, P]]) -> None:
+    """Closes the connection of an attempt that another one has overtaken."""
+    if not attempt.cancelled() and attempt.exception() is None:
+        attempt.result()[0].abort()
 
 
 def _failure_of(error: Optional[Exception]) -> Failure:

@@ -7,7 +7,7 @@ import contextlib
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Optional, Union
+from typing import Any, Optional, TypeVar, Union
 
 from ._core.door import DeviceDoor
 from ._core.events import Finish
@@ -17,10 +17,13 @@ from ._license_tokens import LicenseKey
 from ._mask import masked
 from ._state_dir import Base, Slot, StateDir
 from ._threads import call_in_thread, post
+from ._timeout import within
 from ._tokens import TokenSource
-from .client import Connection, Wait, choose_program, choose_source, license_plan, raise_refusal
+from .client import CLOSE_TIMEOUT, Connection, Wait, choose_program, choose_source, license_plan, raise_refusal
 from .errors import Closed
 from .seat import RELEASE_TIMEOUT, SeatView
+
+T = TypeVar("T")
 
 
 class AsyncSeat(SeatView):
@@ -51,8 +54,13 @@ class AsyncSeat(SeatView):
             self._driver.release(self._key)
         except Closed:
             return False
-        finish = await call_in_thread(lambda: self._shared.wait_for_finish(RELEASE_TIMEOUT))
-        return finish is Finish.GIVEN_BACK
+        loop = asyncio.get_running_loop()
+        finishes: asyncio.Queue[Finish] = asyncio.Queue()
+        self._shared.when_finished(lambda finish: _tell(loop, finishes, finish))
+        try:
+            return await within(RELEASE_TIMEOUT, finishes.get()) is Finish.GIVEN_BACK
+        except asyncio.TimeoutError:
+            return False
 
     async def __aenter__(self) -> AsyncSeat:
         return self
@@ -107,7 +115,14 @@ class AsyncClient:
 
     async def close(self) -> None:
         """Gives every seat back within two seconds, and ends the threads of the client."""
-        await call_in_thread(self._connection.close)
+        driver = self._connection.start_close()
+        if driver is None:
+            return
+        loop = asyncio.get_running_loop()
+        ends: asyncio.Queue[None] = asyncio.Queue()
+        driver.ended.add_done_callback(lambda _: _tell(loop, ends, None))
+        with contextlib.suppress(asyncio.TimeoutError):
+            await within(CLOSE_TIMEOUT, ends.get())
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -188,7 +203,7 @@ async def _hold(connection: Connection, plan: Plan) -> AsyncSeat:
             state = await states.get()
     except BaseException:
         with contextlib.suppress(Closed):
-            driver.release(seat._key)
+            driver.abandon(seat._key)
         raise
     finally:
         stop()
@@ -214,6 +229,6 @@ def _leave_slot(taking: asyncio.Future[Slot]) -> None:
         taking.result().close()
 
 
-def _tell(loop: asyncio.AbstractEventLoop, states: asyncio.Queue[State], state: State) -> None:
-    # A program whose loop has ended reads no more states.
-    post(loop, states.put_nowait, state)
+def _tell(loop: asyncio.AbstractEventLoop, queue: asyncio.Queue[T], item: T) -> None:
+    # A program whose loop has ended reads no more items.
+    post(loop, queue.put_nowait, item)

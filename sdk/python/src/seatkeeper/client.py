@@ -37,6 +37,8 @@ from .seat import Seat, SeatView
 #: Seconds to wait for a free seat; ``None`` takes the first denial as final, ``"forever"`` has no end.
 Wait = Union[float, str, None]
 
+#: The longest wait of a close, in seconds: a release takes two seconds at most.
+CLOSE_TIMEOUT = 2.5
 #: The longest name and the longest version of a program.
 PROGRAM_CHARS_MAX = 100
 
@@ -122,19 +124,30 @@ class Connection:
         )
         return door_plan(door, wait, patience)
 
-    def close(self, timeout: float = 2.5) -> None:
-        """Gives every seat back, and ends the threads; returns after ``timeout`` seconds at the latest."""
+    def close(self) -> None:
+        """Gives every seat back, and ends the threads; returns after ``CLOSE_TIMEOUT`` at the latest."""
+        driver = self.start_close()
+        if driver is not None:
+            driver.join(CLOSE_TIMEOUT)
+
+    def start_close(self) -> Optional[Driver]:
+        """Starts to give every seat back; returns the driver that ends afterwards, if there is one."""
         if os.getpid() != self._pid:
             # A forked child has no thread, and the lock in any state.
             self._closed = True
-            return
+            return None
         with self._opening:
             self._closed = True
             driver = self._driver
-        atexit.unregister(self.close)
         if driver is not None:
-            driver.close(timeout)
-            self.dispatcher.close()
+            driver.ended.add_done_callback(self._finish_close)
+            driver.close()
+        return driver
+
+    def _finish_close(self, _: object) -> None:
+        # Not earlier: a program that ends meanwhile waits for the releases, and each change is told.
+        atexit.unregister(self.close)
+        self.dispatcher.close()
 
 
 def choose_source(
@@ -241,7 +254,8 @@ class Client:
         """Describes the server at ``url``; sends no request and starts no thread.
 
         :param url: ``http://HOST:PORT`` or ``https://HOST:PORT``, or a list of nodes of one installation. The client
-            stays with one node; after a failed connection, or a 503 without ``Retry-After``, the next node takes over.
+            stays with one node; after a failed connection, a 503 without ``Retry-After``, or the second 5xx in a row,
+            the next node takes over.
         :param token: a fixed bearer token.
         :param token_file: the file of the bearer token, read again when the file changes, and when the server rejects
             the token.
@@ -325,7 +339,8 @@ class License:
         :param per_process: a name of this process from the state directory, for licenses that count processes. A
             program that is started again after a crash gets its own seat back at once. ``instance`` prevails.
         :param wait: seconds to ask again while every seat is in use, or ``"forever"``.
-        :param patience: seconds to try a server that does not answer; a longer ``wait`` prevails.
+        :param patience: seconds to try a server that does not answer, with at least two for each try; a longer
+            ``wait`` prevails.
         :param user_agent: the program's name for itself, for the audit log; prevails over ``application``.
         :param metadata: an object of the program's own, for the audit log: at most 4 KiB of JSON.
         :param on_change: a callback for ``Seat.on_change``.
@@ -360,7 +375,8 @@ class Device:
         :param replace: the session of this subscriber that may end if all screens are in use; ``Denied.sessions`` has
             the choice.
         :param wait: seconds to ask again while every screen is in use, or ``"forever"``.
-        :param patience: seconds to try a server that does not answer; a longer ``wait`` prevails.
+        :param patience: seconds to try a server that does not answer, with at least two for each try; a longer
+            ``wait`` prevails.
         :param on_change: a callback for ``Seat.on_change``.
 
         Raises ``Denied`` if the server refuses, and ``Offline`` if the server does not answer.
@@ -381,7 +397,7 @@ def _hold(connection: Connection, plan: Plan, on_change: Optional[Callback]) -> 
             seat.on_change(on_change)
     except BaseException:
         with contextlib.suppress(Closed):
-            driver.release(seat._key)
+            driver.abandon(seat._key)
         raise
     return seat
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Any, Optional
 
 from ._core.problem import DeviceSession, FieldError, Holder, Problem
 from ._core.request import Failure
@@ -46,6 +46,10 @@ class SeatkeeperError(Exception):
     code: str = "misuse"
     #: The id of the request in the server's log, for the support; ``None`` if no answer of the server led to the error.
     request_id: Optional[str] = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles the error by its text and members: the arguments of ``__init__`` are not kept."""
+        return _rebuild, (type(self), self.args), self.__dict__
 
 
 class Misuse(SeatkeeperError, ValueError):
@@ -142,6 +146,11 @@ class SeatLost(NotHeld):
         self.by = by
         #: True if the client goes on trying to acquire.
         self.retry = retry
+
+
+def _rebuild(kind: type[SeatkeeperError], args: tuple[Any, ...]) -> SeatkeeperError:
+    """Returns a pickled error, to which ``pickle`` then adds the members."""
+    return kind.__new__(kind, *args)
 
 
 def _with_remedy(told: str, remedy: Optional[str]) -> str:

@@ -11,7 +11,7 @@ from ._core.clocks import SECOND
 from ._core.events import Finish
 from ._core.state import State
 from ._dispatcher import Callback, Dispatcher, Relay
-from ._driver import Driver
+from ._driver import Driver, DriverThread
 from ._shared import Shared
 from .errors import Closed, Misuse, NotHeld, SeatLost
 
@@ -155,13 +155,15 @@ class Seat(SeatView):
         """Gives the seat back, within two seconds.
 
         Returns true if the server confirmed. Otherwise the seat is free one TTL after the last heartbeat at the latest.
-        A second call has no effect, and neither has a call in a forked child.
+        A second call has no effect, and neither has a call in a forked child. A finalizer that runs on a thread of a
+        client starts the release, and does not wait.
         """
         try:
             self._driver.release(self._key)
         except Closed:
             return False
-        return self._shared.wait_for_finish(RELEASE_TIMEOUT) is Finish.GIVEN_BACK
+        timeout = 0.0 if DriverThread.is_current() else RELEASE_TIMEOUT
+        return self._shared.wait_for_finish(timeout) is Finish.GIVEN_BACK
 
     def __enter__(self) -> Seat:
         return self

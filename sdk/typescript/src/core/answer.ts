@@ -63,6 +63,8 @@ export type Setback =
 const GRACE_SECONDS_MAX = 604_800;
 /** The longest span that a server may tell: ten years. */
 const SPAN_SECONDS_MAX = 315_360_000;
+/** The longest `Retry-After` that counts: an hour. A lost seat waits for it in full, and a proxy may ask for years. */
+const RETRY_AFTER_SECONDS_MAX = 3_600;
 
 /** Failures of requests that the server has not seen. */
 const UNSEEN: readonly Failure[] = ["refused", "certificate", "reset-before-send", "no-token"];
@@ -117,7 +119,7 @@ function setback(response: Response): Setback {
   if (status === 401) return { kind: Kind.Unauthenticated, problem };
   if (status === 501 || status === 505) return { kind: Kind.Hopeless, problem };
   if (status === 408 || status === 429 || status >= 500) {
-    const seconds = Math.max(Math.min(retryAfter, SPAN_SECONDS_MAX), problem.retryAfterSeconds ?? 0);
+    const seconds = Math.min(Math.max(retryAfter, problem.retryAfterSeconds ?? 0), RETRY_AFTER_SECONDS_MAX);
     // A rate limit rejects a request before any work.
     return { kind: Kind.Transient, failure: "unavailable", isInDoubt: status !== 429, retryAfter: seconds * SECOND, problem };
   }

@@ -8,6 +8,7 @@ export const enum EventKind {
   TokenReady,
   TokenFailed,
   Release,
+  Abandon,
   Acquire,
   Ended,
 }
@@ -26,8 +27,13 @@ export type Event =
   | { readonly kind: EventKind.TokenFailed }
   /** The event stream told the end of a session, or is over. */
   | SessionEnd
-  /** The program gives the seat up. */
+  /** The program gives the seat up, and waits for the result. */
   | { readonly kind: EventKind.Release }
+  /**
+   * The program gives the seat up, and waits for nothing. An acquire in flight may take its whole timeout, and a session that is
+   * granted late is released. A later `Release` shortens the wait.
+   */
+  | { readonly kind: EventKind.Abandon }
   /** The program asks for a seat again after a loss, a refusal or a release. */
   | { readonly kind: EventKind.Acquire };
 
@@ -41,12 +47,6 @@ export interface SessionEnd {
   readonly reason: string | undefined;
   readonly by?: string | undefined;
 }
-
-/**
- * The result of a release. `given-back`: the server holds no seat for this holder. `unconfirmed`: the server may hold a seat,
- * free one TTL after the last acquire or heartbeat at the latest.
- */
-export type Finish = "given-back" | "unconfirmed";
 
 /** The driver of a machine. The machine calls these functions within a step, so they must not step it. */
 export interface Host {

@@ -72,6 +72,11 @@ export abstract class Exchange {
     return this.#flight !== undefined;
   }
 
+  /** The time of the request in flight. */
+  protected get sentAt(): Micros {
+    return this.#flight!.sent;
+  }
+
   /** Takes an event; one that does not belong to the present request changes nothing. */
   protected take(event: Event): void {
     const { kind } = event;

@@ -34,6 +34,6 @@ export function isObject(value: unknown): value is Members {
 }
 
 function inCamelCase(members: Members): Members {
-  const camel = (name: string) => name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
-  return Object.fromEntries(Object.entries(members).map(([name, value]) => [camel(name), value]));
+  const camel = (_: string, letter: string) => letter.toUpperCase();
+  return Object.fromEntries(Object.entries(members).map(([name, value]) => [name.replace(/_(.)/g, camel), value]));
 }

@@ -1,7 +1,7 @@
 import { type Answer, FOREIGN, goneReason, Kind, type Setback, type Terms } from "./answer.js";
 import { jittered, type Micros, NEVER, type Now, SECOND, sleptSince } from "./clocks.js";
 import type { Plan } from "./door.js";
-import { EventKind, type Event, type Finish, type Host, type SessionEnd } from "./events.js";
+import { EventKind, type Event, type Host, type SessionEnd } from "./events.js";
 import { Exchange, TOKEN_TIMEOUT } from "./exchange.js";
 import { Lease } from "./lease.js";
 import type { Problem } from "./problem.js";
@@ -57,8 +57,13 @@ type Orphan = Pick<Terms, "session" | "releasingCode"> | "unknown" | undefined;
  * time.
  */
 export class Machine extends Exchange {
-  /** The result of a release that ended in the last step. */
-  finish: Finish | undefined;
+  /**
+   * The result of a release that ended in the last step. `true`: the server holds no seat for this holder. `false`: the server may
+   * hold a seat, free one TTL after the last acquire or heartbeat at the latest.
+   */
+  finish: boolean | undefined;
+  /** The lease, while the machine holds or regains a seat. */
+  lease: Lease | undefined;
   readonly #plan: Plan;
   #phase!: Phase;
   #state!: State;
@@ -74,7 +79,6 @@ export class Machine extends Exchange {
   /** The try under way is the last one of the acquire. */
   #isLast!: boolean;
 
-  #lease: Lease | undefined;
   #lastSession: string | undefined;
   #orphan: Orphan;
 
@@ -143,9 +147,9 @@ export class Machine extends Exchange {
     return stateAt(this.#state, now);
   }
 
-  /** The lease, while the machine holds or regains a seat. */
-  get lease(): Lease | undefined {
-    return this.#lease;
+  /** True if the server holds no session of this holder, and the machine acquires none: a release has nothing to send. */
+  get isOver(): boolean {
+    return this.#phase === Phase.Ended && !this.#orphan;
   }
 
   #take(event: Event): void {
@@ -153,7 +157,8 @@ export class Machine extends Exchange {
       case EventKind.Wake:
         return;
       case EventKind.Release:
-        return this.#release();
+      case EventKind.Abandon:
+        return this.#release(event.kind === EventKind.Release);
       case EventKind.Acquire:
         return this.#phase === Phase.Ended ? this.#acquire() : undefined;
       case EventKind.Ended:
@@ -179,7 +184,7 @@ export class Machine extends Exchange {
   /** The next request of a seat is a heartbeat: the seat is held or in doubt, or the vendor forbids a second session. */
   get #renews(): boolean {
     const phase = this.#phase;
-    return phase === Phase.Holding || (phase === Phase.Regaining && (this.#isInDoubt || !this.#lease!.reacquires));
+    return phase === Phase.Holding || (phase === Phase.Regaining && (this.#isInDoubt || !this.lease!.reacquires));
   }
 
   /** Ends the phase if its time is over. Returns false if not. */
@@ -187,13 +192,15 @@ export class Machine extends Exchange {
     if (!this.#passed(this.#turnAt)) return false;
     if (this.#phase === Phase.Holding) {
       this.stop();
-      this.#regain();
-      this.#retry(0);
+      if (!this.#overAsTold()) {
+        this.#regain();
+        this.#retry(0);
+      }
     } else if (this.#phase === Phase.Regaining) {
       this.#lose();
     } else {
-      const isLost = this.#phase === Phase.Finding && this.isInFlight;
-      this.#released(isLost ? "unknown" : this.#orphan);
+      if (this.#phase === Phase.Finding && this.isInFlight) this.#orphan = "unknown";
+      this.#released();
     }
     return true;
   }
@@ -209,8 +216,9 @@ export class Machine extends Exchange {
     if (this.#phase === Phase.Holding) {
       this.#offlineSince ??= this.instant;
       this.#isInDoubt = this.#passed(this.#turnAt);
-      if (this.#isInDoubt) this.#regain();
-      else this.#showOutage();
+      if (!this.#isInDoubt) this.#showOutage();
+      else if (this.#overAsTold()) return;
+      else this.#regain();
     }
     this.start();
   }
@@ -227,7 +235,7 @@ export class Machine extends Exchange {
     if (!this.#renews) return [acquire(door, this.#lastSession), timeout];
     const offline = this.#secondsSince(this.#offlineSince) || undefined;
     const call = heartbeat(door, this.#lastSession!, this.#secondsSince(this.#activeAt), offline);
-    return [call, this.#phase === Phase.Holding ? this.#lease!.timeout : timeout];
+    return [call, this.#phase === Phase.Holding ? this.lease!.timeout : timeout];
   }
 
   #secondsSince(point: Micros | undefined): number | undefined {
@@ -240,14 +248,19 @@ export class Machine extends Exchange {
     const renews = this.#renews;
     if (answer.kind === Kind.Granted) {
       const { terms, sent } = answer;
-      if (renews) return this.#renewed(terms, sent);
-      if (terms.session && terms.expiresIn !== undefined) return this.#granted(terms, sent);
+      if (renews && this.#isRenewal(terms)) return this.#renewed(terms, sent);
+      if (!renews && terms.session && terms.expiresIn !== undefined) return this.#granted(terms, sent);
       answer = FOREIGN;
     }
     if (!renews) this.#noteOrphan(answer);
     if (this.#phase === Phase.Acquiring) this.#notAcquired(answer);
     else if (this.#phase === Phase.Finding) this.#notFound(answer);
     else this.#notRenewed(answer);
+  }
+
+  /** Returns false for the answer of a gateway: the server always tells the TTL of a license, and no other session. */
+  #isRenewal(terms: Terms): boolean {
+    return (terms.expiresIn !== undefined || !this.#isLicense) && (terms.session ?? this.#lastSession) === this.#lastSession;
   }
 
   #isFull(setback: Setback): boolean {
@@ -294,20 +307,20 @@ export class Machine extends Exchange {
 
   #granted(grant: Terms, sent: Micros): void {
     if (this.#phase === Phase.Finding) return this.#pursue(grant);
-    this.#lease = new Lease(grant, sent);
+    this.lease = new Lease(grant, sent);
     this.#orphan = grant;
     this.#lastSession = grant.session;
     this.#hold(sent, 0.3);
   }
 
   #renewed(terms: Terms, sent: Micros): void {
-    this.#lease!.renew(terms, sent);
+    this.lease!.renew(terms, sent);
     this.#hold(sent, 0.9);
   }
 
   /** Holds the seat of an answer; the next heartbeat comes `low` to 1.0 of the interval after `sent`. */
   #hold(sent: Micros, low: number): void {
-    const lease = this.#lease!;
+    const lease = this.lease!;
     this.#phase = Phase.Holding;
     this.#state = { kind: "active", until: lease.until };
     this.#due = lease.nextBeat(sent, low, this.#jitter);
@@ -327,7 +340,7 @@ export class Machine extends Exchange {
 
   #showOutage(): void {
     this.#tellAt = NEVER;
-    this.#state = { kind: "offline", since: this.#offlineSince!, until: this.#lease!.until };
+    this.#state = { kind: "offline", since: this.#offlineSince!, until: this.lease!.until };
   }
 
   /**
@@ -337,51 +350,43 @@ export class Machine extends Exchange {
    */
   #hear(end: SessionEnd): void {
     if (this.#phase !== Phase.Holding || end.session !== this.#lastSession) return;
-    if (!end.reason && (this.#toldEnd || this.attempts.isSpent(this.instant, this.#lease!.interval))) return;
+    if (!end.reason && (this.#toldEnd || this.attempts.isSpent(this.instant, this.lease!.interval))) return;
     if (end.reason) this.#toldEnd = end;
     this.start();
   }
 
   /** Handles a heartbeat that renewed nothing, and an acquire that regained nothing. */
   #notRenewed(setback: Setback): void {
+    const { kind } = setback;
+    if (kind === Kind.Refused) return this.#rejected(setback.problem);
+    if (kind === Kind.Hopeless) return this.#retryHopeless(false);
+    if (kind === Kind.Unauthenticated) this.#isRefused = true;
+    if (!this.#overAsTold()) this.#retry(kind === Kind.Transient ? setback.retryAfter : 0);
+  }
+
+  /** Ends the seat by the end that the stream told: no answer contradicts the stream. Returns false without such an end. */
+  #overAsTold(): boolean {
     const end = this.#toldEnd;
-    switch (setback.kind) {
-      case Kind.Refused:
-        return this.#rejected(setback.problem);
-      case Kind.Hopeless:
-        if (this.#renews) this.#isRefused = false;
-        return this.#retryHopeless();
-      case Kind.Unauthenticated:
-        this.#isRefused = true;
-        break;
-    }
     this.#toldEnd = undefined;
-    // No answer contradicts the stream.
     if (end) this.#over(end.reason!, undefined, end.by);
-    else this.#retry(setback.kind === Kind.Transient ? setback.retryAfter : 0);
+    return !!end;
   }
 
   #rejected(problem: Problem): void {
     const { status, by, requestId } = problem;
     const reason = goneReason(problem);
-    if (!this.#renews) return this.#end(lost(this.#reason, requestId));
-    switch (status) {
-      case 403:
-        return this.#end(lost("unauthorized", requestId));
-      case 404:
-        return this.#over("not_found", requestId);
-      case 410:
-        // The stream may know the cause that the answer leaves out.
-        return this.#over(reason, requestId, by ?? (this.#toldEnd?.reason === reason ? this.#toldEnd.by : undefined));
-      default:
-        this.#isRefused = true;
-        return this.#retryHopeless();
-    }
+    const end = this.#toldEnd;
+    if (!this.#renews) this.#end(lost(this.#reason, requestId));
+    else if (status === 403) this.#end(lost("unauthorized", requestId));
+    else if (status === 404) this.#over("not_found", requestId);
+    // The stream may know the cause that the answer leaves out.
+    else if (status === 410) this.#over(reason, requestId, by ?? (end?.reason === reason ? end.by : undefined));
+    else this.#retryHopeless(true);
   }
 
   /** The session is over: acquires again where the policy allows. */
   #over(reason: string, requestId: string | undefined, by?: string): void {
-    const { until, interval, reacquires } = this.#lease!;
+    const { until, interval, reacquires } = this.lease!;
     const { instant: now } = this;
     const isExpired = reason === "expired";
     const isHeld = this.#phase === Phase.Holding;
@@ -400,19 +405,21 @@ export class Machine extends Exchange {
 
   #retry(retryAfter: Micros): void {
     this.#unreached();
-    const lease = this.#lease;
+    const lease = this.lease;
     if (lease) this.start(this.attempts.afterFailure(this.instant, lease.interval, retryAfter, this.#turnAt, this.#jitter));
   }
 
   /** Tries again after an answer that a quick retry cannot change. */
-  #retryHopeless(): void {
+  #retryHopeless(isRefused: boolean): void {
+    if (this.#overAsTold()) return;
+    if (this.#renews) this.#isRefused = isRefused;
     this.#unreached();
-    if (this.#lease) this.start(this.#lease.nextBeat(this.instant, 0.9, this.#jitter));
+    if (this.lease) this.start(this.lease.nextBeat(this.instant, 0.9, this.#jitter));
   }
 
   /** Notes a try without a decision. After a sleep past the deadline the first such try starts the grace or tells the loss. */
   #unreached(): void {
-    const { until, interval, grace } = this.#lease!;
+    const { until, interval, grace } = this.lease!;
     const end = until + grace;
     const isOffline = this.#state.kind === "offline";
     if (this.#phase === Phase.Holding) {
@@ -439,7 +446,7 @@ export class Machine extends Exchange {
   /** Tells the loss, and goes on trying if another session is allowed. */
   #lose(): void {
     this.#turnAt = NEVER;
-    if (this.#lease!.reacquires) this.#state = { ...lost(this.#reason), retry: true };
+    if (this.lease!.reacquires) this.#state = { ...lost(this.#reason), retry: true };
     else this.#end(lost(this.#reason));
   }
 
@@ -447,23 +454,26 @@ export class Machine extends Exchange {
     this.stop();
     this.#phase = Phase.Ended;
     this.#state = state;
-    this.#lease = undefined;
+    this.lease = undefined;
     this.#turnAt = this.#tellAt = NEVER;
   }
 
   /**
    * Releases the seat: one retry within a budget of two seconds, and no heartbeat after the call.
    *
-   * A session with a known id is deleted, or released by its code if the server accepts no token. `given-back` rests on the
-   * server's word, or on a holder that has sent nothing that could have taken a seat.
+   * A session with a known id is deleted, or released by its code if the server accepts no token. A `finish` of `true` rests
+   * on the server's word, or on a holder that has sent nothing that could have taken a seat. A release that nobody awaits gives
+   * an acquire in flight its whole timeout before the budget: the server may grant late.
    */
-  #release(): void {
+  #release(isAwaited: boolean): void {
+    const over = this.instant + RELEASE_BUDGET;
+    if (isAwaited && this.#isReleasing) this.#turnAt = Math.min(this.#turnAt, over);
     if (this.#isReleasing) return;
     const isAcquire = this.isInFlight && !this.#renews;
-    this.#lease = undefined;
+    this.lease = undefined;
     this.#state = { kind: "released" };
     this.#tellAt = NEVER;
-    this.#turnAt = this.instant + RELEASE_BUDGET;
+    this.#turnAt = isAcquire && !isAwaited ? this.sentAt + TIMEOUT + RELEASE_BUDGET : over;
     this.#tries = 0;
     this.#isByCode = false;
     this.#phase = Phase.Finding;
@@ -471,10 +481,10 @@ export class Machine extends Exchange {
   }
 
   /** Deletes a known session, asks for the id of an unknown one, or finishes. */
-  #pursue(orphan: Orphan): void {
+  #pursue(orphan?: Orphan): void {
     this.#orphan = orphan;
     const isUnknown = orphan === "unknown";
-    if (!orphan || (isUnknown && !(this.#mayFind && this.#tries < RELEASE_TRIES_MAX))) return this.#released(orphan);
+    if (!orphan || (isUnknown && !(this.#isLicense && this.#tries < RELEASE_TRIES_MAX))) return this.#released();
     if (!isUnknown) {
       this.#phase = Phase.Deleting;
       this.#tries = 0;
@@ -482,8 +492,8 @@ export class Machine extends Exchange {
     this.start();
   }
 
-  /** False for a device: an admission may evict another device. */
-  get #mayFind(): boolean {
+  /** A release finds the session of a license alone: an admission of a device may evict another device. */
+  get #isLicense(): boolean {
     return this.#plan.door.api === "licenses";
   }
 
@@ -497,13 +507,13 @@ export class Machine extends Exchange {
     // The server answers 204 to a wrong code as well.
     if (!this.#isByCode) {
       const { kind, failure, problem }: { kind: Kind; failure?: string; problem?: Problem } = answer;
-      if (kind === Kind.Granted || [404, 410].includes(problem?.status!)) return this.#released(undefined);
+      if (kind === Kind.Granted || [404, 410].includes(problem?.status!)) return this.#pursue();
       const isRejected = kind === Kind.Unauthenticated || failure === "no-token";
       const mayRetry = kind === Kind.Transient || kind === Kind.Hopeless;
       this.#isByCode = isRejected && !!(this.#orphan as Terms).releasingCode;
       if (this.#isByCode || (mayRetry && this.#tries < RELEASE_TRIES_MAX)) return this.start();
     }
-    this.#released(this.#orphan);
+    this.#released();
   }
 
   protected override tokenOver(): Micros {
@@ -511,17 +521,16 @@ export class Machine extends Exchange {
     const isDeleting = phase === Phase.Deleting;
     const mayRefresh = isDeleting
       ? !this.#isByCode && this.#tries < RELEASE_TRIES_MAX
-      : phase !== Phase.Finding || (this.#orphan === "unknown" && this.#mayFind);
+      : phase !== Phase.Finding || (this.#orphan === "unknown" && this.#isLicense);
     if (!mayRefresh) return 0;
     // A slow token source leaves the time of a try for the release by code.
     const code = isDeleting && (this.#orphan as Terms).releasingCode;
     return code ? this.#turnAt - RELEASE_TIMEOUT : this.instant + TOKEN_TIMEOUT;
   }
 
-  /** Ends a release; `orphan` is the session that may still live. */
-  #released(orphan: Orphan): void {
+  /** Ends a release; the orphan is the session that may still live. */
+  #released(): void {
     this.#end({ kind: "released" });
-    this.#orphan = orphan;
-    this.finish = orphan ? "unconfirmed" : "given-back";
+    this.finish = !this.#orphan;
   }
 }

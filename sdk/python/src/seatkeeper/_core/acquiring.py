@@ -24,6 +24,8 @@ from .state import State, denied, unreachable
 INTERVAL = 60 * SECOND
 #: The timeout of an acquire: longer than a server's own limit on a commit.
 TIMEOUT = 10 * SECOND
+#: The least timeout near the end of the patience: a token, a connection and an answer need their time.
+TIMEOUT_MIN = 2 * SECOND
 #: The pause after a denial without ``retry_after_seconds``.
 PAUSE = 10 * SECOND
 
@@ -54,8 +56,8 @@ class Acquiring(Phase):
         return self
 
     def step(self, event: Event, context: Context) -> Phase:
-        if event is Signal.RELEASE:
-            return release_acquire(self._exchange, self._orphan, context)
+        if event is Signal.RELEASE or event is Signal.ABANDON:
+            return release_acquire(self._exchange, self._orphan, event is Signal.RELEASE, context)
         outcome = exchanges.take(self._exchange, event, context)
         if isinstance(outcome, Due):
             self._ask(outcome.refreshed, context)
@@ -97,8 +99,7 @@ class Acquiring(Phase):
     def _failed(
         self, failure: Failure, retry_after: Optional[int], request_id: Optional[str], context: Context
     ) -> Phase:
-        patience = after(self._began, context.plan.patience)
-        over = max(self._over(context) or patience, patience)
+        over = self._given_up_at(context)
         at = self._retry.after_failure(context.now, INTERVAL, retry_after, context.jitter)
         if self._last or context.passed(over):
             return Ended(unreachable(failure, request_id), self._orphan)
@@ -116,6 +117,11 @@ class Acquiring(Phase):
             return None
         return NEVER if wait == NEVER else after(self._began, wait)
 
+    def _given_up_at(self, context: Context) -> int:
+        """Returns the end of the patience with a silent server, or of a longer wait."""
+        patience = after(self._began, context.plan.patience)
+        return max(self._over(context) or patience, patience)
+
     def _ask(self, refreshed: bool, context: Context) -> None:
-        call = context.acquire()
-        self._exchange = exchanges.send(call, TIMEOUT, refreshed, self._retry, context)
+        timeout = min(TIMEOUT, max(TIMEOUT_MIN, self._given_up_at(context) - context.now))
+        self._exchange = exchanges.send(context.acquire(), timeout, refreshed, self._retry, context)

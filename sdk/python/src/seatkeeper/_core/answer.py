@@ -10,6 +10,7 @@ from typing import Any, Optional, Union
 
 from . import problem as problems
 from .clocks import SECOND
+from .door import Door
 from .problem import Problem
 from .request import Failure, Response
 
@@ -17,6 +18,8 @@ from .request import Failure, Response
 GRACE_SECONDS_MAX = 604_800
 #: The longest span that a server may tell: ten years.
 SPAN_SECONDS_MAX = 315_360_000
+#: The longest ``Retry-After`` that counts: an hour. A lost seat waits for it in full, and a proxy may ask for years.
+RETRY_AFTER_SECONDS_MAX = 3_600
 
 
 @dataclass(frozen=True)
@@ -105,17 +108,20 @@ def _first(members: dict[str, Any], *names: str) -> Optional[int]:
     return next((number for number in numbers if number is not None), None)
 
 
-def read_heartbeat(response: Response) -> Union[Renewal, Setback]:
-    """Reads the answer to a heartbeat."""
-    if response.status == 204:
+def read_heartbeat(response: Response, session: str, door: Door) -> Union[Renewal, Setback]:
+    """Reads the answer to a heartbeat of ``session``. A gateway that answers for the server renews nothing."""
+    if response.status == 204 and door.renews_without_terms:
         return Renewal()
     if response.status != 200:
         return _setback(response)
     members = problems.parse_object(response.body)
     if members is None or not _is_well_formed(members):
         return _GARBAGE
+    expires_in = _span(members, "expires_in_seconds")
+    if expires_in is None or members.get("session_id") not in (None, session):
+        return _GARBAGE
     return Renewal(
-        expires_in=_span(members, "expires_in_seconds"),
+        expires_in=expires_in,
         interval=_span(members, "heartbeat_interval_seconds"),
         grace=_grace(members),
         reacquires=_reacquires(members),
@@ -178,7 +184,7 @@ def _setback(response: Response) -> Setback:
 def _retry_after(response: Response, problem: Optional[Problem]) -> Optional[int]:
     pauses = []
     if response.retry_after is not None:
-        pauses.append(min(response.retry_after, SPAN_SECONDS_MAX) * SECOND)
+        pauses.append(response.retry_after * SECOND)
     if problem is not None and problem.pause is not None:
         pauses.append(problem.pause)
-    return max(pauses, default=None)
+    return min(max(pauses), RETRY_AFTER_SECONDS_MAX * SECOND) if pauses else None

@@ -20,8 +20,15 @@ class Door:
     full: str
     #: An acquire takes a seat from nobody, so a release may send one to learn the session of a lost reply.
     finds: bool
+    #: The server renews a session by 204, without terms. A renewal of a license always has its terms.
+    renews_without_terms: bool
     #: The machine to which a license token would belong; ``None`` if the API takes no license tokens.
     machine_id: Optional[str]
+
+    @property
+    def holder(self) -> tuple[str, ...]:
+        """The members that name the holder of a seat to the server."""
+        raise NotImplementedError
 
     def acquire(self, session: Optional[str]) -> Call:
         """Returns the call that acquires a seat, or finds the holder's session again.
@@ -55,6 +62,7 @@ class LicenseDoor(Door):
     base = "/api/v1/licenses"
     full = "license-full"
     finds = True
+    renews_without_terms = False
 
     license_key: str = field(repr=False)
     machine_id: str
@@ -68,6 +76,11 @@ class LicenseDoor(Door):
     client: Optional[dict[str, str]] = None
     #: True if the driver is to find an ``instance_id`` in the state directory.
     per_process: bool = False
+
+    @property
+    def holder(self) -> tuple[str, ...]:
+        # A license that counts machines ignores the instance id.
+        return self.license_key, self.machine_id
 
     def acquire(self, session: Optional[str]) -> Call:
         optional = {
@@ -90,6 +103,7 @@ class DeviceDoor(Door):
     base = "/api/v1/devices"
     full = "devices-full"
     finds = False
+    renews_without_terms = True
     machine_id = None
 
     device_id: str
@@ -101,6 +115,10 @@ class DeviceDoor(Door):
     session_id: Optional[str] = None
     #: The session that may end for this device, if all screens are in use.
     replace_session_id: Optional[str] = None
+
+    @property
+    def holder(self) -> tuple[str, ...]:
+        return (self.device_id,)
 
     def acquire(self, session: Optional[str]) -> Call:
         # The choice of a session to end counts once.

@@ -26,7 +26,7 @@ class Ended(Phase):
     def step(self, event: Event, context: Context) -> Phase:
         if event is Signal.ACQUIRE:
             return acquiring.Acquiring(self._orphan, context)
-        if event is Signal.RELEASE:
+        if event is Signal.RELEASE or event is Signal.ABANDON:
             return releasing.release_orphan(self._orphan, context)
         return self
 

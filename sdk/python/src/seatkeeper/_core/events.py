@@ -21,8 +21,11 @@ class Signal(enum.Enum):
     TOKEN_READY = enum.auto()
     #: The token source has no fresh token.
     TOKEN_FAILED = enum.auto()
-    #: The program gives the seat up.
+    #: The program gives the seat up, and waits for the result.
     RELEASE = enum.auto()
+    #: The program gives the seat up, and waits for nothing. An acquire in flight may take its whole timeout, and a
+    #: session that is granted late is released. A later ``RELEASE`` shortens the wait.
+    ABANDON = enum.auto()
     #: The program asks for a seat again after a loss, a refusal or a release.
     ACQUIRE = enum.auto()
 

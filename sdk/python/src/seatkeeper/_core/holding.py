@@ -75,12 +75,12 @@ class Holding(Phase):
         if self._offline_since is None:
             self._offline_since = context.now
         if context.passed(self.lease.until):
-            return self._regaining().after_sleep(context)
+            return self._over_as_told(context) or self._regaining().after_sleep(context)
         self._beat(False, context)
         return self
 
     def step(self, event: Event, context: Context) -> Phase:
-        if event is Signal.RELEASE:
+        if event is Signal.RELEASE or event is Signal.ABANDON:
             return release_session(self.lease, self._exchange, context)
         # Before a heartbeat of this step, which tells the time of the outage.
         self._tell_outage(context)
@@ -95,7 +95,7 @@ class Holding(Phase):
             return phase
         if context.passed(self.lease.until):
             exchanges.cancel(self._exchange, context)
-            return self._regaining().after_outage(context)
+            return self._over_as_told(context) or self._regaining().after_outage(context)
         return self
 
     def _tell_outage(self, context: Context) -> None:
@@ -119,7 +119,7 @@ class Holding(Phase):
         self._exchange = exchanges.send(call, self.lease.timeout, refreshed, self._retry, context)
 
     def _answered(self, reply: Reply, context: Context) -> Phase:
-        answer = read_heartbeat(reply.response)
+        answer = read_heartbeat(reply.response, self.lease.session, context.plan.door)
         if isinstance(answer, Renewal):
             self._renewed(answer, reply.sent, context)
             return self
@@ -140,10 +140,7 @@ class Holding(Phase):
             reason, told = gone_reason(problem), self._told_end
             by = told.by if problem.by is None and told is not None and told.reason == reason else problem.by
             return self._over(reason, by, problem.request_id, context)
-        self._refused = problem is not None
-        self._fail()
-        self._exchange = Waiting(after_hopeless(context.now, self.lease.interval, context.jitter))
-        return self
+        return self._hopeless(problem is not None, context)
 
     def _renewed(self, renewal: Renewal, sent: int, context: Context) -> None:
         self.lease.renew(renewal, sent)
@@ -163,11 +160,25 @@ class Holding(Phase):
             return self._regaining().after_end(reason, None, context)
         return Ended(lost(reason, by, False, request_id))
 
-    def _failed(self, retry_after: Optional[int], context: Context) -> Phase:
+    def _over_as_told(self, context: Context) -> Optional[Phase]:
+        """Ends the seat by the end that the stream told, if any: no answer of the server contradicts the stream."""
         end, self._told_end = self._told_end, None
-        if end is not None:
-            # No answer contradicts the stream.
-            return self._over(end.reason, end.by, None, context)
+        return None if end is None else self._over(end.reason, end.by, None, context)
+
+    def _hopeless(self, refused: bool, context: Context) -> Phase:
+        """Waits for the next heartbeat: a quick retry cannot change the answer."""
+        over = self._over_as_told(context)
+        if over is not None:
+            return over
+        self._refused = refused
+        self._fail()
+        self._exchange = Waiting(after_hopeless(context.now, self.lease.interval, context.jitter))
+        return self
+
+    def _failed(self, retry_after: Optional[int], context: Context) -> Phase:
+        over = self._over_as_told(context)
+        if over is not None:
+            return over
         self._fail()
         retry_after = wait_before(self.lease.until, retry_after, context.now)
         at = self._retry.after_failure(context.now, self.lease.interval, retry_after, context.jitter)

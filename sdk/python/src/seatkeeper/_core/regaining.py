@@ -109,16 +109,16 @@ class Regaining(Phase):
         return self
 
     def step(self, event: Event, context: Context) -> Phase:
-        if event is Signal.RELEASE:
-            return self._release(context)
+        if event is Signal.RELEASE or event is Signal.ABANDON:
+            return self._release(event is Signal.RELEASE, context)
         phase = self._take(event, context)
         return self._turn(context) if phase is self else phase
 
-    def _release(self, context: Context) -> Phase:
+    def _release(self, is_awaited: bool, context: Context) -> Phase:
         """Ends the session: the last one by its id, or the one that an acquire in flight may bring."""
         if self._renews:
             return release_session(self.lease, self._exchange, context)
-        return release_acquire(self._exchange, self._orphan, context)
+        return release_acquire(self._exchange, self._orphan, is_awaited, context)
 
     def _take(self, event: Event, context: Context) -> Phase:
         outcome = exchanges.take(self._exchange, event, context)
@@ -134,7 +134,7 @@ class Regaining(Phase):
 
     def _answered(self, reply: Reply, context: Context) -> Phase:
         if self._renews:
-            renewal = read_heartbeat(reply.response)
+            renewal = read_heartbeat(reply.response, self.lease.session, context.plan.door)
             if isinstance(renewal, Renewal):
                 return holding.Holding.resumed(self.lease, renewal, reply.sent, self._retry, context)
             return self._set_back(renewal, reply, context)

@@ -6,19 +6,22 @@ then gives the seat back without a token.
 A session with a known id is deleted. After a lost reply to an acquire the id is unknown: one more acquire, which is
 idempotent by holder, tells the id. An admission of a device may evict another device, so a release sends none.
 ``GIVEN_BACK`` rests on the server's word, or on a holder that has sent nothing that could have taken a seat.
+
+``Signal.ABANDON`` leaves an acquire in flight its own timeout before the budget: a server may commit a grant long after
+the program has given up.
 """
 
 from __future__ import annotations
 
 from typing import Optional
 
-from . import ended
+from . import acquiring, ended
 from . import exchange as exchanges
 from . import orphan as orphans
 from . import problem as problems
 from .answer import Grant, Kind, read_acquire
 from .clocks import SECOND, after
-from .events import Event, Finish
+from .events import Event, Finish, Signal
 from .exchange import Context, Due, Exchange, InFlight, Reply
 from .lease import Lease
 from .orphan import UNKNOWN, Orphan
@@ -41,10 +44,14 @@ def release_session(lease: Lease, exchange: Exchange, context: Context) -> Phase
     return release_orphan(Orphan.from_lease(lease), context)
 
 
-def release_acquire(exchange: Exchange, orphan: Optional[Orphan], context: Context) -> Phase:
-    """Waits for the acquire in flight, and releases its session or ``orphan``."""
+def release_acquire(exchange: Exchange, orphan: Optional[Orphan], is_awaited: bool, context: Context) -> Phase:
+    """Waits for the acquire in flight, and releases its session or ``orphan``.
+
+    A release that nobody awaits gives the acquire its whole timeout.
+    """
     if isinstance(exchange, InFlight):
-        return Finding(exchange, orphan, 0, after(context.now, BUDGET))
+        began = context.now if is_awaited else after(exchange.sent, acquiring.TIMEOUT)
+        return Finding(exchange, orphan, 0, after(began, BUDGET))
     return release_orphan(orphan, context)
 
 
@@ -62,6 +69,11 @@ def _pursue(orphan: Optional[Orphan], finds: int, over: int, context: Context) -
     if finds >= FINDS_MAX or not context.plan.door.finds:
         return ended.released(Finish.UNCONFIRMED, orphan, context)
     return Finding(_find(False, context), orphan, finds + 1, over)
+
+
+def _shortened(over: int, event: Event, context: Context) -> int:
+    """Returns the end of a release: a caller may wait from now on, also for an abandoned acquire."""
+    return min(over, after(context.now, BUDGET)) if event is Signal.RELEASE else over
 
 
 def _find(refreshed: bool, context: Context) -> Exchange:
@@ -89,6 +101,7 @@ class Finding(Phase):
         return self._over
 
     def step(self, event: Event, context: Context) -> Phase:
+        self._over = _shortened(self._over, event, context)
         if context.passed(self._over):
             orphan = UNKNOWN if exchanges.cancel(self._exchange, context) else self._orphan
             return ended.released(Finish.UNCONFIRMED, orphan, context)
@@ -137,6 +150,7 @@ class Deleting(Phase):
         return self._over if at is None else min(at, self._over)
 
     def step(self, event: Event, context: Context) -> Phase:
+        self._over = _shortened(self._over, event, context)
         if context.passed(self._over):
             exchanges.cancel(self._exchange, context)
             return self._unconfirmed(context)
