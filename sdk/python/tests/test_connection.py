@@ -17,6 +17,8 @@ from seatkeeper._core.request import Call, Failure, Response
 from seatkeeper._transport import CONNECTIONS_MAX, Server, Transport
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
+#: The answer of a server that ends the connection: the next request has a new one.
+LAST_ANSWER = ANSWER.replace(b"OK\r\n", b"OK\r\nConnection: close\r\n")
 CALL = Call("PATCH", "/beat")
 
 
@@ -77,7 +79,7 @@ class ConnectionTest(unittest.IsolatedAsyncioTestCase):
             return await connect(protocol, address, *others, **named)
 
         addresses = mock.AsyncMock(return_value=["silent", "127.0.0.1"])
-        self.closes = True
+        self.answer = LAST_ANSWER
         with (
             mock.patch.object(self.transport, "_resolve", addresses),
             mock.patch.object(loop, "create_connection", connect_or_hang),
@@ -101,7 +103,7 @@ class ConnectionTest(unittest.IsolatedAsyncioTestCase):
                 raise
             return await connect(protocol, "127.0.0.1", *others, **named)
 
-        self.closes = True
+        self.answer = LAST_ANSWER
         with (
             mock.patch.object(_transport, "ATTEMPT_DELAY", 0.05),
             mock.patch.object(loop, "create_connection", connect_late),
@@ -126,7 +128,7 @@ class ConnectionTest(unittest.IsolatedAsyncioTestCase):
 
         port = self.transport._server.port
         transport = Transport(Server(f"http://seats.example:{port}", None, 10.0))
-        self.closes = True
+        self.answer = LAST_ANSWER
         with mock.patch.object(socket, "getaddrinfo", hang):
             for _ in range(4):
                 answer = await asyncio.wait_for(transport.send(CALL, "t", 9), 10)
@@ -195,7 +197,7 @@ class ConnectionTest(unittest.IsolatedAsyncioTestCase):
 
     async def test_a_connection_that_the_server_closes_is_not_used_again(self) -> None:
         for answer in (
-            b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}",
+            LAST_ANSWER,
             b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n{}",
             b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
             ANSWER + b"more",

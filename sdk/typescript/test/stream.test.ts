@@ -277,7 +277,7 @@ test("the stream moves to the server of the heartbeats", async () => {
 test("bytes on the stream fire the timers that are due", async () => {
   // Timers of a page may be late by a minute: here they never fire.
   const server = await scripted(
-    (request) => (request.target === ACQUIRE ? { status: 201, body: { ...GRANT, expires_in_seconds: 3 } } : { status: 200 }),
+    () => ({ status: 200, body: { ...GRANT, expires_in_seconds: 3 } }),
     (stream) => stream.send(":\n\n"),
   );
   const [client] = await seatOf(server.url);
@@ -323,9 +323,7 @@ test("a request that times out gets the connections of a page's streams", async 
 
 test("a heartbeat tells the idle time once the program told an activity", async () => {
   const grant = { ...GRANT, expires_in_seconds: 3 };
-  const server = await scripted((request) =>
-    request.target === ACQUIRE ? { status: 201, body: grant } : { status: 200 },
-  );
+  const server = await scripted(() => ({ status: 200, body: grant }));
   const [client, seat] = await seatOf(server.url);
   await until(() => server.arrived(BEAT).length === 1);
   seat.activity();
