@@ -280,11 +280,11 @@ test("bytes on the stream fire the timers that are due", async () => {
     () => ({ status: 200, body: { ...GRANT, expires_in_seconds: 3 } }),
     (stream) => stream.send(":\n\n"),
   );
-  const [client] = await seatOf(server.url);
-  const stream = await server.stream(0);
   const { setTimeout: real } = globalThis;
   globalThis.setTimeout = ((fire: () => void, late: number) => real(fire, late + 60_000)) as typeof setTimeout;
   try {
+    const [client] = await seatOf(server.url);
+    const stream = await server.stream(0);
     client.wake();
     await until(() => server.arrived(BEAT).length === 1);
     for (let beats = 2; beats <= 4; beats += 1) {
@@ -293,10 +293,10 @@ test("bytes on the stream fire the timers that are due", async () => {
       stream.send(":\n\n");
       await until(() => server.arrived(BEAT).length === beats, 1_000);
     }
+    await client.close();
   } finally {
     globalThis.setTimeout = real;
   }
-  await client.close();
   server.close();
 });
 
