@@ -9,7 +9,8 @@ use super::wait::{wait, wait_for};
 use crate::shared::Shared;
 
 /// The changes of a seat's state since [`Seat::changes`](super::Seat::changes). The first change is the present state if the
-/// seat is not active any more. A slow reader gets the latest state, and misses states in between. `Changes` is no handle: the seat may be dropped meanwhile. A forked child has no changes.
+/// seat is not active any more. A slow reader gets the latest state, and misses states in between. `Changes` is no handle:
+/// the seat may be dropped meanwhile. A forked child has no changes.
 #[derive(Debug)]
 pub struct Changes {
     shared: Arc<Shared>,
