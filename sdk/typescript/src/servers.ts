@@ -5,7 +5,7 @@ import { type Opened, type Server, TIMED_OUT, TransportError } from "./server.js
 /** Several servers: equal nodes, of which one is in use until it does not serve. */
 export class Servers implements Server {
   #inUse = 0;
-  /** The 5xx in a row. */
+  /** The 5xx in a row of the node in use. */
   #unavailable = 0;
   /** The streams of the node in use: a signal of them all would have a listener for each, of which Node.js warns. */
   readonly #streams = new Set<AbortController>();
@@ -27,10 +27,7 @@ export class Servers implements Server {
       const node = this.#inUse;
       try {
         const response = await this.#node.send(call, token, signal);
-        const { status } = response;
-        // Every node answers 501 and 505 alike.
-        this.#unavailable = status < 500 || status === 501 || status === 505 ? 0 : this.#unavailable + 1;
-        if (this.#unavailable > 1 || (status === 503 && response.retryAfter === undefined)) this.#leave(node);
+        this.#count(node, response);
         return response;
       } catch (error) {
         last = error;
@@ -68,6 +65,14 @@ export class Servers implements Server {
 
   get #node(): Server {
     return this.nodes[this.#inUse]!;
+  }
+
+  /** Leaves a node that cannot serve; a late answer of a node that was left counts for nothing. */
+  #count(node: number, { status, retryAfter }: Response): void {
+    if (this.#inUse !== node) return;
+    // Every node answers 501 and 505 alike.
+    this.#unavailable = status < 500 || status === 501 || status === 505 ? 0 : this.#unavailable + 1;
+    if (this.#unavailable > 1 || (status === 503 && retryAfter === undefined)) this.#leave(node);
   }
 
   /** Puts the next node in use, unless another request has left `node` already. */

@@ -70,8 +70,8 @@ impl Releasing {
         Self::orphan(Orphan::Known(lease.session.clone()), context)
     }
 
-    /// Waits for the acquire in flight, and releases the granted session or `orphan`. A release that nobody awaits gives the
-    /// acquire its whole timeout.
+    /// Waits for the acquire in flight, and releases the granted session or `orphan`. With `is_awaited` the wait ends after
+    /// `BUDGET`, otherwise `BUDGET` after the timeout of the acquire.
     pub(super) fn acquire(
         exchange: Exchange,
         orphan: Orphan,

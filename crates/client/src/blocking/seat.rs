@@ -39,8 +39,8 @@ impl Seat {
         Changes::new(self.seat.shared().clone(), self.background.owner())
     }
 
-    /// Returns `Ok` while the program may go on. A forked
-    /// child has the answer of the moment of the fork, until the deadline. Without a loss the call takes no lock and costs one reading of a clock.
+    /// Returns `Ok` while the program may go on. A forked child has the answer of the moment of the fork, until the deadline.
+    /// Without a loss the call takes no lock and costs one reading of a clock.
     pub fn check(&self) -> Result<(), CheckError> {
         self.seat.check()
     }

@@ -44,8 +44,8 @@ impl Audience {
 }
 
 impl Shared {
-    /// Returns the number of changes that a new reader has seen: all of them while the seat is active, else all but the last.
-    /// A seat may be lost before the program has it in hand.
+    /// Returns the number of changes that a new reader counts as seen. The last change stays unseen unless the seat is active:
+    /// the server may end a seat before the acquire returns.
     pub(crate) fn seen_by_new_reader(&self) -> u32 {
         let seat = self.seat();
         let unseen = u32::from(!matches!(seat.state, State::Active { .. }));

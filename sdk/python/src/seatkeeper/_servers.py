@@ -59,6 +59,7 @@ class Servers:
             node.close()
 
     def _count(self, node: int, response: Response) -> None:
+        """Leaves a node that cannot serve; a late answer of a node that was left counts for nothing."""
         if self._in_use != node:
             return
         # Every node answers 501 and 505 alike.
