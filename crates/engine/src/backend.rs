@@ -134,18 +134,21 @@ impl Backend {
         }
     }
 
-    /// Opens a pool with its live sessions from the ledger. A node-local registry begins with no sessions. The pool stays
-    /// closed if the reading of the ledger took so long that it may be outdated.
+    /// Opens a pool with its live sessions from the ledger, if `check` allows. A node-local registry begins with no
+    /// sessions. The pool stays closed if the check and the reading of the ledger took so long that they may be outdated:
+    /// a node may be suspended between two steps.
     pub(crate) async fn open(
         &self,
         ledger: &Ledger,
         pool: &PoolId,
         terms: Option<Terms>,
+        check: impl Future<Output = Result<(), Error>>,
     ) -> Result<(), Error> {
-        if let Role::NodeLocal(_) = self.role {
-            return Ok(self.registry.open(pool, 0, terms, Vec::new()).await?);
-        }
         let Some(closed_at) = self.registry.closed_at(pool).await? else { return Ok(()) };
+        check.await?;
+        if let Role::NodeLocal(_) = self.role {
+            return Ok(self.registry.open_if_recent(closed_at, pool, 0, terms, Vec::new()).await?);
+        }
         // The number and the sessions are one snapshot: a later decision in this pool follows the record, or the
         // ledger refuses the decision.
         let LivePool { seq, sessions, .. } = ledger.pool_head(pool).await?;

@@ -413,8 +413,7 @@ impl Engine {
 
     /// Opens a closed pool. A subscriber's pool opens only in its home.
     async fn open(&self, backend: &Backend, pool: &PoolId, terms: Option<Terms>) -> Result<(), Error> {
-        self.check_home(pool).await?;
-        backend.open(&self.ledger, pool, terms).await
+        backend.open(&self.ledger, pool, terms, self.check_home(pool)).await
     }
 
     /// Returns the backend serving pools of this kind in the bucket's mode; `Err(NotServing)` if no backend

@@ -21,39 +21,41 @@ AS $$
 $$;
 
 -- Reads the time of a section, and makes sure that no later step of the section has an earlier time. Prolongs the
--- clock's lease, if not over.
+-- clock's lease, if not over. A bucket's own time may be later: a rebuild brings dates of another store, whose clock may
+-- be ahead. These dates hold for the bucket alone: the time of every other bucket would jump, and sessions would expire.
 --   p_section     first bucket of the section
 --   p_not_after   the latest plausible reading of the clock, and the latest end of the lease, so that a statement
 --                 that arrives late does not prolong the lease late; 0: the caller does not keep the lease
 --   p_lease       duration of the lease
--- Returns the time, the clock, and the trust in the clock.
+-- Returns the time, the clock, the trust in the clock, and the latest time of any bucket of the section.
 CREATE FUNCTION registry.tell_time(p_section smallint, p_not_after bigint, p_lease bigint)
-RETURNS TABLE (now bigint, clock bigint, is_trusted boolean)
+RETURNS TABLE (now bigint, clock bigint, is_trusted boolean, latest bigint)
 LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
     v_clock bigint;
-    v_trusted_until bigint;
+    v_told registry.told;
 BEGIN
     -- A crash may lose the update. Decisions by the lost time are then lost as well, or kept in a bucket's
     -- row.
     PERFORM set_config('synchronous_commit', 'off', true);
-    SELECT t.trusted_until INTO STRICT v_trusted_until FROM registry.told t FOR UPDATE;
+    SELECT * INTO STRICT v_told FROM registry.told t FOR UPDATE;
     v_clock := registry.clock();
-    is_trusted := v_clock <= v_trusted_until;
-    IF is_trusted AND v_clock <= p_not_after THEN
-        v_trusted_until := least(v_clock + p_lease, greatest(v_trusted_until, p_not_after));
+    is_trusted := v_clock <= v_told.trusted_until;
+    IF is_trusted THEN
+        v_told.latest := greatest(v_told.latest, v_clock);
+        v_told.latest_lasting := greatest(v_told.latest_lasting, v_clock);
+        IF v_clock <= p_not_after THEN
+            v_told.trusted_until := least(v_clock + p_lease, greatest(v_told.trusted_until, p_not_after));
+        END IF;
     END IF;
-    RETURN QUERY
-        UPDATE registry.told t SET
-            latest = greatest(t.latest, CASE WHEN is_trusted THEN v_clock END, b.latest),
-            latest_lasting = greatest(t.latest_lasting, CASE WHEN is_trusted THEN v_clock END, b.latest_lasting),
-            trusted_until = v_trusted_until
-        FROM (
-            SELECT max(latest) FILTER (WHERE bucket < 256) AS latest,
-                max(latest) FILTER (WHERE bucket >= 256) AS latest_lasting
-            FROM registry.buckets
-        ) b
-        RETURNING registry.told_in(p_section, t), v_clock, is_trusted;
+    UPDATE registry.told t SET
+        latest = v_told.latest, latest_lasting = v_told.latest_lasting, trusted_until = v_told.trusted_until;
+    now := registry.told_in(p_section, v_told);
+    clock := v_clock;
+    SELECT greatest(now, max(b.latest)) INTO STRICT latest
+    FROM registry.buckets b
+    WHERE b.bucket >= p_section AND b.bucket < p_section + 256;
+    RETURN NEXT;
 END
 $$;

@@ -14,7 +14,6 @@ LANGUAGE plpgsql VOLATILE
 AS $$
 DECLARE
     v_clock bigint;
-    v_now bigint;
     v_stood_at bigint;
     v_trusted_until bigint;
 BEGIN
@@ -30,16 +29,20 @@ BEGIN
     IF v_clock > p_not_after THEN
         RAISE EXCEPTION 'the clock jumped again' USING ERRCODE = 'SK001';
     END IF;
-    SELECT max(b.latest) INTO STRICT v_now FROM registry.buckets b WHERE b.bucket < 256;
-    v_now := greatest(v_clock, v_stood_at, v_now);
-    UPDATE registry.sessions s SET last_heartbeat = v_now
-    FROM registry.pools p
+    -- The time of a bucket may be later than the section's.
+    UPDATE registry.sessions s SET last_heartbeat = greatest(v_clock, v_stood_at, b.latest)
+    FROM registry.pools p JOIN registry.buckets b USING (bucket)
     WHERE p.bucket < 256 AND s.pool = p.pool
-        AND s.last_heartbeat < v_now AND s.last_heartbeat > v_stood_at - s.ttl;
+        AND s.last_heartbeat < greatest(v_clock, v_stood_at, b.latest)
+        AND s.last_heartbeat > greatest(v_stood_at, b.latest) - s.ttl;
     GET DIAGNOSTICS sessions = ROW_COUNT;
-    skipped := v_now - v_stood_at;
+    skipped := greatest(v_clock - v_stood_at, 0);
+    -- The lease begins after the update, which may take longer than a lease: the lease would be over at the commit, and
+    -- time would never run. A clock that jumps during the update is noticed only beyond the longest statement of 30 s.
     UPDATE registry.told t SET
-        latest = v_now, latest_lasting = greatest(t.latest_lasting, v_clock), trusted_until = v_clock + p_lease;
+        latest = greatest(v_clock, v_stood_at),
+        latest_lasting = greatest(t.latest_lasting, v_clock),
+        trusted_until = least(registry.clock(), v_clock + 30000) + p_lease;
     RETURN NEXT;
 END
 $$;

@@ -23,6 +23,15 @@ pub trait Registry: Admission + Sessions + Pools + Expiry + Journal {}
 
 impl<R: Admission + Sessions + Pools + Expiry + Journal + ?Sized> Registry for R {}
 
+/// A moment at which a pool was closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClosedAt {
+    /// The registry's time.
+    pub time: RegistryTime,
+    /// The epoch of the pool's bucket, as known to the node.
+    pub epoch: u64,
+}
+
 /// Opens pools and decides claims.
 #[async_trait]
 pub trait Admission: Send + Sync + 'static {
@@ -37,17 +46,18 @@ pub trait Admission: Send + Sync + 'static {
         live: Vec<Session>,
     ) -> Result<(), Error>;
 
-    /// Returns the registry's time if the pool is closed. May return `None` if the pool is open.
-    async fn closed_at(&self, _pool: &PoolId) -> Result<Option<RegistryTime>, Error> {
-        Ok(Some(RegistryTime::MAX))
+    /// Returns this moment if the pool is closed. May return `None` if the pool is open.
+    async fn closed_at(&self, _pool: &PoolId) -> Result<Option<ClosedAt>, Error> {
+        Ok(Some(ClosedAt { time: RegistryTime::MAX, epoch: 0 }))
     }
 
     /// Opens a pool as [`open`](Self::open) does, with a record that was read after [`closed_at`](Self::closed_at).
     /// Does nothing if the registry's time is 30 s later by now: the pool may have been open and closed again
-    /// meanwhile, and its events would get numbers that are taken.
+    /// meanwhile, and its events would get numbers that are taken. For the same reason does nothing, or returns
+    /// [`Error::NotServing`], if the bucket is in another epoch by now.
     async fn open_if_recent(
         &self,
-        _closed_at: RegistryTime,
+        _closed_at: ClosedAt,
         pool: &PoolId,
         seq: u64,
         terms: Option<Terms>,

@@ -22,7 +22,7 @@ mod unreadable;
 pub use clock::{ManualClock, MonotonicClock, TimeSource};
 pub use clock_trust::{ClockSteps, Store};
 pub use contract::{
-    Admission, Answer, Claimed, Ended, EndedAll, Expiry, Granted, Heartbeat, Journal, JournalEntry,
+    Admission, Answer, Claimed, ClosedAt, Ended, EndedAll, Expiry, Granted, Heartbeat, Journal, JournalEntry,
     JournalRead, Live, Liveness, PoolView, Pools, Receipt, Registry, Request, Sessions, Swept, TimeReading,
     UnreadableEntry,
 };

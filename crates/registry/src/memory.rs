@@ -18,8 +18,8 @@ use seatkeeper_core::{
 };
 
 use crate::contract::{
-    Admission, Claimed, Ended, EndedAll, Expiry, Heartbeat, Journal, JournalRead, Live, PoolView, Pools,
-    Receipt, Request, Sessions, Swept,
+    Admission, Claimed, ClosedAt, Ended, EndedAll, Expiry, Heartbeat, Journal, JournalRead, Live, PoolView,
+    Pools, Receipt, Request, Sessions, Swept,
 };
 use crate::open_pool::{Record as _, is_recent};
 use crate::{Error, TimeSource};
@@ -84,20 +84,21 @@ impl<C: TimeSource> Admission for MemoryRegistry<C> {
         Ok(())
     }
 
-    async fn closed_at(&self, pool: &PoolId) -> Result<Option<RegistryTime>, Error> {
-        Ok(self.step(pool.bucket(), |state, now| (!state.is_open(pool)).then_some(now)))
+    async fn closed_at(&self, pool: &PoolId) -> Result<Option<ClosedAt>, Error> {
+        let closed_at = |now| ClosedAt { time: now, epoch: 0 };
+        Ok(self.step(pool.bucket(), |state, now| (!state.is_open(pool)).then(|| closed_at(now))))
     }
 
     async fn open_if_recent(
         &self,
-        closed_at: RegistryTime,
+        closed_at: ClosedAt,
         pool: &PoolId,
         seq: u64,
         terms: Option<Terms>,
         live: Vec<Session>,
     ) -> Result<(), Error> {
         self.step(pool.bucket(), |state, now| {
-            if is_recent(closed_at, now) {
+            if is_recent(closed_at.time, now) {
                 state.open(pool, seq, terms, live, now);
             }
         });

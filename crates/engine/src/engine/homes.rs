@@ -1,5 +1,6 @@
 //! Homes of subscribers' pools: a pool opens only in its home region, and a home that moves closes its pool first.
 
+use std::future::ready;
 use std::time::Instant;
 
 use seatkeeper_core::{
@@ -55,9 +56,12 @@ impl Engine {
                 Ok(_) | Err(RegistryError::PoolNotOpen) => {}
                 Err(error) => return Err(error.into()),
             }
+            // The receipt is older than the view: after a rebuild, which may have lost the ends, either the view shows the
+            // sessions or the receipt's epoch is over.
+            let ends = backend.registry.journal_end(pool.bucket()).await?;
             match backend.registry.view(pool, 0).await {
                 Ok(PoolView { live: 0, terms: Some(Terms { version: CLOSED_VERSION, .. }), .. }) => {
-                    return self.on_record(pool.kind, pool.bucket()).await;
+                    return self.durable(backend, ends).await;
                 }
                 Ok(_) | Err(RegistryError::PoolNotOpen) => {}
                 Err(error) => return Err(error.into()),
@@ -93,7 +97,9 @@ impl Engine {
             let backend = self.backend(pool.kind, pool.bucket())?;
             match backend.registry.revise(pool, terms, &Origin::SYSTEM).await {
                 Ok(_) => return Ok(()),
-                Err(RegistryError::PoolNotOpen) => backend.open(&self.ledger, pool, Some(terms)).await?,
+                Err(RegistryError::PoolNotOpen) => {
+                    backend.open(&self.ledger, pool, Some(terms), ready(Ok(()))).await?;
+                }
                 Err(error) => return Err(error.into()),
             }
         }

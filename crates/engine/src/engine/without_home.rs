@@ -2,6 +2,7 @@
 //! separate memory of the node keeps these sessions, and the modes of buckets have no effect on the memory. The engine does
 //! not ask for the home: the caller says when a home is away, and when the home is back.
 
+use std::future::ready;
 use std::time::Instant;
 
 use seatkeeper_core::{Authority, EndReason, Origin, PoolId, PoolKind, SessionId};
@@ -35,7 +36,7 @@ impl Engine {
                     return Ok(claimed);
                 }
                 Err(RegistryError::PoolNotOpen) => {
-                    backend.open(&self.ledger, request.pool, request.policy.terms).await?;
+                    backend.open(&self.ledger, request.pool, request.policy.terms, ready(Ok(()))).await?;
                 }
                 Err(error) => return Err(error.into()),
             }

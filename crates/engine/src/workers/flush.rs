@@ -20,14 +20,16 @@ pub(crate) struct Flush {
     backend: Backend,
     ledger: Ledger,
     interval: Duration,
-    /// The ledger has the heartbeats up to this time. No `await` happens while this lock is held.
-    flushed_until: Mutex<RegistryTime>,
+    /// The ledger has each bucket's heartbeats up to this time, by the clock of the bucket's server. No `await` happens
+    /// while this lock is held.
+    flushed_until: Mutex<Vec<RegistryTime>>,
 }
 
 impl Flush {
     /// Returns the worker that flushes the heartbeats after `since`.
     pub(crate) fn new(backend: Backend, ledger: Ledger, interval: Duration, since: RegistryTime) -> Self {
-        Self { backend, ledger, interval, flushed_until: Mutex::new(since) }
+        let flushed_until = Bucket::all().map(|_| since).collect();
+        Self { backend, ledger, interval, flushed_until: Mutex::new(flushed_until) }
     }
 }
 
@@ -47,18 +49,19 @@ impl Worker for Flush {
         if !self.backend.serves_any() {
             return Ok(Progress::Idle);
         }
-        let now = self.backend.registry.now().await?;
-        let since = *self.flushed_until.lock();
+        let mut until = self.flushed_until.lock().clone();
         let mut renewed = Vec::new();
-        for bucket in Bucket::all() {
-            renewed.extend(self.backend.registry.renewed_since(bucket, since).await?);
+        for (bucket, until) in Bucket::all().zip(&mut until) {
+            let of_bucket = self.backend.registry.renewed_since(bucket, *until).await?;
+            *until = of_bucket.iter().map(|heartbeat| heartbeat.at).fold(*until, RegistryTime::max);
+            renewed.extend(of_bucket);
             if renewed.len() >= FLUSH_HEARTBEATS_MAX {
                 self.ledger.flush_heartbeats(&renewed).await?;
                 renewed.clear();
             }
         }
         self.ledger.flush_heartbeats(&renewed).await?;
-        *self.flushed_until.lock() = now;
+        *self.flushed_until.lock() = until;
         Ok(Progress::Idle)
     }
 }

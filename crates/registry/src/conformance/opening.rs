@@ -8,7 +8,7 @@ use super::books::{events_of, sweep_all, waiting};
 use super::harness::{Harness, Scene};
 use super::plan::{capacity, seats};
 use super::pool::{TestPool, admin, request_of, user};
-use crate::{Ended, Error, Heartbeat};
+use crate::{ClosedAt, Ended, Error, Heartbeat};
 
 pub async fn a_pool_that_is_not_open_has_no_answer(h: &impl Harness) {
     let pool = h.pool_not_open(seats(1));
@@ -30,7 +30,7 @@ pub async fn a_record_that_may_be_outdated_opens_no_pool(h: &impl Harness) {
     let registry = &pool.registry;
     let closed_at = registry.closed_at(&pool.id).await.expect("an answer").expect("the pool is closed");
     let terms = Some(pool.terms());
-    let long_ago = closed_at - Span::from_secs(31);
+    let long_ago = ClosedAt { time: closed_at.time - Span::from_secs(31), ..closed_at };
     registry.open_if_recent(long_ago, &pool.id, 0, terms, Vec::new()).await.expect("an answer");
     assert!(matches!(pool.claim("ann").await.failed(), Error::PoolNotOpen));
     registry.open_if_recent(closed_at, &pool.id, 0, terms, Vec::new()).await.expect("a pool can be opened");

@@ -22,6 +22,27 @@ pub trait Rebuildable: Harness {
     fn know(&self, bucket: Bucket, epoch: u64) -> impl Future<Output = ()> + Send;
 }
 
+/// The pool may have been open in the earlier epoch, and its events recorded.
+pub async fn a_record_read_in_an_earlier_epoch_opens_no_pool(h: &impl Rebuildable) {
+    let pool = h.pool_not_open(seats(1));
+    let (registry, rebuild, bucket) = (&pool.registry, h.rebuild(), pool.bucket());
+    let closed_at =
+        || async { registry.closed_at(&pool.id).await.expect("an answer").expect("the pool is closed") };
+    let before = closed_at().await;
+    begin(h, bucket, NEXT).await;
+    rebuild.rebuild_clear(bucket, NEXT, RegistryTime::default()).await.expect("a bucket can be emptied");
+    rebuild.rebuild_finish(bucket, NEXT, None).await.expect("a bucket can be served again");
+    h.know(bucket, NEXT).await;
+    let terms = Some(pool.terms());
+    if let Err(error) = registry.open_if_recent(before, &pool.id, 0, terms, Vec::new()).await {
+        not_serving(&error, bucket);
+    }
+    assert!(matches!(pool.claim("ann").await.failed(), Error::PoolNotOpen));
+    let now = closed_at().await;
+    registry.open_if_recent(now, &pool.id, 0, terms, Vec::new()).await.expect("a pool can be opened");
+    pool.claim("ann").await.admitted();
+}
+
 /// Maximum number of events of one step read together, whatever the caller's bound.
 const TOGETHER_MAX: usize = 8;
 

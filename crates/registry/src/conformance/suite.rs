@@ -196,6 +196,7 @@ macro_rules! rebuilding_suite {
                 rebuilding {
                     a_bucket_that_is_being_rebuilt_serves_nobody,
                     a_node_that_knows_another_epoch_is_served_nothing,
+                    a_record_read_in_an_earlier_epoch_opens_no_pool,
                     a_rebuild_that_was_overtaken_goes_no_further,
                     a_repeated_step_of_a_rebuild_changes_nothing,
                     what_waits_in_the_journal_can_be_replayed,

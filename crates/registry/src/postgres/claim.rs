@@ -1,7 +1,7 @@
 //! Claims, and the opening of pools.
 
 use async_trait::async_trait;
-use seatkeeper_core::{LoadBound, PoolId, RegistryTime, Session, SessionId, Terms};
+use seatkeeper_core::{LoadBound, PoolId, Session, SessionId, Terms};
 use sqlx::PgConnection;
 
 use super::PostgresRegistry;
@@ -12,7 +12,7 @@ use super::row::time;
 use super::step::CALL_TIMEOUT;
 use super::write::{Change, Events, Fate};
 use crate::Error;
-use crate::contract::{Admission, Claimed, Receipt, Request};
+use crate::contract::{Admission, Claimed, ClosedAt, Receipt, Request};
 use crate::open_pool::{OpenPool, is_recent};
 use crate::rebuild::Filling;
 
@@ -28,7 +28,8 @@ impl Admission for PostgresRegistry {
         self.open_closed(None, Filling { pool, seq, terms, live: &live }).await
     }
 
-    async fn closed_at(&self, pool: &PoolId) -> Result<Option<RegistryTime>, Error> {
+    async fn closed_at(&self, pool: &PoolId) -> Result<Option<ClosedAt>, Error> {
+        let epoch = self.section.epoch(pool.bucket());
         let closed_at: Option<i64> = sqlx::query_scalar(include_str!("sql/closed_at.sql"))
             .bind(self.section.number_of(pool.bucket()))
             .bind(pool.kind.as_str())
@@ -36,12 +37,12 @@ impl Admission for PostgresRegistry {
             .bind(&*pool.name)
             .fetch_one(&mut *self.connection().await?)
             .await?;
-        Ok(closed_at.map(time))
+        Ok(closed_at.map(|closed_at| ClosedAt { time: time(closed_at), epoch }))
     }
 
     async fn open_if_recent(
         &self,
-        closed_at: RegistryTime,
+        closed_at: ClosedAt,
         pool: &PoolId,
         seq: u64,
         terms: Option<Terms>,
@@ -76,7 +77,7 @@ impl Admission for PostgresRegistry {
 impl PostgresRegistry {
     /// Opens a pool unless it is open. With `closed_at`, does nothing if the record is not recent: see
     /// [`Admission::open_if_recent`].
-    async fn open_closed(&self, closed_at: Option<RegistryTime>, pool: Filling<'_>) -> Result<(), Error> {
+    async fn open_closed(&self, closed_at: Option<ClosedAt>, pool: Filling<'_>) -> Result<(), Error> {
         let opening = async {
             let _turn = self.turn(pool.pool.bucket()).await;
             let connection = self.connection().await?;
@@ -87,7 +88,9 @@ impl PostgresRegistry {
                     .await?;
             self.serves(seen.bucket, seen.epoch, seen.serving)?;
             // The bucket is locked: a node that freezes from here on loses the transaction, or keeps the pool closed.
-            if closed_at.is_some_and(|closed_at| !is_recent(closed_at, seen.now)) {
+            if closed_at.is_some_and(|closed_at| {
+                closed_at.epoch != seen.epoch || !is_recent(closed_at.time, seen.now)
+            }) {
                 return Ok(transaction.rollback().await?);
             }
             let (receipt, events) = open_in(&mut transaction, &seen, pool).await?;

@@ -61,6 +61,8 @@ from_row! {
         now: i64,
         clock: i64,
         is_trusted: bool,
+        latest: i64,
+        now_in_bucket: i64,
     }
 }
 
@@ -75,6 +77,8 @@ from_row! {
 /// Registry time, as read from the database.
 pub(super) struct TimeTold {
     pub(super) now: RegistryTime,
+    /// The time of the bucket asked for, or `now`.
+    pub(super) now_in_bucket: RegistryTime,
     /// Registry time follows the clock. If false, registry time stands still.
     pub(super) runs: bool,
     /// Registry time stands still because the clock's lease is over, and not because the clock was set back.
@@ -114,7 +118,7 @@ impl PostgresClock {
             return Ok(());
         }
         let mut connection = self.connections.acquire().await.map_err(Fault::Refused)?;
-        self.tell_time(&mut connection, Section::FIRST_REBUILT).await?;
+        self.tell_time(&mut connection, Section::FIRST_REBUILT, None).await?;
         let latest = *self.latest.lock();
         if latest.is_some_and(|reading| reading.is_believed && !reading.is_leased) {
             self.trust_clock(connection).await?;
@@ -122,21 +126,29 @@ impl PostgresClock {
         Ok(())
     }
 
-    /// Reads the clock and registry time of the section that starts at bucket `section`, and prolongs the clock's lease if
-    /// this node believes the clock.
+    /// Reads the clock, and registry time of the section that starts at bucket `section` and of a bucket in the section.
+    /// Prolongs the clock's lease if this node believes the clock.
     pub(super) async fn tell_time(
         &self,
         connection: &mut PgConnection,
         section: i16,
+        bucket: Option<i16>,
     ) -> Result<TimeTold, Fault> {
         let asked = HostInstant::now();
-        let TimeRow { now, clock, is_trusted } = sqlx::query_as(include_str!("sql/tell_time.sql"))
-            .bind(section)
-            .bind(self.not_after())
-            .bind(signed(LEASE.as_millis()))
-            .fetch_one(connection)
-            .await?;
-        let told = TimeTold { now: time(now), runs: is_trusted && now <= clock, is_frozen: !is_trusted };
+        let TimeRow { now, clock, is_trusted, latest, now_in_bucket } =
+            sqlx::query_as(include_str!("sql/tell_time.sql"))
+                .bind(section)
+                .bind(self.not_after())
+                .bind(signed(LEASE.as_millis()))
+                .bind(bucket)
+                .fetch_one(connection)
+                .await?;
+        let told = TimeTold {
+            now: time(now),
+            now_in_bucket: time(now_in_bucket),
+            runs: is_trusted && now <= clock,
+            is_frozen: !is_trusted,
+        };
         if !self.is_keeper.load(Ordering::Relaxed) {
             return Ok(told);
         }
@@ -146,7 +158,7 @@ impl PostgresClock {
             self.trust.lock().check_unleased(time(clock), asked, time(now))
         };
         *self.latest.lock() = Some(Reading { asked, is_leased: is_trusted, is_believed: checked.is_ok() });
-        warn_of_a_clock_that_is_behind(now - clock);
+        warn_of_a_clock_that_is_behind(latest - clock);
         Ok(told)
     }
 

@@ -59,14 +59,13 @@ impl Expiry for PostgresRegistry {
     }
 
     async fn read_time(&self) -> Result<TimeReading, Error> {
-        let mut connection = self.connection().await?;
-        let asked = HostInstant::now();
-        let TimeTold { now, runs, is_frozen } =
-            self.clock.tell_time(&mut connection, self.section.first()).await?;
-        if runs {
-            self.clock_estimate.note(now, asked);
-        }
+        let TimeTold { now, is_frozen, .. } = self.tell_time(None).await?;
         Ok(TimeReading { now, is_frozen })
+    }
+
+    /// Returns the time of the bucket, which dates of another store may have put ahead of the clock.
+    async fn now_in(&self, bucket: Bucket) -> Result<RegistryTime, Error> {
+        Ok(self.tell_time(Some(bucket)).await?.now_in_bucket)
     }
 
     async fn approximate_now_in(&self, _bucket: Bucket) -> Result<RegistryTime, Error> {
@@ -126,6 +125,18 @@ impl Expiry for PostgresRegistry {
 }
 
 impl PostgresRegistry {
+    /// Reads the time of the section, and of a bucket in the section.
+    async fn tell_time(&self, bucket: Option<Bucket>) -> Result<TimeTold, Fault> {
+        let mut connection = self.connection().await?;
+        let asked = HostInstant::now();
+        let bucket = bucket.map(|bucket| self.section.number_of(bucket));
+        let told = self.clock.tell_time(&mut connection, self.section.first(), bucket).await?;
+        if told.runs {
+            self.clock_estimate.note(told.now, asked);
+        }
+        Ok(told)
+    }
+
     /// Sweeps due pools within a transaction. Returns the receipts and event counts of the swept pools as
     /// well.
     async fn sweep_in(

@@ -13,13 +13,14 @@ use super::codec::{
     Garbled, body_of, denial_of, end_reason_of, id_of, origin_bytes, particulars_bytes, terms_bytes,
     user_text,
 };
+use super::head::Stage;
 use super::keys::{holder_key, mark_key};
 use super::pools::{in_order, with_what_is_known};
 use super::reply::Reply;
 use super::scripts::{ADMITTED, EXISTING, MAKING_ROOM, REFRESHED, RESUMED, SCRIPTS, reason_number};
 use super::session_location::{LocationHint, SessionLocation};
 use crate::Error;
-use crate::contract::{Admission, Answer, Claimed, Granted, Request};
+use crate::contract::{Admission, Answer, Claimed, ClosedAt, Granted, Request};
 use crate::open_pool::RECORD_AGE_MAX;
 
 /// Bytes of the time in an id; half of the next byte belongs to the time as well.
@@ -40,23 +41,24 @@ impl Admission for RedisRegistry {
         terms: Option<Terms>,
         live: Vec<Session>,
     ) -> Result<(), Error> {
-        self.open_until(None, pool, (seq, terms, live)).await
+        self.open_since(None, pool, (seq, terms, live)).await
     }
 
     /// Returns an estimate of the time without a look at the pool: [`Admission::open`] does nothing to an open pool.
-    async fn closed_at(&self, pool: &PoolId) -> Result<Option<RegistryTime>, Error> {
-        self.approximate_time_of(pool.bucket()).await.map(Some)
+    async fn closed_at(&self, pool: &PoolId) -> Result<Option<ClosedAt>, Error> {
+        let epoch = self.epochs.get(pool.bucket());
+        Ok(Some(ClosedAt { time: self.approximate_time_of(pool.bucket()).await?, epoch }))
     }
 
     async fn open_if_recent(
         &self,
-        closed_at: RegistryTime,
+        closed_at: ClosedAt,
         pool: &PoolId,
         seq: u64,
         terms: Option<Terms>,
         live: Vec<Session>,
     ) -> Result<(), Error> {
-        self.open_until(Some(closed_at + RECORD_AGE_MAX), pool, (seq, terms, live)).await
+        self.open_since(Some(closed_at), pool, (seq, terms, live)).await
     }
 
     async fn claim(&self, request: Request<'_>) -> Result<Claimed, Error> {
@@ -91,17 +93,19 @@ impl Admission for RedisRegistry {
 }
 
 impl RedisRegistry {
-    /// Opens a pool by a record that counts up to `until`, if given.
-    async fn open_until(
+    /// Opens a pool by a record that was read after `closed_at`, if given.
+    async fn open_since(
         &self,
-        until: Option<RegistryTime>,
+        closed_at: Option<ClosedAt>,
         pool: &PoolId,
         (seq, terms, mut live): (u64, Option<Terms>, Vec<Session>),
     ) -> Result<(), Error> {
         in_order(&mut live);
         let call = with_what_is_known(self.on_pool(&SCRIPTS.open, pool), pool, seq, terms, &live);
-        let call = match until {
-            Some(until) => call.arg(until.as_millis()),
+        let call = match closed_at {
+            Some(ClosedAt { time, epoch }) => {
+                call.arg((time + RECORD_AGE_MAX).as_millis()).in_epoch(Stage::Serving, epoch)
+            }
             None => call.arg(""),
         };
         let reply = self.call(call).await?;

@@ -15,6 +15,11 @@ use crate::postgres_harness::CLOCK_BY_HAND;
 const START: i64 = 1_800_000_000_000;
 const LEASE: i64 = 10_000;
 
+/// A clock by hand that goes on by 8 s with each reading.
+const EACH_READING_TAKES_8_S: &str = "
+    CREATE OR REPLACE FUNCTION registry.clock() RETURNS bigint LANGUAGE sql VOLATILE
+    AS 'UPDATE clock_by_hand SET millis = millis + 8000 RETURNING millis'";
+
 /// Age from which a heartbeat is judged, and more.
 const JUDGED_AFTER: Duration = Duration::from_secs(1);
 
@@ -75,6 +80,21 @@ async fn heartbeats_of_buckets_that_are_not_served_yet_do_not_end_the_lease() {
     tokio::time::sleep(JUDGED_AFTER).await;
     registry.now().await.expect("the time is told");
     assert_eq!(lease_end(&mut connection).await, LEASE);
+}
+
+/// Gives each session a full TTL first, which takes longer the more sessions there are: as long as a lease, or longer.
+#[tokio::test]
+async fn the_lease_of_a_clock_that_is_trusted_again_begins_at_the_end_of_the_step() {
+    let (_database, _registry, mut connection) = by_hand().await;
+    lease_after(&mut connection, 0, 0).await;
+    lease_after(&mut connection, 0, LEASE + 1_000).await;
+    connection.execute(EACH_READING_TAKES_8_S).await.expect("the clock can be replaced");
+    let trust = sqlx::query("SELECT * FROM registry.trust_clock($1, $2)").bind(START + 100_000).bind(LEASE);
+    assert_eq!(connection.execute(trust).await.expect("the clock is trusted").rows_affected(), 1);
+    let read = sqlx::query_scalar::<_, i64>("SELECT millis FROM clock_by_hand");
+    let latest_reading = read.fetch_one(&mut connection).await.expect("a time") - START;
+    assert_eq!(lease_end(&mut connection).await, latest_reading + LEASE);
+    assert!(latest_reading >= LEASE + 1_000 + 3 * 8_000, "read at the end of the step as well");
 }
 
 /// The time of a clock past its lease says so, and goes on afterwards.

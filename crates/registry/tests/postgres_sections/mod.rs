@@ -16,6 +16,7 @@ use seatkeeper_registry::{
     Request, Sessions as _,
 };
 use seatkeeper_testbed::postgres::{Database, database};
+use sqlx::{Connection as _, PgConnection};
 
 const EPOCH: u64 = 7;
 
@@ -134,15 +135,26 @@ async fn a_session_of_one_section_is_missing_in_the_other() {
 
 /// The record of a rebuilt bucket has the dates of Redis, whose clock may be ahead.
 #[tokio::test]
-async fn a_rebuild_from_a_later_record_leaves_the_time_of_the_lasting_section() {
+async fn a_rebuild_from_a_later_record_moves_the_time_of_its_bucket_alone() {
     let sections = Sections::start().await;
     let license = pool(PoolKind::License);
+    let other = Bucket::all().find(|bucket| *bucket != license.bucket()).expect("a bucket");
     let before = sections.lasting.now().await.expect("the time is told");
     let ahead = before + Span::from_secs(300);
     sections.rebuilt.rebuild_begin(license.bucket(), EPOCH).await.expect("a rebuild can begin");
     sections.rebuilt.rebuild_clear(license.bucket(), EPOCH, ahead).await.expect("a bucket can be cleared");
     sections.rebuilt.rebuild_finish(license.bucket(), EPOCH, None).await.expect("a bucket can be served");
-    assert!(sections.rebuilt.now().await.expect("the time is told") >= ahead);
+    assert!(sections.rebuilt.now_in(license.bucket()).await.expect("the time is told") >= ahead);
+    // Sessions of other buckets would expire while their holders renew them in time.
+    assert!(sections.rebuilt.now_in(other).await.expect("the time is told") < ahead);
+    let step = "SELECT registry.time_in($1)";
+    let mut connection = PgConnection::connect(&sections.database.url()).await.expect("the server answers");
+    let stepped: i64 = sqlx::query_scalar(step)
+        .bind(other.number().cast_signed())
+        .fetch_one(&mut connection)
+        .await
+        .expect("the bucket has a time");
+    assert!(stepped < ahead.as_millis().cast_signed());
     let (_, claimed) = claim(&sections.lasting, &pool(PoolKind::Capacity)).await;
     let Answer::Granted { session, .. } = claimed.answer else { panic!("{claimed:?}") };
     assert!(session.session.started < ahead, "{:?} of {ahead:?}", session.session);

@@ -8,6 +8,7 @@ use seatkeeper_testbed::clock::Clock;
 use seatkeeper_testbed::postgres;
 use seatkeeper_testbed::redis::{Redis, RedisCluster, RedisSetup};
 use serde_json::{Value, json};
+use sqlx::{Connection as _, PgConnection};
 
 use super::steady::{Manner, Steady, storm_permit};
 use super::support::{Nodes, answered, released};
@@ -23,6 +24,9 @@ const TTL: Duration = Duration::from_secs(15);
 
 /// Enough users for pools on each master of a cluster, except once in a million runs.
 const USERS: usize = 36;
+
+/// Heartbeats are on record within this time: less than the difference of two clocks.
+const ON_RECORD_MAX: Duration = Duration::from_secs(40);
 
 /// The most by which two clocks with millisecond resolution disagree.
 const GRAIN: Duration = Duration::from_millis(2);
@@ -110,15 +114,19 @@ fn behind(by: Duration) -> Arc<Clock> {
     clock
 }
 
-/// Subscribes a user from now on, and takes both screens of the plan at once.
-async fn takes_both_screens(nodes: &Nodes, user: &str) {
+/// Subscribes a user from now on, and takes both screens of the plan at once. Returns the last session.
+async fn takes_both_screens(nodes: &Nodes, user: &str) -> Value {
     Subscriber::make(&nodes.harnesses[0].admin(), user, 2, "deny").await;
     let client = nodes.harnesses[0].client(user);
+    let mut session = Value::Null;
     for device in ["tv", "phone"] {
         let ask = json!({ "device_id": device, "device_type": "tv" });
         let taken = answered(async || client.post("/api/v1/devices/sessions", ask.clone()).await).await;
-        assert_eq!(taken.expect(201)["device_limit"], 2, "{user} waits for the start");
+        let taken = taken.expect(201);
+        assert_eq!(taken["device_limit"], 2, "{user} waits for the start");
+        session = taken["session_id"].clone();
     }
+    session
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -135,6 +143,33 @@ async fn a_subscription_starts_by_the_clock_of_its_own_master_of_a_cluster() {
     let nodes = Nodes::over(&[cluster.url()]);
     for number in 0..USERS {
         takes_both_screens(&nodes, &format!("ann-{number}")).await;
+    }
+    drop(nodes.close());
+}
+
+/// A node keeps the heartbeats of all masters until they are on record, and each master dates its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn heartbeats_are_on_record_whichever_master_of_a_cluster_dates_them() {
+    let cluster = RedisCluster::start_by(&[behind(Duration::ZERO), behind(MINUTE), behind(2 * MINUTE)]);
+    let nodes = Nodes::over_with(&[cluster.url()], &[("LEDGER_HEARTBEAT_FLUSH_SECONDS", "1")]);
+    let mut screens = Vec::new();
+    for user in (0..USERS).map(|number| format!("ann-{number}")) {
+        screens.push((nodes.harnesses[0].client(&user), takes_both_screens(&nodes, &user).await));
+    }
+    let mut ledger = PgConnection::connect(nodes.ledger_url()).await.expect("a connection");
+    let began = Instant::now();
+    loop {
+        for (client, session) in &screens {
+            let beat = json!({ "session_id": session });
+            answered(async || client.post("/api/v1/devices/sessions/heartbeat", beat.clone()).await).await.expect(204);
+        }
+        let renewed = "SELECT count(*) FROM sessions WHERE last_heartbeat_at > started_at";
+        let renewed = sqlx::query_scalar::<_, i64>(renewed).fetch_one(&mut ledger).await.expect("a count");
+        if renewed == USERS as i64 {
+            break;
+        }
+        assert!(began.elapsed() < ON_RECORD_MAX, "{renewed} of {USERS} screens have a heartbeat on record");
+        tokio::time::sleep(Duration::from_millis(500)).await;
     }
     drop(nodes.close());
 }
