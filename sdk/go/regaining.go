@@ -15,7 +15,9 @@ type regaining struct {
 	// since is the start of Offline, and turnAt the end of Grace and Reacquiring.
 	since, turnAt instant
 	isRefused     bool
-	// isInDoubt says that the end of the session is unknown after a sleep: heartbeats ask, until the server has told the end.
+	// isInDoubt says that the deadline passed without a word of the server: heartbeats ask, until the server has told the end of
+	// the session. Meanwhile an operator may have revoked the session, another screen may have evicted the session, and another
+	// program may have kept the session. An acquire would seat a revoked holder again, and would evict the other screen.
 	isInDoubt bool
 	orphan    orphan
 }
@@ -29,14 +31,13 @@ func newRegaining(held *lease, r *retry, since instant, isRefused bool) *regaini
 		face:      Offline,
 		since:     since,
 		isRefused: isRefused,
+		isInDoubt: true,
 		orphan:    held.orphan(),
 	}
 }
 
-// afterSleep asks at once after a sleep past the deadline. A heartbeat asks: meanwhile an operator may have revoked the
-// session, and another program may have kept the session. An acquire would take a second session of a revoked holder.
+// afterSleep asks by a heartbeat at once, after a sleep past the deadline.
 func (r *regaining) afterSleep(s *step) phase {
-	r.isInDoubt = true
 	r.ask(false, s)
 	return r
 }
@@ -63,7 +64,7 @@ func (r *regaining) reacquire(reason Reason, s *step) {
 	r.isInDoubt, r.orphan = false, orphan{}
 }
 
-// afterOutage handles a deadline that passed during an outage: grace, or the loss.
+// afterOutage handles a deadline that passed during an outage: grace, or the loss. The retries are heartbeats.
 func (r *regaining) afterOutage(s *step) phase {
 	return r.failed(0, s)
 }

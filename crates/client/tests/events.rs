@@ -154,15 +154,10 @@ async fn a_stream_that_is_over_is_not_opened_again_and_asks_once() {
 #[tokio::test]
 async fn a_stream_that_is_over_stays_over_when_an_acquire_resumes_its_session() {
     let (server, mut streams) = Scripted::start_streaming(|request, earlier| {
-        if !request.target.ends_with("/acquire") {
-            return Reply::new(503, "");
+        if request.target.starts_with("PATCH ") {
+            return Reply::new(404, r#"{"type":"/problems/session-not-found"}"#);
         }
-        if earlier > 0 {
-            return Reply::new(201, grant(SESSION, 120));
-        }
-        let grant =
-            json!({ "session_id": SESSION, "expires_in_seconds": 2, "heartbeat_interval_seconds": 1 });
-        Reply::new(201, grant.to_string())
+        willing(request, earlier)
     })
     .await;
     let seat = seat(&server).await;
@@ -256,6 +251,10 @@ async fn a_new_session_has_a_stream_of_its_own() {
 #[tokio::test]
 async fn a_session_that_follows_a_grace_has_a_stream_of_its_own() {
     let (server, mut streams) = Scripted::start_streaming(|request, earlier| {
+        // An outage that is longer than the TTL.
+        if request.body["offline_seconds"].as_u64() >= Some(2) {
+            return Reply::new(410, r#"{"type":"/problems/session-ended","reason":"expired"}"#);
+        }
         if !request.target.ends_with("/acquire") {
             return Reply::new(503, "");
         }

@@ -328,9 +328,9 @@ class Failures(unittest.TestCase):
 
     def test_a_stream_that_is_over_stays_over_when_an_acquire_resumes_its_session(self) -> None:
         def script(request: Arrived, earlier: int) -> Reply:
-            if request.target == ACQUIRE and earlier == 0:
-                return Reply(201, {**GRANT, "expires_in_seconds": 2, "heartbeat_interval_seconds": 1})
-            return Reply(503) if request.target == BEAT else granting(request, earlier)
+            if request.target == BEAT:
+                return Reply(404, {"type": "/problems/session-not-found", "title": "none"})
+            return granting(request, earlier)
 
         with quick(), scripted(script, answering(404)) as server, Client(server.url, token="t") as client:
             seat = acquire(client)

@@ -168,11 +168,8 @@ for (const status of [204, 404]) {
 }
 
 test("a stream that is over stays over when an acquire resumes its session", async () => {
-  const reply = (request: Arrived, earlier: number): Reply => {
-    if (request.target === BEAT) return { status: 503 };
-    const isFirst = request.target === ACQUIRE && earlier === 0;
-    return isFirst ? { status: 201, body: { ...GRANT, expires_in_seconds: 3 } } : usual(request);
-  };
+  const unknown = { status: 404, body: { type: "/problems/session-not-found" } };
+  const reply = (request: Arrived): Reply => (request.target === BEAT ? unknown : usual(request));
   const server = await scripted(reply, (stream) => stream.refuse(404));
   const [client, seat] = await seatOf(server.url);
   await until(() => server.arrived(ACQUIRE).length === 2 && seat.isValid, 10_000);

@@ -29,7 +29,9 @@ pub(super) struct Regaining {
     reason: LossReason,
     face: Face,
     refused: bool,
-    /// The end of the session is unknown after a sleep: heartbeats ask, until the server has told the end.
+    /// The deadline passed without a word of the server: heartbeats ask, until the server has told the end of the session.
+    /// Meanwhile an operator may have revoked the session, another screen may have evicted the session, and another program may
+    /// have kept the session. An acquire would seat a revoked holder again, and would evict the other screen.
     is_in_doubt: bool,
     orphan: Orphan,
 }
@@ -52,7 +54,7 @@ impl Regaining {
         let exchange = Exchange::Waiting { at: lease.until };
         let (reason, face) = (LossReason::Deadline, Face::Offline);
         let orphan = Orphan::Known(lease.session.clone());
-        Box::new(Self { lease, since, exchange, retry, reason, face, refused, is_in_doubt: false, orphan })
+        Box::new(Self { lease, since, exchange, retry, reason, face, refused, is_in_doubt: true, orphan })
     }
 
     /// Asks at once for a session that another process has acquired. No answer has confirmed the session, so the program may
@@ -64,10 +66,8 @@ impl Regaining {
         regaining.after_sleep(context)
     }
 
-    /// Asks at once after a sleep past the deadline. A heartbeat asks: meanwhile an operator may have revoked the session, and
-    /// another program may have kept the session. An acquire would take a second session of a revoked holder.
+    /// Asks by a heartbeat at once, after a sleep past the deadline.
     pub(super) fn after_sleep(mut self: Box<Self>, context: &mut Context<'_>) -> Box<Self> {
-        self.is_in_doubt = true;
         self.ask(false, context);
         self
     }
@@ -92,7 +92,7 @@ impl Regaining {
         self
     }
 
-    /// The deadline passed during an outage: grace, or the loss.
+    /// The deadline passed during an outage: grace, or the loss. The retries are heartbeats.
     pub(super) fn after_outage(mut self: Box<Self>, refused: bool, context: &mut Context<'_>) -> Phase {
         self.refused = refused;
         self.failed(None, context)

@@ -92,7 +92,11 @@ export class Machine extends Exchange {
   #isRefused!: boolean;
   /** An end from the event stream, before a heartbeat confirms. */
   #toldEnd: SessionEnd | undefined;
-  /** The end of the session is unknown after a sleep: heartbeats ask, until the server has told the end. */
+  /**
+   * The deadline passed without a word of the server: heartbeats ask, until the server has told the end of the session. Meanwhile
+   * an operator may have revoked the session, another screen may have evicted the session, and another program may have kept the
+   * session. An acquire would seat a revoked holder again, and would evict the other screen.
+   */
   #isInDoubt!: boolean;
   /** The reason of a loss while the seat is regained. */
   #reason!: LossReason;
@@ -207,16 +211,14 @@ export class Machine extends Exchange {
 
   /**
    * Voids the request in flight after a sleep of the host, and asks the server before any other work. A heartbeat asks also after
-   * the deadline: meanwhile an operator may have revoked the session, and another program may have kept the session. An acquire
-   * would take a second session of a revoked holder.
+   * the deadline.
    */
   #wake(): void {
     if (this.#phase === Phase.Ended || this.#isReleasing) return;
     if (this.stop() && !this.#renews) this.#orphan = "unknown";
     if (this.#phase === Phase.Holding) {
       this.#offlineSince ??= this.instant;
-      this.#isInDoubt = this.#passed(this.#turnAt);
-      if (!this.#isInDoubt) this.#showOutage();
+      if (!this.#passed(this.#turnAt)) this.#showOutage();
       else if (this.#overAsTold()) return;
       else this.#regain();
     }
@@ -327,7 +329,7 @@ export class Machine extends Exchange {
     this.#turnAt = lease.until;
     this.#tellAt = NEVER;
     this.#offlineSince = this.#toldEnd = undefined;
-    this.#isRefused = this.#isInDoubt = false;
+    this.#isRefused = false;
     this.attempts.failures = 0;
     this.start(this.#due);
   }
@@ -436,6 +438,7 @@ export class Machine extends Exchange {
   /** Starts to regain the seat after its deadline or the end of its session. */
   #regain(): void {
     this.#phase = Phase.Regaining;
+    this.#isInDoubt = true;
     this.#offlineSince ??= this.#due;
     this.#reason = "deadline";
     this.#toldEnd = undefined;

@@ -52,17 +52,15 @@ class Regaining(Phase):
         #: The end of ``GRACE`` and ``REACQUIRING``.
         self._turn_at = lease.until
         self._refused = refused
-        #: The end of the session is unknown after a sleep: heartbeats ask, until the server has told the end.
-        self._in_doubt = False
+        #: The deadline passed without a word of the server: heartbeats ask, until the server has told the end of the
+        #: session. Meanwhile an operator may have revoked the session, another screen may have evicted the session, and
+        #: another program may have kept the session. An acquire would seat a revoked holder again, and would evict the
+        #: other screen.
+        self._in_doubt = True
         self._orphan: Optional[Orphan] = Orphan.from_lease(lease)
 
     def after_sleep(self, context: Context) -> Phase:
-        """Asks at once after a sleep past the deadline.
-
-        A heartbeat asks: meanwhile an operator may have revoked the session, and another program may have kept the
-        session. An acquire would take a second session of a revoked holder.
-        """
-        self._in_doubt = True
+        """Asks by a heartbeat at once, after a sleep past the deadline."""
         self._ask(False, context)
         return self
 
@@ -81,7 +79,7 @@ class Regaining(Phase):
         return self
 
     def after_outage(self, context: Context) -> Phase:
-        """The deadline passed during an outage: grace, or the loss."""
+        """The deadline passed during an outage: grace, or the loss. The retries are heartbeats."""
         return self._failed(None, context)
 
     def state(self) -> State:
