@@ -76,14 +76,21 @@ func TestAnAcquireWaitsForTheReleaseOfItsHolder(t *testing.T) {
 	t.Parallel()
 	late := granted(300 * time.Millisecond)
 	find := []string{acquireTarget, acquireTarget, deleteTarget, acquireTarget}
+	inTurn := []string{acquireTarget, deleteTarget, acquireTarget}
+	one, other, process := []AcquireOption{Instance("a")}, []AcquireOption{Instance("b")}, []AcquireOption{PerProcess()}
 	for name, test := range map[string]struct {
-		answers []reply
-		options []AcquireOption
-		targets []string
+		answers     []reply
+		first, next []AcquireOption
+		targets     []string
+		isSameID    bool
 	}{
-		"after a cancelled acquire":                  {[]reply{late}, nil, []string{acquireTarget, deleteTarget, acquireTarget}},
-		"after a cancelled acquire of one process":   {[]reply{late}, []AcquireOption{PerProcess()}, []string{acquireTarget, deleteTarget, acquireTarget}},
-		"after an acquire whose outcome is in doubt": {[]reply{{status: 503}, late}, []AcquireOption{Patience(0)}, find},
+		"after a cancelled acquire":                  {[]reply{late}, nil, nil, inTurn, true},
+		"after a cancelled acquire of one process":   {[]reply{late}, process, process, inTurn, true},
+		"after an acquire whose outcome is in doubt": {[]reply{{status: 503}, late}, []AcquireOption{Patience(0)}, nil, find, true},
+		// A license that counts machines ignores the process.
+		"after a cancelled acquire of another process": {[]reply{late}, one, other, inTurn, false},
+		"of one process after one without a process":   {[]reply{late}, nil, process, inTurn, false},
+		"without a process after one of a process":     {[]reply{late}, process, nil, inTurn, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -92,10 +99,10 @@ func TestAnAcquireWaitsForTheReleaseOfItsHolder(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := acquireBriefly(t, client, test.options...); err == nil {
+			if err := acquireBriefly(t, client, test.first...); err == nil {
 				t.Fatal("the first acquire is granted")
 			}
-			seat, err := client.License("K").Acquire(context.Background(), append(test.options, Machine("m"))...)
+			seat, err := client.License("K").Acquire(context.Background(), append(test.next, Machine("m"))...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -105,12 +112,50 @@ func TestAnAcquireWaitsForTheReleaseOfItsHolder(t *testing.T) {
 				t.Error(err, seat.State())
 			}
 			acquires := server.arrived(acquireTarget)
-			if first, last := acquires[0].body["instance_id"], acquires[len(acquires)-1].body["instance_id"]; first != last {
+			first, last := acquires[0].body["instance_id"], acquires[len(acquires)-1].body["instance_id"]
+			if (first == last) != test.isSameID {
 				t.Errorf("the slot was chosen before its release: %v, %v", first, last)
 			}
 			_ = client.Close(context.Background())
 		})
 	}
+}
+
+func TestAnAcquireWaitsForTheDeleteOfAnotherProcess(t *testing.T) {
+	t.Parallel()
+	answer := make(chan struct{})
+	server := newScripted(t, func(request arrived, _ int) reply {
+		if request.target == deleteTarget {
+			return reply{status: 204, after: answer}
+		}
+		return reply{status: 201, body: scriptedGrant}
+	})
+	client := newListClient(t, server.url)
+	license := client.License("K")
+	seat, err := license.Acquire(context.Background(), Machine("m"), Instance("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := seat.Release(done); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	acquired := make(chan error, 1)
+	go func() {
+		_, err := license.Acquire(context.Background(), Machine("m"), Instance("b"))
+		acquired <- err
+	}()
+	select {
+	case <-acquired:
+		t.Fatal("the acquire waits for no release")
+	case <-time.After(300 * time.Millisecond):
+	}
+	close(answer)
+	if err := <-acquired; err != nil {
+		t.Error(err)
+	}
+	expectTargets(t, server, acquireTarget, deleteTarget, acquireTarget)
 }
 
 func TestTheWaitForAReleaseEndsWithTheContextAndHoldsUpNoOtherHolder(t *testing.T) {
@@ -148,7 +193,26 @@ func TestAnAcquireTakesOverAReleaseThatOutlastsTheWait(t *testing.T) {
 	expectTargets(t, server, acquireTarget, acquireTarget, deleteTarget)
 }
 
-func TestASeatOfOneProcessMayHaveTheHolderOfAnyOther(t *testing.T) {
+// The seat would be denied by the session of the acquire before, if that session had the id of another slot.
+func TestAnAcquireTakesTheSlotOfAReleaseThatOutlastsTheWait(t *testing.T) {
+	t.Parallel()
+	server := newSlowAcquire(t, granted(longWait))
+	client, err := NewClient(server.url, Token("t"), EventStreams(false), StateDir(t.TempDir()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := acquireBriefly(t, client, PerProcess()); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+	acquireSlot(t, client)
+	acquires := server.arrived(acquireTarget)
+	if len(acquires) != 2 || acquires[0].body["instance_id"] != acquires[1].body["instance_id"] {
+		t.Error(acquires)
+	}
+	_ = client.Close(context.Background())
+}
+
+func TestSeatsOfAMachineMayHaveOneHolder(t *testing.T) {
 	base := plan{door: licenseDoor{}, licenseKey: "K", machineID: "m", instanceID: "i", perProcess: true}
 	for name, test := range map[string]struct {
 		change func(*plan)
@@ -156,8 +220,8 @@ func TestASeatOfOneProcessMayHaveTheHolderOfAnyOther(t *testing.T) {
 	}{
 		"the same":                     {func(*plan) {}, true},
 		"a process before its slot":    {func(p *plan) { p.instanceID = "" }, true},
-		"another process":              {func(p *plan) { p.instanceID = "j" }, false},
-		"a program without processes":  {func(p *plan) { p.instanceID, p.perProcess = "", false }, false},
+		"another process":              {func(p *plan) { p.instanceID = "j" }, true},
+		"a program without processes":  {func(p *plan) { p.instanceID, p.perProcess = "", false }, true},
 		"another license":              {func(p *plan) { p.licenseKey = "L" }, false},
 		"another machine":              {func(p *plan) { p.machineID = "n" }, false},
 		"a device without a machine":   {func(p *plan) { p.door = deviceDoor{} }, false},

@@ -156,8 +156,8 @@ func masked(key string) string {
 	return "****" + string(characters[len(characters)-shown:])
 }
 
-// Acquire acquires a seat, and keeps it until Seat.Release or Client.Close. Acquire first waits, for two seconds at most, for a
-// release of the same holder by the same client.
+// Acquire acquires a seat, and keeps it until Seat.Release or Client.Close. Acquire first waits, for two seconds at most, for the
+// releases that the same client has under way on the same license and machine.
 //
 // The error is a *Denied if the server refuses, an *Unreachable if the server does not answer, and the cause of ctx once
 // ctx is done; a seat that came too late is given back. After Acquire has returned, ctx has no effect on the seat.
@@ -180,7 +180,9 @@ func (c *Client) take(ctx context.Context, p *plan) (*Seat, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if err := c.awaitReleases(ctx, p); err != nil {
+	// A release under way still has its slot.
+	left, err := c.awaitReleases(ctx, p)
+	if err != nil {
 		return nil, err
 	}
 	taken, err := c.takeSlot(ctx, p)
@@ -188,7 +190,7 @@ func (c *Client) take(ctx context.Context, p *plan) (*Seat, error) {
 		return nil, err
 	}
 	hasFile := taken != nil && taken.file != nil
-	seat, err := c.start(p, taken)
+	seat, err := c.start(p, taken, left)
 	if err != nil {
 		isEnded := make(chan struct{})
 		c.slots.end(taken, func() { close(isEnded) })
@@ -204,8 +206,8 @@ func (c *Client) take(ctx context.Context, p *plan) (*Seat, error) {
 	switch state := seat.State(); state.Kind {
 	case Refused:
 		c.release(seat, releaseEvent{})
-		if _, isDenied := state.Err.(*Denied); isDenied && hasFile {
-			// The program may ask again by the same instance id once the slot is free. A denied seat leaves nothing to confirm.
+		if hasFile {
+			// A retry by another instance id may be denied for the session that the release ends.
 			_ = seat.finished(ctx)
 		}
 		return nil, state.Err
@@ -219,21 +221,34 @@ func (c *Client) take(ctx context.Context, p *plan) (*Seat, error) {
 	}
 }
 
-// awaitReleases waits for unfinished releases of the same holder, for releaseBudget at most. The server resumes the session of
-// a holder that acquires again, so a late DELETE would end the new seat.
-func (c *Client) awaitReleases(ctx context.Context, p *plan) error {
-	timer := time.NewTimer(releaseBudget)
-	defer timer.Stop()
-	for _, seat := range c.releasing(p) {
+// awaitReleases waits for the releases of the same holder that are under way, for releaseBudget at most. The server resumes the
+// session of a holder that acquires again, so a late DELETE would end the new seat. A release that takes longer is stopped: the
+// returned orphan is its session.
+func (c *Client) awaitReleases(ctx context.Context, p *plan) (orphan, error) {
+	releases := c.releasing(p)
+	bounded, cancel := context.WithTimeout(ctx, releaseBudget)
+	defer cancel()
+	left := orphan{}
+	if !allDone(bounded, releases) && ctx.Err() == nil {
+		left = c.takeOver(releases)
+	}
+	// The slot of a stopped release is free soon.
+	if !allDone(ctx, releases) {
+		return orphan{}, context.Cause(ctx)
+	}
+	return left, nil
+}
+
+// allDone waits until every release has ended; false once ctx is done.
+func allDone(ctx context.Context, releases []*Seat) bool {
+	for _, seat := range releases {
 		select {
 		case <-seat.done:
-		case <-timer.C:
-			return nil
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return false
 		}
 	}
-	return nil
+	return true
 }
 
 // releasing returns the seats of the same holder whose release is not finished.
@@ -249,16 +264,19 @@ func (c *Client) releasing(p *plan) []*Seat {
 	return found
 }
 
-// takeOver stops releases that outlast awaitReleases, and returns the session that they leave to the acquire of the same holder.
-// The caller holds the lock.
-func (c *Client) takeOver(p *plan) orphan {
+// takeOver stops the releases that go on, and returns the session that they leave to the acquire of the same holder. A closed
+// client starts no acquire, and its releases go on.
+func (c *Client) takeOver(releases []*Seat) orphan {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	left := orphan{}
-	for seat := range c.seats {
-		if seat.isReleasing() && seat.machine.plan.hasHolder(p) {
+	for _, seat := range releases {
+		if _, goesOn := c.seats[seat]; goesOn && !c.isClosed {
 			c.carryOut(seat, seat.machine.leave(seat.flight))
 			left = unknownOrphan
 		}
 	}
+	c.setTimer()
 	return left
 }
 
@@ -281,8 +299,9 @@ func (c *Client) takeSlot(ctx context.Context, p *plan) (*slot, error) {
 	return taken, nil
 }
 
-// start starts an acquire. Without an error, the slot belongs to the seat until the end of its release.
-func (c *Client) start(p *plan, taken *slot) (*Seat, error) {
+// start starts an acquire after releases that left an orphan. Without an error, the slot belongs to the seat until the end of
+// its release.
+func (c *Client) start(p *plan, taken *slot, left orphan) (*Seat, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.isClosed {
@@ -292,7 +311,7 @@ func (c *Client) start(p *plan, taken *slot) (*Seat, error) {
 	seat.slot = taken
 	seat.tokenOwner = c.transport.tokens.owner(p.machineID)
 	var actions []action
-	seat.machine, actions = newMachine(p, c.takeOver(p), c.clock.read())
+	seat.machine, actions = newMachine(p, left, c.clock.read())
 	c.seats[seat] = struct{}{}
 	c.carryOut(seat, actions)
 	c.setTimer()

@@ -120,7 +120,8 @@ func Instance(id string) AcquireOption {
 }
 
 // PerProcess names the process on the machine by an id of the state directory, for licenses that count processes. A program
-// that is started again after a crash gets its own seat back at once. An id by Instance prevails.
+// that is started again after a crash gets its own seat back at once. An id by Instance prevails. A failed Acquire frees its id
+// before the error returns, within two seconds.
 func PerProcess() AcquireOption {
 	return licenseOption(func(p *plan) { p.perProcess = true })
 }

@@ -40,11 +40,10 @@ type plan struct {
 	onChange func(State)
 }
 
-// hasHolder reports whether the seat of other may have the same holder. A seat of one process has no instance id before its slot
-// is chosen.
+// hasHolder reports whether the server may take both seats for seats of one holder. A license that counts machines ignores the
+// instance id.
 func (p *plan) hasHolder(other *plan) bool {
-	isInstance := p.instanceID == other.instanceID || (p.perProcess && other.perProcess && other.instanceID == "")
-	return isInstance && p.door == other.door && p.licenseKey == other.licenseKey && p.machineID == other.machineID &&
+	return p.door == other.door && p.licenseKey == other.licenseKey && p.machineID == other.machineID &&
 		p.deviceID == other.deviceID
 }
 

@@ -14,8 +14,9 @@ const unavailableMax = 2
 type servers struct {
 	bases []string
 
-	mu    sync.Mutex
-	inUse int
+	mu sync.Mutex
+	// turn counts the changes of the node in use. A late answer belongs to its turn: the node may be in use again.
+	turn int
 	// unavailable counts the unavailable answers in a row of the node in use.
 	unavailable int
 }
@@ -36,34 +37,34 @@ func parseServers(addresses []string) (*servers, error) {
 	return s, nil
 }
 
-// current returns the node in use, and its address.
-func (s *servers) current() (node int, base string) {
+// current returns the turn of the node in use, and its address.
+func (s *servers) current() (turn int, base string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.inUse, s.bases[s.inUse]
+	return s.turn, s.bases[s.turn%len(s.bases)]
 }
 
-// leave puts the next node in use, unless another request has left node already.
-func (s *servers) leave(node int) {
+// leave puts the next node in use, unless another request has ended the turn already.
+func (s *servers) leave(turn int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if node == s.inUse {
+	if turn == s.turn {
 		s.next()
 	}
 }
 
 // next puts the next node in use. The caller holds the lock.
 func (s *servers) next() {
-	s.inUse, s.unavailable = (s.inUse+1)%len(s.bases), 0
+	s.turn, s.unavailable = s.turn+1, 0
 }
 
 // answered leaves a node after a 503 without Retry-After, and after the second unavailable answer in a row: a node that is cut
 // off from the other nodes sends Retry-After with every 503.
-func (s *servers) answered(node int, answer response) {
+func (s *servers) answered(turn int, answer response) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case node != s.inUse:
+	case turn != s.turn:
 	case !isUnavailable(answer.status):
 		s.unavailable = 0
 	default:
@@ -85,12 +86,12 @@ func isUnavailable(status int) bool {
 func (t *transport) send(ctx context.Context, r call, token string) (response, fault) {
 	var failed fault
 	for range t.servers.bases {
-		node, base := t.servers.current()
+		turn, base := t.servers.current()
 		var answer response
 		answer, failed = t.exchange(ctx, base, r, token)
 		isTimeout := errors.Is(ctx.Err(), context.DeadlineExceeded)
 		if failed.failure == "" {
-			t.servers.answered(node, answer)
+			t.servers.answered(turn, answer)
 			return answer, fault{}
 		}
 		if ctx.Err() != nil {
@@ -98,7 +99,7 @@ func (t *transport) send(ctx context.Context, r call, token string) (response, f
 		}
 		// A request that the client gave up tells nothing of the node.
 		if ctx.Err() == nil || isTimeout {
-			t.servers.leave(node)
+			t.servers.leave(turn)
 		}
 		if !failed.failure.isBeforeConnection() {
 			return response{}, failed

@@ -105,6 +105,29 @@ func TestANodeIsLeftAfterTwoUnavailableAnswersInARow(t *testing.T) {
 	}
 }
 
+func TestALateAnswerOfANodeThatWasLeftCountsForNothingOnceTheNodeIsInUseAgain(t *testing.T) {
+	nodes, err := parseServers([]string{"http://a", "http://b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	late, _ := nodes.current()
+	nodes.leave(late)
+	other, _ := nodes.current()
+	nodes.answered(late, response{status: 503, hasRetryAfter: true})
+	nodes.leave(other)
+	nodes.answered(late, response{status: 503})
+	nodes.leave(late)
+	again, base := nodes.current()
+	nodes.answered(again, response{status: 503, hasRetryAfter: true})
+	if _, left := nodes.current(); base != "http://a" || left != "http://a" {
+		t.Error(base, left)
+	}
+	nodes.answered(again, response{status: 503, hasRetryAfter: true})
+	if _, left := nodes.current(); left != "http://b" {
+		t.Error(left)
+	}
+}
+
 // A node that is cut off from the other nodes answers every heartbeat by 503 with Retry-After, and a proxy answers 502.
 func TestASeatIsKeptByTheNextNodeWhileItsNodeStaysUnavailable(t *testing.T) {
 	t.Parallel()

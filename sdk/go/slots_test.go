@@ -2,6 +2,7 @@ package seatkeeper
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -136,4 +137,31 @@ func TestADeniedAcquireLeavesItsSlotBeforeItReturns(t *testing.T) {
 			t.Fatal("a denied acquire keeps its slot for a while")
 		}
 	}
+}
+
+// The release of an acquire in doubt finds the session by a second acquire, and deletes the session.
+func TestAnAcquireInDoubtLeavesItsSlotBeforeItReturns(t *testing.T) {
+	t.Parallel()
+	server := newSlowAcquire(t, reply{status: 503}, granted(300*time.Millisecond))
+	state := StateDir(t.TempDir())
+	client := func() *Client {
+		made, err := NewClient(server.url, Token("t"), EventStreams(false), state)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	options := []AcquireOption{Machine("m"), PerProcess(), Patience(0)}
+	var unreachable *Unreachable
+	if _, err := client().License("K").Acquire(context.Background(), options...); !errors.As(err, &unreachable) {
+		t.Fatal(err)
+	}
+	// A client of its own waits for no release of the first one.
+	seat := acquireSlot(t, client())
+	expectTargets(t, server, acquireTarget, acquireTarget, deleteTarget, acquireTarget)
+	acquires := server.arrived(acquireTarget)
+	if acquires[0].body["instance_id"] != acquires[2].body["instance_id"] {
+		t.Errorf("%v, %v: the failed acquire keeps its slot for a while", acquires, seat)
+	}
+	_ = seat.Release(context.Background())
 }

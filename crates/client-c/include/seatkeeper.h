@@ -125,7 +125,8 @@ enum {
 /*
  * sk_request.flags: names this process by a slot of the state directory, for licenses that count processes: the same name
  * after a crash of the process, and never the name of another process. Two seats of one process have two names. Without a
- * usable directory the name is random, and `warning` of sk_seat_json tells the reason. An instance_id prevails.
+ * usable directory the name is random, and `warning` of sk_seat_json tells the reason. An instance_id prevails. An acquire
+ * that fails takes up to 2 s longer: its release frees the name for the next try.
  */
 #define SK_PER_PROCESS 1u
 
@@ -184,7 +185,8 @@ int32_t sk_client_open(const sk_options *options, sk_client **client, sk_error *
 int32_t sk_client_close(sk_client *client, uint32_t timeout_ms);
 
 /*
- * Acquires a seat. Blocks until the server decides, or the wait or the patience is over. `error` may be NULL.
+ * Acquires a seat. Blocks until the server decides, or the wait or the patience is over. `error` may be NULL. The acquire first
+ * waits, for 2 s at most, for the releases by the same client of seats of the same license on the same machine.
  * SK_OK, SK_DENIED, SK_UNREACHABLE, SK_CANCELLED, SK_CLOSED, SK_MISUSE, SK_NOT_OWNER.
  */
 int32_t sk_acquire(sk_client *client, const sk_request *request, sk_seat **seat, sk_error **error);

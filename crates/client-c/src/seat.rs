@@ -4,8 +4,8 @@ use std::ffi::{c_char, c_void};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use seatkeeper_client::State;
 use seatkeeper_client::blocking::{Changes, NoChange, Seat as BlockingSeat, Subscription};
+use seatkeeper_client::{Error, State};
 use serde_json::json;
 
 use crate::callback::{Callback, SkOnChange};
@@ -140,7 +140,6 @@ impl Seat {
     /// Calls `callback` with each change. The client library hears of no release, which the program itself asks for. Returns
     /// `SK_MISUSE` if another thread frees the seat meanwhile.
     fn listen(self: &Arc<Self>, callback: Callback) -> i32 {
-        let removals = self.remove_listener();
         let seat = Arc::downgrade(self);
         let listener = move |state| {
             if state != State::Released {
@@ -149,20 +148,29 @@ impl Seat {
             }
         };
         // The first listener of a client starts a thread.
-        let subscription = match signals::blocked(|| self.seat.on_change(listener)) {
-            Ok(subscription) => subscription,
-            Err(error) => return error_result(&error),
-        };
+        self.replace_listener(|| signals::blocked(|| self.seat.on_change(listener)))
+    }
+
+    /// Removes the old listener, and stores the subscription of `register`. The first call of the new listener may begin within
+    /// `register`. The lock is held until the subscription is stored, so a free or a removal finds the subscription and waits
+    /// for the call. `register` waits for no call.
+    fn replace_listener(&self, register: impl FnOnce() -> Result<Subscription, Error>) -> i32 {
+        let removals = self.remove_listener();
         let mut current = self.listener();
-        let is_freed = current.is_freed;
-        if !is_freed && current.removals == removals {
-            current.subscription = Some(subscription);
+        if current.is_freed {
+            return SK_MISUSE;
+        }
+        if current.removals != removals {
+            // Another thread has replaced or removed the listener since: the later call counts.
             return SK_OK;
         }
-        // The function was called at once, and has replaced or removed itself; or the seat was freed meanwhile.
-        drop(current);
-        subscription.stop();
-        if is_freed { SK_MISUSE } else { SK_OK }
+        match register() {
+            Ok(subscription) => {
+                current.subscription = Some(subscription);
+                SK_OK
+            }
+            Err(error) => error_result(&error),
+        }
     }
 
     /// Removes the listener, waits until the listener has returned, and returns the number of removals. During the wait the
@@ -348,6 +356,8 @@ pub unsafe extern "C" fn sk_seat_json(seat: *const SkSeat, out: *mut c_char, cap
 #[cfg(test)]
 mod tests {
     use std::ptr;
+    use std::sync::mpsc::{RecvTimeoutError, channel};
+    use std::thread;
 
     use seatkeeper_client::blocking::Client;
     use tokio::runtime::Runtime;
@@ -356,22 +366,98 @@ mod tests {
     use crate::scripted::{Reply, Scripted};
 
     const GRANT: &str = r#"{"session_id":"0198a0aa-0000-7000-8000-000000000001","expires_in_seconds":360}"#;
+    const REVOKED: &str = r#"{"type":"/problems/session-ended","reason":"revoked"}"#;
+
+    /// The time in which a call that does not wait has returned.
+    const AT_ONCE: Duration = Duration::from_millis(200);
+    /// The longest wait of a passing test.
+    const IN_TIME: Duration = Duration::from_secs(20);
 
     unsafe extern "C" fn ignore(_state: *const SkState, _context: *mut c_void) {}
+
+    /// Returns a seat whose session the server ends at the first heartbeat, with the client and the server.
+    fn held(runtime: &Runtime) -> (Scripted, Client, Arc<Seat>) {
+        let server = runtime.block_on(Scripted::start(|request, _| match request.target.split(' ').next() {
+            Some("POST") => Reply::new(201, GRANT),
+            Some("PATCH") => Reply::new(410, REVOKED),
+            _ => Reply::new(204, ""),
+        }));
+        let client = Client::builder(&server.url).token("t").event_streams(false).build().unwrap();
+        let seat = Arc::new(Seat::new(client.license("K").machine("m").acquire().unwrap()));
+        (server, client, seat)
+    }
+
+    /// Returns a seat that the server has ended: a registration calls the function at once.
+    fn lost(runtime: &Runtime) -> (Scripted, Client, Arc<Seat>) {
+        let (server, client, seat) = held(runtime);
+        client.wake();
+        while !matches!(seat.seat.state(), State::Lost(_)) {
+            assert_eq!(seat.wait(20_000), SK_OK);
+        }
+        (server, client, seat)
+    }
 
     #[test]
     fn a_seat_that_is_freed_takes_no_listener() {
         let runtime = Runtime::new().unwrap();
-        let server = runtime.block_on(Scripted::start(|request, _| {
-            if request.target.starts_with("POST ") { Reply::new(201, GRANT) } else { Reply::new(204, "") }
-        }));
-        let client = Client::builder(&server.url).token("t").event_streams(false).build().unwrap();
-        let seat = Arc::new(Seat::new(client.license("K").machine("m").acquire().unwrap()));
+        let (_server, _client, seat) = held(&runtime);
         // SAFETY: `ignore` reads neither argument.
         let callback = || unsafe { Callback::new(ignore, ptr::null_mut()) };
         assert_eq!(seat.listen(callback()), SK_OK);
         seat.free();
         assert_eq!(seat.listen(callback()), SK_MISUSE, "a call that had the seat before the free");
+        assert!(seat.listener().subscription.is_none());
+    }
+
+    /// Another thread frees the seat before the registration returns.
+    #[test]
+    fn a_free_waits_for_a_call_that_the_registration_began() {
+        let runtime = Runtime::new().unwrap();
+        let (_server, _client, seat) = lost(&runtime);
+        let ((enter, entered), (permit, permits)) = (channel(), channel::<()>());
+        let listener = move |_| {
+            enter.send(()).unwrap();
+            // A test that has failed gives no permit.
+            let _ = permits.recv();
+        };
+        let ((freed, frees), freeing) = (channel(), seat.clone());
+        let result = seat.replace_listener(|| {
+            let subscription = seat.seat.on_change(listener);
+            entered.recv_timeout(IN_TIME).unwrap();
+            thread::spawn(move || {
+                freeing.free();
+                freed.send(()).unwrap();
+            });
+            assert_eq!(
+                frees.recv_timeout(AT_ONCE),
+                Err(RecvTimeoutError::Timeout),
+                "the free has not waited"
+            );
+            subscription
+        });
+        assert_eq!(result, SK_OK);
+        assert_eq!(frees.recv_timeout(AT_ONCE), Err(RecvTimeoutError::Timeout), "the call is in progress");
+        permit.send(()).unwrap();
+        frees.recv_timeout(IN_TIME).unwrap();
+    }
+
+    #[test]
+    fn a_call_that_the_registration_began_may_free_the_seat() {
+        let runtime = Runtime::new().unwrap();
+        let (_server, _client, seat) = lost(&runtime);
+        let ((enter, entered), (freed, frees), freeing) = (channel(), channel(), seat.clone());
+        let listener = move |_| {
+            enter.send(()).unwrap();
+            freeing.free();
+            freed.send(()).unwrap();
+        };
+        let result = seat.replace_listener(|| {
+            let subscription = seat.seat.on_change(listener);
+            entered.recv_timeout(IN_TIME).unwrap();
+            subscription
+        });
+        assert_eq!(result, SK_OK);
+        frees.recv_timeout(IN_TIME).unwrap();
         assert!(seat.listener().subscription.is_none());
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::driver::{Command, Start, answer};
+use crate::driver::{Command, HolderId, Start, answer};
 use crate::error::Error;
 use crate::seat::{ProcessName, Seat};
 use crate::shared::{Publisher, SeatKey, Shared};
@@ -67,17 +67,19 @@ impl Client {
         self.start_after_releases(plan, instance).await?.acquired(has_slot).await
     }
 
-    /// Starts a machine after the releases of the same holder, two seconds at most. The server resumes the session of a holder
-    /// that acquires again, and a release under way would then end the session of the new seat.
+    /// Starts a machine after the releases of the same holder. The server resumes the session of a holder that acquires again,
+    /// and a release under way would then end the session of the new seat.
     async fn start_after_releases(&self, plan: Plan, instance: Instance) -> Result<Seat, Error> {
-        // A slot stays locked until the release of its holder is over.
-        if instance.slot.is_none() {
-            let (done, released) = oneshot::channel();
-            let command = Command::AwaitReleases { door: plan.door.clone(), done };
-            self.commands.send(command).map_err(|_| Error::Closed)?;
-            answer(&self.commands, released).await?;
-        }
+        self.await_releases(HolderId::from(&plan.door)).await?;
         self.start(plan, instance, None)
+    }
+
+    /// Waits for the releases of the holder with their slots, two seconds at most. A file server that hangs adds the time of
+    /// [`Slot::close`].
+    async fn await_releases(&self, holder: HolderId) -> Result<(), Error> {
+        let (done, released) = oneshot::channel();
+        self.commands.send(Command::AwaitReleases { holder, done }).map_err(|_| Error::Closed)?;
+        answer(&self.commands, released).await
     }
 
     /// Starts a machine, which sends the acquire, or a heartbeat for the session of another process.
@@ -116,7 +118,7 @@ impl Client {
     /// Stops the timers of every seat until [`wake`](Self::wake), before a signal stops the process. The seats stay held only
     /// if another process of the same holder sends heartbeats meanwhile. Without a pause, a process would tell a loss on
     /// continuing after a deadline. After a wake the first request asks for the session from before the pause: a seat that was
-    /// revoked meanwhile is lost, and no second session takes its place. A release of a seat wakes the client as well.
+    /// revoked meanwhile is lost, and no second session takes its place. An acquire or a release wakes the client as well.
     pub async fn pause(&self) -> Result<(), Error> {
         let (done, paused) = oneshot::channel();
         self.commands.send(Command::Pause { done }).map_err(|_| Error::Closed)?;
@@ -162,7 +164,8 @@ impl SeatRequest {
     /// Names this process by a slot of the [state directory](crate::StateDir), for licenses that count processes: the same
     /// name after a crash of the process, and never the name of another process. Two seats of one process have two names.
     ///
-    /// Without a usable directory the name is random, and [`Seat::state_dir_error`] tells the reason.
+    /// Without a usable directory the name is random, and [`Seat::state_dir_error`] tells the reason. An acquire that fails
+    /// takes up to two seconds longer: its release frees the name for the next try.
     pub fn per_process(mut self) -> Self {
         self.per_process = true;
         self
@@ -194,21 +197,21 @@ impl SeatRequest {
     }
 
     /// Acquires the seat. A future that is dropped gives up, and releases a seat that came too late. The acquire first waits,
-    /// for two seconds at most, for a release of the same holder by the same client.
+    /// for two seconds at most, for the releases by the same client of seats of the same license on the same machine.
     pub async fn acquire(mut self) -> Result<Seat, Error> {
-        let instance = self.name_process().await;
+        let instance = self.name_process().await?;
         let Self { client, license, wait, patience, .. } = self;
         client.acquire(plan(license, wait, patience), instance).await
     }
 
     /// Starts the acquire, and returns the seat before the server has answered; [`Seat::granted`] waits for the answer. The
-    /// acquire first waits, for two seconds at most, for a release of the same holder by the same client.
+    /// acquire first waits, as [`acquire`](Self::acquire) does, for releases.
     ///
     /// A program that shares the seat with other programs decides about a failed acquire with the seat in hand:
     /// [`Seat::release`] ends any session of the acquire, and [`Seat::leave`] keeps the session for the others.
     /// Fails with [`Error::Closed`] after the end of the client.
     pub async fn start(mut self) -> Result<Seat, Error> {
-        let instance = self.name_process().await;
+        let instance = self.name_process().await?;
         let Self { client, license, wait, patience, .. } = self;
         client.start_after_releases(plan(license, wait, patience), instance).await
     }
@@ -227,14 +230,19 @@ impl SeatRequest {
     }
 
     /// Puts the name of the process into the request.
-    async fn name_process(&mut self) -> Instance {
+    async fn name_process(&mut self) -> Result<Instance, Error> {
         let Self { client, license, per_process, .. } = self;
         let instance = match &license.instance_id {
-            None if *per_process => client.instance(&license.license_key, &license.machine_id).await,
+            None if *per_process => {
+                // The release of an acquire that was given up keeps its slot locked. Under the name of another slot, the new
+                // acquire could be denied because of the old one's session.
+                client.await_releases(HolderId::from(&*license)).await?;
+                client.instance(&license.license_key, &license.machine_id).await
+            }
             given => Instance::given(given.as_deref()),
         };
         license.instance_id = instance.id.as_deref().map(Into::into);
-        instance
+        Ok(instance)
     }
 }
 
@@ -248,6 +256,8 @@ pub(crate) fn plan(door: impl Into<Door>, wait: Option<Wait>, patience: Option<D
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use tempfile::TempDir;
 
     use super::*;
@@ -310,5 +320,33 @@ mod tests {
         assert_eq!(releasing.await.unwrap().unwrap(), Finish::GivenBack, "the release gives the slot up");
         drop(hangs);
         assert_eq!(acquire(&client).await.instance_id(), id.as_deref());
+    }
+
+    /// A license that counts machines gives both acquires the same session.
+    #[tokio::test]
+    async fn a_release_that_begins_while_an_acquire_takes_its_slot_comes_first() {
+        const LATE: Duration = Duration::from_millis(300);
+        let server = Scripted::start(|request, _| match request.target.split(' ').next() {
+            Some("POST") => Reply::new(201, GRANT),
+            _ => Reply(204, "", String::new(), LATE),
+        })
+        .await;
+        let folder = TempDir::new().unwrap();
+        let builder = Client::builder(&server.url).token("t").event_streams(false).state_dir(folder.path());
+        let client = builder.build().unwrap();
+        let first = acquire(&client).await;
+        let hangs = client.slots.calls.clone().lock_owned().await;
+        let acquiring = tokio::spawn({
+            let client = client.clone();
+            async move { acquire(&client).await }
+        });
+        // The acquire has found no release, and waits for its slot.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        let began = Instant::now();
+        drop(first);
+        drop(hangs);
+        let second = acquiring.await.unwrap();
+        assert!(began.elapsed() >= LATE, "the release has no answer yet");
+        assert_eq!(second.check(), Ok(()));
     }
 }

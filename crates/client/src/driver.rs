@@ -5,15 +5,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use seatkeeper_client_core::{
-    Action, Deadline, Door, Event, Failure, Finish, Jitter, Machine, Now, Plan, Request, RequestId,
-    SessionEnd, State, TOKEN_TIMEOUT,
+    Action, Deadline, Event, Failure, Finish, Jitter, Machine, Now, Plan, Request, RequestId, State,
+    TOKEN_TIMEOUT,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 
+use self::releases::{Closing, Releases};
+use self::streams::{EndChannel, Stream, next_end};
 use crate::clock;
 use crate::error::Error;
-use crate::events::{SILENCE_MAX, StreamOver, Subscription, listen};
+use crate::events::StreamOver;
 use crate::poll::{caught, unless};
 use crate::shared::{Publisher, SeatKey};
 use crate::slot::Slot;
@@ -21,13 +23,20 @@ use crate::token_keeper::{Rejected, TokenGeneration, TokenKeeper};
 use crate::tokens::TokenOwner;
 use crate::transport::Transport;
 
+pub(crate) use self::releases::HolderId;
+
+mod releases;
+mod streams;
+#[cfg(test)]
+mod tests;
+
 /// A call of a program.
 #[derive(Debug)]
 pub(crate) enum Command {
     Start { key: SeatKey, start: Box<Start> },
     Event { key: SeatKey, event: Event },
     Release { key: SeatKey, done: oneshot::Sender<Finish> },
-    AwaitReleases { door: Door, done: oneshot::Sender<()> },
+    AwaitReleases { holder: HolderId, done: oneshot::Sender<()> },
     Leave { key: SeatKey },
     Wake,
     Pause { done: oneshot::Sender<()> },
@@ -61,51 +70,11 @@ enum Done {
     Request { key: SeatKey, id: RequestId, event: Event },
     Token { owner: TokenOwner, fresh: bool },
     Stream { key: SeatKey, session: Arc<str>, over: StreamOver },
-    SlotClosed,
+    SlotClosed { key: SeatKey },
 }
 
 /// The longest pause between two readings of the clocks: timers of the runtime do not count sleep.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-
-/// The ends that streams have told and no machine has heard; a stream waits for a free place.
-const ENDS_WAITING_MAX: usize = 64;
-
-/// The way of told ends from the streams to the machines.
-struct EndChannel {
-    sender: mpsc::Sender<(SeatKey, SessionEnd)>,
-    received: mpsc::Receiver<(SeatKey, SessionEnd)>,
-}
-
-/// The event stream of a seat's session.
-struct Stream {
-    session: Arc<str>,
-    /// The generation of the token of the moment when the stream was started.
-    started_with: TokenGeneration,
-    status: StreamStatus,
-}
-
-enum StreamStatus {
-    Open(AbortHandle),
-    /// The server rejects the token.
-    Rejected(Box<Subscription>),
-    /// The server has nothing more to tell of the session.
-    Over,
-}
-
-impl EndChannel {
-    fn new() -> Self {
-        let (sender, received) = mpsc::channel(ENDS_WAITING_MAX);
-        Self { sender, received }
-    }
-}
-
-impl Drop for Stream {
-    fn drop(&mut self) {
-        if let StreamStatus::Open(handle) = &self.status {
-            handle.abort();
-        }
-    }
-}
 
 struct Entry {
     machine: Machine,
@@ -129,12 +98,7 @@ pub(crate) struct Driver {
     /// Boxed, because the table has up to twice as many places as seats.
     seats: HashMap<SeatKey, Box<Entry>>,
     timers: BTreeSet<(Deadline, SeatKey)>,
-    /// The seats whose release is under way.
-    releasing: BTreeSet<SeatKey>,
-    /// The acquires that wait for the end of these releases.
-    awaiting: Vec<(Vec<SeatKey>, oneshot::Sender<()>)>,
-    /// The number of slots that are being closed.
-    slots_closing: usize,
+    releases: Releases,
     work: JoinSet<Done>,
     /// The channel of the event streams; `None` if the program wants no streams.
     ends: Option<EndChannel>,
@@ -143,17 +107,9 @@ pub(crate) struct Driver {
     /// The id of the license of the latest step, a single text for all seats of the license.
     license_id: Option<Arc<str>>,
     last: Now,
-    /// The timers stand still until [`Command::Wake`].
+    /// The timers stand still until the next acquire or release, or [`Command::Wake`].
     paused: bool,
     closing: Option<Closing>,
-}
-
-/// A client after [`Command::Close`]: no seat is started any more.
-#[derive(Default)]
-struct Closing {
-    waiting: Vec<oneshot::Sender<Finish>>,
-    /// Some release since was not confirmed.
-    unconfirmed: bool,
 }
 
 impl Driver {
@@ -168,9 +124,7 @@ impl Driver {
             commands,
             seats: HashMap::new(),
             timers: BTreeSet::new(),
-            releasing: BTreeSet::new(),
-            awaiting: Vec::new(),
-            slots_closing: 0,
+            releases: Releases::default(),
             work: JoinSet::new(),
             ends: event_streams.then(EndChannel::new),
             keepers: HashMap::new(),
@@ -203,14 +157,9 @@ impl Driver {
                 () = tokio::time::sleep(pause), if !self.seats.is_empty() => {}
             }
             self.tick();
-            self.tell_released();
+            self.releases.tell_over();
             self.tell_closed();
         }
-    }
-
-    /// Returns true without a seat, and without a slot that is being closed.
-    fn is_idle(&self) -> bool {
-        self.seats.is_empty() && self.slots_closing == 0
     }
 
     fn pause(&self) -> Duration {
@@ -240,19 +189,27 @@ impl Driver {
 
     fn command(&mut self, command: Command) {
         match command {
-            Command::Start { key, start } => self.start(key, *start),
-            Command::Event { key, event } => self.step(key, event),
+            Command::Start { key, start } => {
+                self.end_pause();
+                self.start(key, *start);
+            }
+            Command::Event { key, event } => {
+                if event == Event::Acquire {
+                    self.end_pause();
+                }
+                self.step(key, event);
+            }
             Command::Release { key, done } => {
                 if let Some(entry) = self.seats.get_mut(&key) {
                     entry.done.push(done);
                     self.step(key, Event::Release);
                 }
-                // The budget of a release needs the timers.
-                if self.paused {
-                    self.wake();
-                }
+                self.end_pause();
             }
-            Command::AwaitReleases { door, done } => self.await_releases(&door, done),
+            Command::AwaitReleases { holder, done } => {
+                self.end_pause();
+                self.await_releases(&holder, done);
+            }
             Command::Leave { key } => self.leave(key),
             Command::Wake => self.wake(),
             Command::Pause { done } => {
@@ -262,8 +219,7 @@ impl Driver {
             }
             Command::Close { done } => {
                 self.paused = false;
-                self.closing.get_or_insert_default().waiting.push(done);
-                self.step_all(&Event::Release);
+                self.close(done);
             }
         }
     }
@@ -272,7 +228,7 @@ impl Driver {
         let Start { plan, shared, slot, session } = start;
         if self.closing.is_some() {
             if let Some(slot) = slot {
-                self.close_slot(*slot, || ());
+                self.close_slot(key, HolderId::from(&plan.door), *slot, || ());
             }
             shared.publish(State::Released, true);
             return;
@@ -312,38 +268,10 @@ impl Driver {
         self.step_all(&Event::Wake);
     }
 
-    /// Answers `done` after the releases that the holder of `door` has under way. An abandoned acquire may be in flight for
-    /// longer: `Event::Release` ends its release within two seconds.
-    fn await_releases(&mut self, door: &Door, done: oneshot::Sender<()>) {
-        let is_holders = |key: &&SeatKey| {
-            self.seats.get(*key).is_some_and(|entry| has_same_holder(&entry.machine.plan().door, door))
-        };
-        let releases: Vec<SeatKey> = self.releasing.iter().filter(is_holders).copied().collect();
-        for key in &releases {
-            self.step(*key, Event::Release);
-        }
-        self.awaiting.push((releases, done));
-    }
-
-    /// Answers each [`Command::AwaitReleases`] whose releases are over.
-    fn tell_released(&mut self) {
-        let is_over = |releases: &[SeatKey]| !releases.iter().any(|key| self.releasing.contains(key));
-        for (_, done) in self.awaiting.extract_if(.., |(releases, _)| is_over(releases)) {
-            // The program may have stopped to wait.
-            let _ = done.send(());
-        }
-    }
-
-    /// Answers [`Command::Close`] once every release is over.
-    fn tell_closed(&mut self) {
-        if !self.is_idle() {
-            return;
-        }
-        let Some(closing) = &mut self.closing else { return };
-        let finish = if closing.unconfirmed { Finish::Unconfirmed } else { Finish::GivenBack };
-        for done in closing.waiting.drain(..) {
-            // The program may have stopped to wait.
-            let _ = done.send(finish);
+    /// Wakes a paused client: the budget of a release and the patience of an acquire need the timers.
+    fn end_pause(&mut self) {
+        if self.paused {
+            self.wake();
         }
     }
 
@@ -355,27 +283,7 @@ impl Driver {
             }
             Done::Token { owner, fresh } => self.refreshed(&owner, fresh),
             Done::Stream { key, session, over } => self.stream_over(key, &session, over),
-            Done::SlotClosed => self.slots_closing -= 1,
-        }
-    }
-
-    /// Notes that the stream of a session is not opened again by itself. A session without further events may have ended
-    /// unheard: the machine asks the server.
-    fn stream_over(&mut self, key: SeatKey, session: &Arc<str>, over: StreamOver) {
-        let Some(entry) = self.seats.get_mut(&key) else { return };
-        let Some(stream) = entry.stream.as_mut().filter(|stream| stream.session == *session) else { return };
-        let (status, is_session_over) = match over {
-            StreamOver::Session => (StreamStatus::Over, true),
-            StreamOver::Rejected(subscription) => (StreamStatus::Rejected(subscription), false),
-        };
-        // A stream of the same session may have been started since.
-        if let StreamStatus::Open(handle) = std::mem::replace(&mut stream.status, status) {
-            handle.abort();
-        }
-        if is_session_over {
-            self.step(key, Event::StreamOver { session: session.to_string() });
-        } else {
-            self.follow_session(key);
+            Done::SlotClosed { key } => self.releases.slot_closed(key),
         }
     }
 
@@ -463,37 +371,6 @@ impl Driver {
         }
     }
 
-    fn finish(&mut self, key: SeatKey, finish: Finish) {
-        let Some(entry) = self.seats.get_mut(&key) else { return };
-        entry.finished = true;
-        let (slot, waiting) = (entry.slot.take(), std::mem::take(&mut entry.done));
-        if let Some(closing) = &mut self.closing {
-            closing.unconfirmed |= finish == Finish::Unconfirmed;
-        }
-        let tell = move || {
-            for done in waiting {
-                // The program may have stopped to wait.
-                let _ = done.send(finish);
-            }
-        };
-        match slot {
-            // The program may acquire again as soon as it hears of the release.
-            Some(slot) => self.close_slot(*slot, tell),
-            None => tell(),
-        }
-    }
-
-    /// Closes a slot outside of the task, and then calls `tell`.
-    fn close_slot(&mut self, slot: Slot, tell: impl FnOnce() + Send + 'static) {
-        self.slots_closing += 1;
-        let closed = slot.close();
-        self.work.spawn(async move {
-            closed.await;
-            tell();
-            Done::SlotClosed
-        });
-    }
-
     /// Publishes the state of a seat, sets its timer, and forgets a seat that is released.
     fn publish(&mut self, key: SeatKey, told: bool) {
         let Some(entry) = self.seats.get_mut(&key) else { return };
@@ -517,7 +394,7 @@ impl Driver {
             self.timers.insert((at, key));
         }
         if is_released {
-            self.releasing.insert(key);
+            self.releases.begin(key, &entry.machine.plan().door);
         }
         if entry.finished {
             if let Some(at) = entry.wake_at {
@@ -526,153 +403,5 @@ impl Driver {
             self.forget(key);
         }
         self.follow_session(key);
-    }
-
-    /// Opens, keeps or closes the event stream of a seat, as the state of the seat says.
-    fn follow_session(&mut self, key: SeatKey) {
-        let Some(channel) = &self.ends else { return };
-        let Some(entry) = self.seats.get_mut(&key) else { return };
-        let is_held = match entry.machine.state(clock::now()) {
-            State::Active { .. } | State::Offline { .. } | State::Grace { .. } => true,
-            State::Acquiring | State::Reacquiring | State::Lost(_) | State::Refused(_) | State::Released => {
-                false
-            }
-        };
-        let session = entry.machine.session().filter(|_| is_held).cloned();
-        let generation = self.keepers.get(&entry.token_owner).map(TokenKeeper::current).unwrap_or_default();
-        let subscription = match (session, entry.stream.take()) {
-            (None, None) => return,
-            (None, Some(stream)) => {
-                // The server's last word on a session counts while the seat is out of reach as well.
-                if matches!(stream.status, StreamStatus::Over) {
-                    entry.stream = Some(stream);
-                }
-                return;
-            }
-            (Some(session), Some(stream)) if stream.session == session => match &stream.status {
-                StreamStatus::Rejected(subscription) if stream.started_with < generation => {
-                    (**subscription).clone()
-                }
-                StreamStatus::Open(_) | StreamStatus::Rejected(_) | StreamStatus::Over => {
-                    entry.stream = Some(stream);
-                    return;
-                }
-            },
-            (Some(session), _) => Subscription {
-                path: entry.machine.plan().door.events_path(&session),
-                session,
-                owner: entry.token_owner.clone(),
-                last_id: None,
-                silence_max: SILENCE_MAX,
-            },
-        };
-        let session = subscription.session.clone();
-        let (transport, ends) = (self.transport.clone(), channel.sender.clone());
-        let handle = self.work.spawn({
-            let session = session.clone();
-            async move {
-                let over =
-                    caught(listen(key, subscription, transport, ends)).await.unwrap_or(StreamOver::Session);
-                Done::Stream { key, session, over }
-            }
-        });
-        let status = StreamStatus::Open(handle);
-        entry.stream = Some(Box::new(Stream { session, started_with: generation, status }));
-    }
-
-    /// Stops the machine of a seat without a release. A release under way goes on.
-    fn leave(&mut self, key: SeatKey) {
-        let Some(entry) = self.seats.get_mut(&key) else { return };
-        if entry.machine.state(clock::now()) == State::Released {
-            return;
-        }
-        if let Some((_, handle)) = entry.flight.take() {
-            handle.abort();
-        }
-        if let Some(at) = entry.wake_at {
-            self.timers.remove(&(at, key));
-        }
-        entry.shared.publish(State::Released, true);
-        self.forget(key);
-    }
-
-    /// Removes a seat with its slot, and the keeper of its token with the token's last seat.
-    fn forget(&mut self, key: SeatKey) {
-        let Some(entry) = self.seats.remove(&key) else { return };
-        let Entry { token_owner, slot, .. } = *entry;
-        self.releasing.remove(&key);
-        if let Some(slot) = slot {
-            self.close_slot(*slot, || ());
-        }
-        let is_shared = token_owner == TokenOwner::default();
-        if !is_shared && !self.seats.values().any(|entry| entry.token_owner == token_owner) {
-            self.keepers.remove(&token_owner);
-        }
-    }
-}
-
-/// Returns true if the server takes both for one holder.
-fn has_same_holder(one: &Door, other: &Door) -> bool {
-    match (one, other) {
-        (Door::License(one), Door::License(other)) => {
-            one.license_key == other.license_key
-                && one.machine_id == other.machine_id
-                && one.instance_id == other.instance_id
-        }
-        (Door::Device(one), Door::Device(other)) => one.device_id == other.device_id,
-        (Door::License(_), Door::Device(_)) | (Door::Device(_), Door::License(_)) => false,
-    }
-}
-
-/// Waits for an end from the event streams. Returns `None` at once if the program wants no streams.
-async fn next_end(channel: &mut Option<EndChannel>) -> Option<(SeatKey, SessionEnd)> {
-    match channel {
-        Some(EndChannel { received, .. }) => received.recv().await,
-        None => None,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use reqwest::dns::{Name, Resolve, Resolving};
-
-    use super::*;
-    use crate::client::Client;
-    use crate::servers::Servers;
-    use crate::shared::Shared;
-    use crate::slot::Slots;
-    use crate::state_dir::StateDir;
-    use crate::tokens::{TokenCache, TokenSource, Tokens};
-    use crate::wire::Wire;
-
-    /// Panics within the request that looks a name up.
-    struct Panicking;
-
-    impl Resolve for Panicking {
-        fn resolve(&self, _: Name) -> Resolving {
-            panic!("planted")
-        }
-    }
-
-    #[tokio::test]
-    async fn a_request_that_panics_has_failed() {
-        let http = reqwest::Client::builder().no_proxy().tls_certs_only([]).dns_resolver(Arc::new(Panicking));
-        let servers = Servers::new(&["http://seats.example".to_owned()]).unwrap();
-        let wire = Arc::new(Wire { http: http.build().unwrap(), servers });
-        let tokens = Arc::new(Tokens::Shared(TokenCache::new(TokenSource::Static("t".to_owned()))));
-        let (commands, received) = mpsc::unbounded_channel();
-        tokio::spawn(Driver::new(Transport { wire, tokens }, received, false).run());
-        let slots = Slots::new(StateDir::None, String::new());
-        let client = Client::new(commands, tokio::runtime::Handle::current(), None, slots);
-        let acquire = client.license("K").machine("m").patience(Duration::from_millis(100)).acquire();
-        let result = tokio::time::timeout(Duration::from_secs(20), acquire).await.unwrap();
-        assert!(matches!(result, Err(Error::Offline { .. })), "{result:?}");
-    }
-
-    /// A program may hold thousands of seats: a field of every seat earns its place here, and a rare one is boxed.
-    #[test]
-    fn a_seat_of_a_driver_is_small() {
-        assert!(size_of::<Entry>() <= 520, "{} bytes", size_of::<Entry>());
-        assert!(size_of::<Shared>() <= 216, "{} bytes", size_of::<Shared>());
     }
 }

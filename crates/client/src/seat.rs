@@ -41,12 +41,12 @@ impl Seat {
         Self { key, shared, commands, process: process.map(Box::new) }
     }
 
-    /// Waits until the acquire of a new seat has its result. `has_slot` waits for the slot of a denied seat to be free, so that
-    /// the program may ask again by the same name.
+    /// Waits until the acquire of a new seat has its result. After a failure, a seat with a slot is released first: the program
+    /// may ask again by the same name, and no session of the failed acquire stands in the way.
     pub(crate) async fn acquired(self, has_slot: bool) -> Result<Self, Error> {
         let granted = self.granted().await;
-        if has_slot && matches!(granted, Err(Error::Denied(_))) {
-            // A denied seat leaves nothing to confirm.
+        if has_slot && granted.is_err() {
+            // The program hears of the acquire's failure, and a release without an answer is no further failure.
             let _ = self.give_back().await;
         }
         granted.map(|()| self)

@@ -51,8 +51,11 @@ impl Servers {
     }
 
     /// Notes the status of an answer of `node`. Returns true for the second 5xx in a row. Every node of the installation answers
-    /// 501 and 505 alike, so these two do not count.
+    /// 501 and 505 alike, so these two do not count. A late answer of a node that was left counts for nothing.
     pub(crate) fn note_answer(&self, node: Node, status: u16) -> bool {
+        if self.in_use() != node {
+            return false;
+        }
         let Some(unavailable) = self.unavailable.get(node.0) else { return false };
         if !matches!(status, 500..=599) || matches!(status, 501 | 505) {
             unavailable.store(0, Ordering::Relaxed);
@@ -132,9 +135,29 @@ mod tests {
         };
         assert_eq!(told(&[503, 200, 502, 501, 500, 505, 504, 429]), [false; 8]);
         assert_eq!(told(&[503, 502]), [false, true]);
-        servers.leave(node);
-        assert_eq!(told(&[503]), [false], "the count begins anew");
-        assert!(!servers.note_answer(servers.in_use(), 503), "each node has a count of its own");
+    }
+
+    #[test]
+    fn each_node_has_a_count_that_begins_anew() {
+        let servers = Servers::new(&["http://a".to_owned(), "http://b".to_owned()]).unwrap();
+        let (first, second) = (Node(0), Node(1));
+        assert!(!servers.note_answer(first, 503));
+        servers.leave(first);
+        assert!(!servers.note_answer(second, 503), "the first 5xx of the second node");
+        servers.leave(second);
+        assert!(!servers.note_answer(first, 503), "the first 5xx since the return");
+        assert!(servers.note_answer(first, 503));
+    }
+
+    #[test]
+    fn a_late_answer_of_a_node_that_was_left_counts_for_nothing() {
+        let servers = Servers::new(&["http://a".to_owned(), "http://b".to_owned()]).unwrap();
+        let (first, second) = (Node(0), Node(1));
+        servers.leave(first);
+        assert!(!servers.note_answer(first, 503));
+        assert!(!servers.note_answer(first, 503), "a node that is not in use cannot be left");
+        servers.leave(second);
+        assert!(!servers.note_answer(first, 503), "the first 5xx since the return");
     }
 
     #[test]

@@ -183,7 +183,8 @@ async fn a_slot_is_locked_until_the_release_is_answered() {
     let first = acquire(&client).await;
     let first_id = id(&first);
     drop(first);
-    let during = acquire(&client).await;
+    // An acquire of the same client waits for the release.
+    let during = fixture.acquire().await;
     assert_ne!(id(&during), first_id, "the release on its way would end the session of this seat");
     let began = Instant::now();
     loop {

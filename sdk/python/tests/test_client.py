@@ -218,6 +218,28 @@ class RetryTest(unittest.TestCase):
         del arrived[others]
         self.assertEqual(arrived, [(ACQUIRE, "m"), (ACQUIRE, "m"), (RELEASE, None), (ACQUIRE, "m")])
 
+    def test_an_acquire_waits_for_the_release_of_another_instance_of_its_machine(self) -> None:
+        """A license that counts machines ignores the instance: the late DELETE would end the seat of the acquire."""
+        answers = threading.Event()
+
+        def script(request: Arrived, earlier: int) -> Reply:
+            if request.target == RELEASE and earlier == 0:
+                answers.wait(LONG)
+            return granting(request, earlier)
+
+        with scripted(script) as server, Client(server.url, token="t", event_streams=False) as client:
+            license = client.license("K")
+            seat = license.acquire(machine="m", instance="a")
+            client._connection.driver().release(seat._key)
+            acquiring = threading.Thread(target=lambda: license.acquire(machine="m", instance="b"))
+            acquiring.start()
+            acquiring.join(0.3)
+            self.assertTrue(acquiring.is_alive(), "the acquire waits for no release")
+            answers.set()
+            acquiring.join(LONG)
+            targets = [request.target for request in server.arrived()]
+        self.assertEqual(targets, [ACQUIRE, RELEASE, ACQUIRE])
+
 
 class ForkTest(unittest.TestCase):
     def test_a_seat_of_the_parent_claims_and_waits_for_nothing_in_a_child(self) -> None:
@@ -484,10 +506,9 @@ class ClosedMeanwhileTest(unittest.TestCase):
         with scripted(lambda *_: full) as server, Client(server.url, token="t") as client:
             with self.assertRaises(Denied):
                 client.license("K").acquire(machine="m")
-            with mock.patch.object(Driver, "forget", side_effect=Closed), self.assertRaises(Denied):
-                with tempfile.TemporaryDirectory() as folder:
-                    client._connection._state_dir = folder
-                    client.license("K").acquire(machine="m", per_process=True)
+            with tempfile.TemporaryDirectory() as folder, self.assertRaises(Denied):
+                client._connection._state_dir = folder
+                client.license("K").acquire(machine="m", per_process=True)
 
     def test_an_interrupt_stays_the_interrupt(self) -> None:
         with Client("http://127.0.0.1:1", token="t") as client:

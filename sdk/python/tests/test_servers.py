@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 import traceback
 import unittest
 from typing import Any
+from unittest import mock
 
 from seatkeeper import Client, Misuse, Offline
+from seatkeeper._core.request import Call, Response
+from seatkeeper._servers import Servers
+from seatkeeper._transport import Server, Transport
 
 from .scripted import GRANT, Arrived, Reply, scripted
 
@@ -51,6 +56,36 @@ class ServersTest(unittest.TestCase):
                     with Client([cut_off.url, good.url], token="t") as client:
                         take_and_give(client, 60)
                     self.assertEqual((len(cut_off.arrived(ACQUIRE)), len(good.arrived(ACQUIRE))), (2, 1))
+
+    def test_a_late_answer_of_a_node_that_was_left_counts_for_nothing_once_the_node_is_in_use_again(self) -> None:
+        asyncio.run(self.answer_late())
+
+    async def answer_late(self) -> None:
+        answers = asyncio.Queue[Response]()
+        busy, gone = Response(503, 1, b""), Response(503, None, b"")
+        with mock.patch.object(Transport, "send", lambda *_: answers.get()):
+            servers = Servers([Server("http://a", None, 1), Server("http://b", None, 1)])
+            first = servers.in_use
+
+            async def answered(response: Response) -> None:
+                answers.put_nowait(response)
+                await servers.send(Call("PATCH", "/"), "t", 1)
+
+            late = asyncio.ensure_future(servers.send(Call("PATCH", "/"), "t", 1))
+            await asyncio.sleep(0)
+            self.assertIs(servers.in_use, first)
+            waiting, answers = answers, asyncio.Queue[Response]()
+            await answered(gone)
+            self.assertIsNot(servers.in_use, first)
+            await answered(gone)
+            self.assertIs(servers.in_use, first)
+            waiting.put_nowait(gone)
+            await late
+            self.assertIs(servers.in_use, first, "a late answer leaves the node")
+            await answered(busy)
+            self.assertIs(servers.in_use, first)
+            await answered(busy)
+            self.assertIsNot(servers.in_use, first)
 
     def test_a_broken_connection_moves_the_next_request_and_never_repeats_one(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as listener, scripted(granting) as good:

@@ -10,19 +10,22 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Optional
 from unittest import mock
 
-from seatkeeper import AsyncClient, Client, Closed, Denied, NoResources, _state_dir
+from seatkeeper import AsyncClient, Client, Closed, Denied, NoResources, Offline, _state_dir
+from seatkeeper._shared import Shared
 from seatkeeper._state_dir import SLOTS_MAX, UUID4, Holder, Slot, Unusable, default_base, take_slot
+from seatkeeper._threads import call_in_thread
 
 from . import server as servers
-from .scripted import GRANT, Arrived, Reply, scripted
-from .test_streams import LONG, eventually, granting
+from .scripted import GRANT, Arrived, Reply, Scripted, scripted
+from .test_streams import ACQUIRE, LONG, RELEASE, eventually, granting
 
 PACKAGE = Path(__file__).resolve().parents[1]
 KNOWN: Any = json.loads((PACKAGE.parent / "state-directory.json").read_text(encoding="utf-8"))
@@ -344,6 +347,98 @@ class AcquireTest(StateDirCase):
             slot = take_slot(self.base, Holder(server.url, "K", "m"))
             self.addCleanup(slot.close)
             self.assertEqual([str(path.name) for path in self.base.glob("*/*")], ["slot-1.lock"])
+
+    def in_doubt(self, request: Arrived, earlier: int) -> Reply:
+        """Answers 503 to the first acquire. The server may have granted a seat, so the release looks for a session."""
+        if request.target != ACQUIRE:
+            return granting(request, earlier)
+        return Reply(503) if earlier == 0 else Reply(201, GRANT, delay=0.3 if earlier == 1 else 0)
+
+    def expect_one_id(self, server: Scripted, targets: Sequence[str]) -> None:
+        """Expects requests to these targets, and one instance id in all acquires."""
+        self.assertEqual([request.target for request in server.arrived()], targets)
+        self.assertEqual(len({request.body["instance_id"] for request in server.arrived(ACQUIRE)}), 1)
+
+    def test_an_acquire_in_doubt_leaves_the_slot_before_it_fails(self) -> None:
+        async def fail(url: str) -> None:
+            async with AsyncClient(url, token="t", event_streams=False, state_dir=self.base) as client:
+                with self.assertRaises(Offline):
+                    await client.license("K").acquire(machine="m", per_process=True, patience=0)
+                self.take_again(url)
+
+        with scripted(self.in_doubt) as server:
+            with Client(server.url, token="t", event_streams=False, state_dir=self.base) as client:
+                with self.assertRaises(Offline):
+                    client.license("K").acquire(machine="m", per_process=True, patience=0)
+                self.take_again(server.url)
+            self.expect_one_id(server, [ACQUIRE, ACQUIRE, RELEASE, ACQUIRE, RELEASE])
+        with scripted(self.in_doubt) as server:
+            asyncio.run(fail(server.url))
+            self.expect_one_id(server, [ACQUIRE, ACQUIRE, RELEASE, ACQUIRE, RELEASE])
+
+    def take_again(self, url: str) -> None:
+        """Acquires by a client of its own, which waits for no release of another client."""
+        with Client(url, token="t", event_streams=False, state_dir=self.base) as client:
+            client.license("K").acquire(machine="m", per_process=True).check()
+
+    def test_an_acquire_takes_the_slot_of_one_that_was_given_up(self) -> None:
+        asked, given_up = threading.Event(), threading.Event()
+
+        def script(request: Arrived, earlier: int) -> Reply:
+            if request.target == ACQUIRE and earlier == 0:
+                asked.set()
+                given_up.wait(LONG)
+                return Reply(201, GRANT, delay=0.3)
+            return granting(request, earlier)
+
+        def interrupt(*_: object) -> None:
+            asked.wait(LONG)
+            raise KeyboardInterrupt
+
+        async def cancel(url: str) -> None:
+            async with AsyncClient(url, token="t", event_streams=False, state_dir=self.base) as client:
+                license = client.license("K")
+                acquiring = asyncio.ensure_future(license.acquire(machine="m", per_process=True))
+                await call_in_thread(lambda: asked.wait(LONG))
+                acquiring.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await acquiring
+                given_up.set()
+                (await license.acquire(machine="m", per_process=True)).check()
+
+        with scripted(script) as server:
+            with Client(server.url, token="t", event_streams=False, state_dir=self.base) as client:
+                license = client.license("K")
+                with mock.patch.object(Shared, "wait_for", interrupt), self.assertRaises(KeyboardInterrupt):
+                    license.acquire(machine="m", per_process=True)
+                given_up.set()
+                license.acquire(machine="m", per_process=True).check()
+            self.expect_one_id(server, [ACQUIRE, RELEASE, ACQUIRE, RELEASE])
+        asked.clear()
+        given_up.clear()
+        with scripted(script) as server:
+            asyncio.run(cancel(server.url))
+            self.expect_one_id(server, [ACQUIRE, RELEASE, ACQUIRE, RELEASE])
+
+    def test_an_acquire_waits_for_the_end_of_a_slot(self) -> None:
+        hangs = threading.Event()
+        unlock = _state_dir._unlock
+
+        def hang(fd: int) -> None:
+            hangs.set()
+            time.sleep(0.3)
+            unlock(fd)
+
+        with (
+            mock.patch.object(_state_dir, "_unlock", hang),
+            scripted(granting) as server,
+            Client(server.url, token="t", event_streams=False, state_dir=self.base) as client,
+        ):
+            seat = client.license("K").acquire(machine="m", per_process=True)
+            client._connection.driver().release(seat._key)
+            self.assertTrue(hangs.wait(LONG), "the slot is not left")
+            client.license("K").acquire(machine="m", per_process=True).check()
+            self.expect_one_id(server, [ACQUIRE, RELEASE, ACQUIRE])
 
     def test_an_acquire_without_a_thread_leaves_the_slot_and_no_loop(self) -> None:
         loops: list[asyncio.AbstractEventLoop] = []

@@ -93,7 +93,8 @@ impl SeatRequest {
     /// Names this process by a slot of the [state directory](crate::StateDir), for licenses that count processes: the same
     /// name after a crash of the process, and never the name of another process. Two seats of one process have two names.
     ///
-    /// Without a usable directory the name is random, and [`Seat::state_dir_error`] tells the reason.
+    /// Without a usable directory the name is random, and [`Seat::state_dir_error`] tells the reason. An acquire that fails
+    /// takes up to two seconds longer: its release frees the name for the next try.
     pub fn per_process(mut self) -> Self {
         self.request = self.request.per_process();
         self
@@ -125,7 +126,8 @@ impl SeatRequest {
         self
     }
 
-    /// Acquires the seat. Blocks until the server decides, or the wait or the patience is over.
+    /// Acquires the seat. Blocks until the server decides, or the wait or the patience is over. The acquire first waits, for two
+    /// seconds at most, for the releases by the same client of seats of the same license on the same machine.
     pub fn acquire(self) -> Result<Seat, Error> {
         self.acquire_unless(&Cancel::new())
     }

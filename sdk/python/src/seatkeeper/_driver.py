@@ -56,8 +56,6 @@ LOOK_INTERVAL = SECOND
 SLACK_PART = 100
 #: The longest delay of a tick: a machine takes a timer that is much later for a sleep of the host.
 SLACK_MAX = SECOND
-#: The longest wait for a step of the thread, in seconds: a step takes less than a millisecond.
-STEP_TIMEOUT = 1.0
 #: The longest wait of an acquire for releases of the same holder, in seconds: a release takes two seconds, and the rest
 #: is for a busy host.
 RELEASES_TIMEOUT = 2.5
@@ -132,7 +130,7 @@ class Driver:
         self._addresses = servers
         self._source = source
         self._seats: dict[int, Entry] = {}
-        #: The seats whose release is on its way.
+        #: The seats whose release is on its way, or whose slot is being closed.
         self._releasing: dict[int, Entry] = {}
         #: The slots of seats that end with the thread.
         self._late_slots: list[Slot] = []
@@ -189,23 +187,12 @@ class Driver:
         """Stops the heartbeats of a seat without a release. Raises ``Closed``."""
         self._post(lambda: self._leave(key))
 
-    def forget(self, key: int) -> None:
-        """Releases a seat that the server refused, and returns once its instance id is free for the next acquire.
+    def when_released(self, door: Door, tell: Callable[[None], None]) -> None:
+        """Calls ``tell`` on the thread once the releases of the same holder are over, and their slots closed.
 
-        The id of a seat in doubt stays taken for as long as its release is on its way. Raises ``Closed``.
+        Calls ``tell`` after ``RELEASES_TIMEOUT`` at the latest. Raises ``Closed``.
         """
-        seen = threading.Event()
-
-        def step() -> None:
-            self._step(key, Signal.RELEASE)
-            entry = self._seats.get(key)
-            if entry is not None and entry.finished:
-                entry.shared.when_finished(lambda _: seen.set())
-            else:
-                seen.set()
-
-        self._post(step)
-        seen.wait(STEP_TIMEOUT)
+        self._post(lambda: self._keep(self._loop.create_task(self._tell_released(door, tell))))
 
     def wake(self) -> None:
         """Makes every seat ask the server at once. Raises ``Closed``."""
@@ -305,6 +292,12 @@ class Driver:
                 entry.shared.when_finished(releases[-1].set_result)
                 self._step(key, Signal.RELEASE)
         return releases
+
+    async def _tell_released(self, door: Door, tell: Callable[[None], None]) -> None:
+        try:
+            await _all_done(self._releases_of(door))
+        finally:
+            tell(None)
 
     def _wake(self) -> None:
         for key in list(self._seats):
@@ -409,9 +402,8 @@ class Driver:
     async def _exchange(self, key: int, entry: Entry, request: Request) -> None:
         event: Event
         try:
-            if entry.blockers:
-                await asyncio.wait(entry.blockers, timeout=RELEASES_TIMEOUT)
-                entry.blockers = ()
+            await _all_done(entry.blockers)
+            entry.blockers = ()
             event = Answered(request.id, await self._answer(entry.token_owner, request))
         except TransportError as error:
             event = Failed(request.id, error.failure)
@@ -465,11 +457,11 @@ class Driver:
 
     def _finish(self, key: int, entry: Entry, finish: Finish) -> None:
         entry.finished = True
-        self._releasing.pop(key, None)
         slot = entry.shared.slot
         if slot is None or not slot.is_locked:
             self._end(key, entry, finish)
         else:
+            self._releasing[key] = entry
             self._keep(self._loop.create_task(self._end_after(slot, key, entry, finish)))
 
     async def _end_after(self, slot: Slot, key: int, entry: Entry, finish: Finish) -> None:
@@ -489,6 +481,7 @@ class Driver:
 
     def _end(self, key: int, entry: Entry, finish: Finish) -> None:
         del self._seats[key]
+        self._releasing.pop(key, None)
         owner = entry.token_owner
         if owner and not any(other.token_owner == owner for other in self._seats.values()):
             self._keepers.pop(owner, None)
@@ -551,6 +544,12 @@ class Driver:
 
     def _peek_token(self, owner: str) -> tuple[int, Optional[str]]:
         return self._keeper(owner).current, self._tokens.peek(owner)
+
+
+async def _all_done(releases: Sequence[asyncio.Future[Finish]]) -> None:
+    """Waits for the end of releases, for ``RELEASES_TIMEOUT`` at most."""
+    if releases:
+        await asyncio.wait(releases, timeout=RELEASES_TIMEOUT)
 
 
 def _new_loop() -> asyncio.BaseEventLoop:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Optional, TypeVar, Union
+from typing import Any, Callable, Optional, TypeVar, Union
 
 from ._core.door import DeviceDoor
 from ._core.events import Finish
@@ -54,13 +55,7 @@ class AsyncSeat(SeatView):
             self._driver.release(self._key)
         except Closed:
             return False
-        loop = asyncio.get_running_loop()
-        finishes: asyncio.Queue[Finish] = asyncio.Queue()
-        self._shared.when_finished(lambda finish: _tell(loop, finishes, finish))
-        try:
-            return await within(RELEASE_TIMEOUT, finishes.get()) is Finish.GIVEN_BACK
-        except asyncio.TimeoutError:
-            return False
+        return await _told(self._shared.when_finished, RELEASE_TIMEOUT) is Finish.GIVEN_BACK
 
     async def __aenter__(self) -> AsyncSeat:
         return self
@@ -118,11 +113,7 @@ class AsyncClient:
         driver = self._connection.start_close()
         if driver is None:
             return
-        loop = asyncio.get_running_loop()
-        ends: asyncio.Queue[None] = asyncio.Queue()
-        driver.ended.add_done_callback(lambda _: _tell(loop, ends, None))
-        with contextlib.suppress(asyncio.TimeoutError):
-            await within(CLOSE_TIMEOUT, ends.get())
+        await _told(driver.ended.add_done_callback, CLOSE_TIMEOUT)
 
     async def __aenter__(self) -> AsyncClient:
         return self
@@ -192,7 +183,8 @@ class AsyncDevice:
 
 async def _hold(connection: Connection, plan: Plan) -> AsyncSeat:
     """Acquires a seat, and waits for it."""
-    key, shared, driver = connection.start(plan, await _take_slot(connection, plan))
+    slot = await _take_slot(connection, plan)
+    key, shared, driver = connection.start(plan, slot)
     seat = AsyncSeat(key, shared, driver)
     loop = asyncio.get_running_loop()
     states: asyncio.Queue[State] = asyncio.Queue()
@@ -201,13 +193,16 @@ async def _hold(connection: Connection, plan: Plan) -> AsyncSeat:
         state = await states.get()
         while state.kind == "acquiring":
             state = await states.get()
+        if slot is not None and state.kind == "refused":
+            # A retry by another instance id may be denied for the session that the release ends.
+            await seat.release()
+        raise_refusal(state)
     except BaseException:
         with contextlib.suppress(Closed):
             driver.abandon(seat._key)
         raise
     finally:
         stop()
-    raise_refusal(state, seat)
     return seat
 
 
@@ -216,6 +211,8 @@ async def _take_slot(connection: Connection, plan: Plan) -> Optional[Slot]:
     take = connection.slot_taker(plan)
     if take is None:
         return None
+    # A release under way still has its slot.
+    await _told(partial(connection.driver().when_released, plan.door), RELEASE_TIMEOUT)
     taking = asyncio.ensure_future(call_in_thread(take))
     try:
         return await asyncio.shield(taking)
@@ -227,6 +224,17 @@ async def _take_slot(connection: Connection, plan: Plan) -> Optional[Slot]:
 def _leave_slot(taking: asyncio.Future[Slot]) -> None:
     if not taking.cancelled() and taking.exception() is None:
         taking.result().close()
+
+
+async def _told(subscribe: Callable[[Callable[[T], None]], None], timeout: float) -> Optional[T]:
+    """Waits for the first item that another thread tells; ``None`` after ``timeout`` seconds."""
+    loop = asyncio.get_running_loop()
+    items: asyncio.Queue[T] = asyncio.Queue()
+    subscribe(lambda item: _tell(loop, items, item))
+    try:
+        return await within(timeout, items.get())
+    except asyncio.TimeoutError:
+        return None
 
 
 def _tell(loop: asyncio.AbstractEventLoop, queue: asyncio.Queue[T], item: T) -> None:

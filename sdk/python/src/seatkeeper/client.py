@@ -32,7 +32,7 @@ from ._tokens import TokenSource
 from ._transport import Server
 from ._version import SDK
 from .errors import Closed, Denied, Misuse, NoResources, Offline
-from .seat import Seat, SeatView
+from .seat import RELEASE_TIMEOUT, Seat
 
 #: Seconds to wait for a free seat; ``None`` takes the first denial as final, ``"forever"`` has no end.
 Wait = Union[float, str, None]
@@ -337,7 +337,8 @@ class License:
         :param machine: a name of this machine that stays the same.
         :param instance: a name of this process, for licenses that count processes.
         :param per_process: a name of this process from the state directory, for licenses that count processes. A
-            program that is started again after a crash gets its own seat back at once. ``instance`` prevails.
+            program that is started again after a crash gets its own seat back at once. A failed acquire frees the name
+            before the error is raised, within two seconds. ``instance`` prevails.
         :param wait: seconds to ask again while every seat is in use, or ``"forever"``.
         :param patience: seconds to try a server that does not answer, with at least two for each try; a longer
             ``wait`` prevails.
@@ -388,11 +389,21 @@ class Device:
 def _hold(connection: Connection, plan: Plan, on_change: Optional[Callback]) -> Seat:
     """Acquires a seat, and waits for it."""
     take = connection.slot_taker(plan)
-    key, shared, driver = connection.start(plan, take() if take is not None else None)
+    slot = None
+    if take is not None:
+        # A release under way still has its slot.
+        released = threading.Event()
+        connection.driver().when_released(plan.door, lambda _: released.set())
+        released.wait(RELEASE_TIMEOUT)
+        slot = take()
+    key, shared, driver = connection.start(plan, slot)
     seat = Seat(key, shared, driver, connection.dispatcher)
     try:
         state = shared.wait_for(lambda state: state.kind != "acquiring", None)
-        raise_refusal(state, seat)
+        if slot is not None and state is not None and state.kind == "refused":
+            # A retry by another instance id may be denied for the session that the release ends.
+            seat.release()
+        raise_refusal(state)
         if on_change is not None:
             seat.on_change(on_change)
     except BaseException:
@@ -402,17 +413,12 @@ def _hold(connection: Connection, plan: Plan, on_change: Optional[Callback]) -> 
     return seat
 
 
-def raise_refusal(state: Optional[State], seat: SeatView) -> None:
-    """Raises the error of an acquire that got no seat, and forgets the seat."""
+def raise_refusal(state: Optional[State]) -> None:
+    """Raises the error of an acquire that got no seat."""
     if state is None or state.kind == "released":
         raise Closed("the client is closed")
     if state.kind != "refused":
         return
-    with contextlib.suppress(Closed):
-        if seat._shared.slot is None:
-            seat._driver.release(seat._key)
-        else:
-            seat._driver.forget(seat._key)
     if state.problem is not None:
         raise Denied(state.problem)
     raise Offline(state.failure, state.request_id)
