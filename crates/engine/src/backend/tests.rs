@@ -1,11 +1,9 @@
 //! The bound of sessions that a node alone admits, and the opening of pools.
 
-use std::sync::atomic::AtomicU64;
-
 use seatkeeper_core::{PoolKind, Region, Span};
 use seatkeeper_ledger::Settings;
 use seatkeeper_registry::memory::MemoryRegistry;
-use seatkeeper_registry::{MonotonicClock, TimeSource};
+use seatkeeper_registry::{ManualClock, MonotonicClock};
 
 use super::*;
 
@@ -23,28 +21,21 @@ fn a_node_alone_holds_so_many_sessions_and_has_room_again_after_an_end() {
     assert!(backend.check_room(bucket).is_ok());
 }
 
-/// A clock on which `step` passes between two readings.
-struct Stepping {
-    now: AtomicU64,
-    step: Span,
-}
-
-impl TimeSource for Stepping {
-    fn now(&self) -> RegistryTime {
-        RegistryTime::from_millis(self.now.fetch_add(self.step.as_millis(), Relaxed))
-    }
-}
-
+/// A node may be suspended in the check, or in the reading of the ledger that follows.
 #[tokio::test]
-async fn a_pool_opens_by_a_recent_reading_of_the_ledger_alone() {
+async fn a_pool_opens_by_a_recent_check_and_a_recent_reading_of_the_ledger_alone() {
     let dir = tempfile::tempdir().expect("a directory");
     let ledger = Ledger::open(Settings::new(dir.path())).await.expect("a ledger");
     let pool = PoolId::new(PoolKind::Capacity, "acme".into(), "ann");
-    for (seconds, is_open) in [(1, true), (31, false)] {
-        let clock = Stepping { now: AtomicU64::new(1), step: Span::from_secs(seconds) };
-        let registry = Arc::new(MemoryRegistry::new(1, Region::new(1), 8, clock));
+    for (seconds, is_open) in [(30, true), (31, false)] {
+        let clock = Arc::new(ManualClock::at(RegistryTime::from_millis(1)));
+        let registry = Arc::new(MemoryRegistry::new(1, Region::new(1), 8, Arc::clone(&clock)));
         let backend = Backend::lasting(registry, Commits::new(8));
-        backend.open(&ledger, &pool, None).await.expect("the ledger can be read");
+        let check = async {
+            clock.advance(Span::from_secs(seconds));
+            Ok(())
+        };
+        backend.open(&ledger, &pool, None, check).await.expect("the ledger can be read");
         assert_eq!(backend.registry.view(&pool, 1).await.is_ok(), is_open, "after {seconds} s");
     }
     ledger.close().await;
