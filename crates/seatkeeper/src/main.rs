@@ -28,13 +28,10 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return commands::Error::Runtime(error).report(),
     };
-    let holds_a_seat = matches!(cli.command, Command::Run(_) | Command::Keep(_));
     let result = runtime.block_on(cli::dispatch(cli));
-    if holds_a_seat {
-        // A DNS look-up or a read of a token file may hang in a blocking thread. The drop of a runtime waits for such
-        // threads without a limit, and the seats are released by now.
-        runtime.shutdown_background();
-    }
+    // A DNS look-up or a read of a file may hang in a blocking thread. The drop of a runtime waits for such threads without a
+    // limit. By now the seats are released, and the ledger is closed.
+    runtime.shutdown_background();
     result.unwrap_or_else(|error| error.report())
 }
 

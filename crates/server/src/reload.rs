@@ -4,6 +4,7 @@
 
 use std::convert::Infallible;
 use std::error::Error as StdError;
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -26,7 +27,7 @@ pub(crate) trait InFiles: Send + Sync + 'static {
     /// The parsed contents.
     type Contents: PartialEq + Send + 'static;
     /// The reason why contents are invalid.
-    type Fault: StdError + 'static;
+    type Fault: StdError + Send + 'static;
 
     /// Returns the name of the files in the log.
     fn name(&self) -> &'static str;
@@ -40,7 +41,7 @@ pub(crate) trait InFiles: Send + Sync + 'static {
 
 /// A worker that puts new contents of files into use.
 pub(crate) struct Reload<F: InFiles> {
-    files: F,
+    files: Arc<F>,
     seen: Mutex<LoadedFile<F::Contents>>,
 }
 
@@ -54,12 +55,25 @@ struct LoadedFile<C> {
 impl<F: InFiles> Reload<F> {
     /// Creates the worker. `good` is the contents already in use.
     pub(crate) fn new(files: F, good: F::Contents) -> Self {
-        Self { files, seen: Mutex::new(LoadedFile { good, bad: 0 }) }
+        Self { files: Arc::new(files), seen: Mutex::new(LoadedFile { good, bad: 0 }) }
     }
 
-    fn look(&self) {
+    /// Reads the files outside of the threads that answer requests: a disk may stand still.
+    async fn look(&self) {
+        let files = Arc::clone(&self.files);
+        match tokio::task::spawn_blocking(move || files.read()).await {
+            Ok(read) => self.note(read),
+            Err(ended) => {
+                if let Ok(panic) = ended.try_into_panic() {
+                    std::panic::resume_unwind(panic);
+                }
+            }
+        }
+    }
+
+    fn note(&self, read: Result<F::Contents, F::Fault>) {
         let (mut seen, what) = (self.seen.lock(), self.files.name());
-        match self.newer_than(&seen.good) {
+        match self.newer_than(&seen.good, read) {
             Ok(None) => seen.bad = 0,
             Ok(Some(contents)) => {
                 *seen = LoadedFile { good: contents, bad: 0 };
@@ -79,8 +93,12 @@ impl<F: InFiles> Reload<F> {
         }
     }
 
-    fn newer_than(&self, good: &F::Contents) -> Result<Option<F::Contents>, F::Fault> {
-        let contents = self.files.read()?;
+    fn newer_than(
+        &self,
+        good: &F::Contents,
+        read: Result<F::Contents, F::Fault>,
+    ) -> Result<Option<F::Contents>, F::Fault> {
+        let contents = read?;
         if contents == *good {
             return Ok(None);
         }
@@ -102,7 +120,51 @@ impl<F: InFiles> Worker for Reload<F> {
     }
 
     async fn activate(&self) -> Result<Progress, Infallible> {
-        self.look();
+        self.look().await;
         Ok(Progress::Idle)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+
+    use super::*;
+
+    /// The longest wait of a passing test.
+    const IN_TIME: Duration = Duration::from_secs(20);
+
+    /// A file on a disk that stands still until the test lets it go on.
+    struct OnAStillDisk(Mutex<Receiver<u32>>);
+
+    impl InFiles for OnAStillDisk {
+        type Contents = u32;
+        type Fault = RecvTimeoutError;
+
+        fn name(&self) -> &'static str {
+            "a file on a still disk"
+        }
+
+        fn read(&self) -> Result<u32, RecvTimeoutError> {
+            self.0.lock().recv_timeout(IN_TIME)
+        }
+
+        fn adopt(&self, _contents: &u32) -> Result<(), RecvTimeoutError> {
+            Ok(())
+        }
+    }
+
+    /// The runtime of this test has a single thread.
+    #[tokio::test]
+    async fn a_disk_that_stands_still_stops_no_other_task() {
+        let (disk, reads) = channel();
+        let reload = Reload::new(OnAStillDisk(Mutex::new(reads)), 1);
+        let goes_on = async {
+            tokio::task::yield_now().await;
+            disk.send(2).unwrap();
+        };
+        let (Ok(_), ()) = tokio::join!(reload.activate(), goes_on);
+        let seen = reload.seen.lock();
+        assert_eq!((seen.good, seen.bad), (2, 0));
     }
 }

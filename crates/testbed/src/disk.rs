@@ -1,4 +1,4 @@
-//! A disk for servers under test. A test fills the disk while the servers run.
+//! A disk for servers under test. A test fills the disk, or makes the disk read-only, while the servers run.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
@@ -8,10 +8,19 @@ use tempfile::NamedTempFile;
 
 use crate::preload::Library;
 
+/// The state of a disk, as in `disk.c`.
+#[derive(Clone, Copy, Debug)]
+enum State {
+    Writable = 0,
+    Full = 1,
+    ReadOnly = 2,
+}
+
 static LIBRARY: Library = Library::new("disk", include_str!("disk.c"));
 
 /// A disk shared by servers under test. On a full disk, a write that would lengthen a file fails with
-/// `ENOSPC`, and a write within the length of a file succeeds.
+/// `ENOSPC`, and a write within the length of a file succeeds. On a read-only disk every write fails with `EROFS`, as after
+/// the kernel has mounted a failing disk anew.
 #[derive(Debug)]
 pub struct Disk {
     file: NamedTempFile,
@@ -24,18 +33,23 @@ impl Disk {
         // A server may run as a different user, and must be able to read the state file.
         fs::set_permissions(file.path(), Permissions::from_mode(0o644)).expect("this process owns the file");
         let disk = Self { file };
-        disk.set(false);
+        disk.set(State::Writable);
         disk
     }
 
     /// Fills the disk.
     pub fn fill(&self) {
-        self.set(true);
+        self.set(State::Full);
     }
 
-    /// Frees space on the disk.
-    pub fn make_room(&self) {
-        self.set(false);
+    /// Makes the disk read-only.
+    pub fn refuse_writes(&self) {
+        self.set(State::ReadOnly);
+    }
+
+    /// Frees space on the disk, and makes the disk writable.
+    pub fn mend(&self) {
+        self.set(State::Writable);
     }
 
     /// Returns the environment variables that put a server on the disk. The server's files must be in the
@@ -44,8 +58,8 @@ impl Disk {
         [("LD_PRELOAD", LIBRARY.path()), ("TESTBED_DISK", self.file.path().to_owned())]
     }
 
-    fn set(&self, is_full: bool) {
-        self.file.as_file().write_all_at(&[u8::from(is_full)], 0).expect("the file is writable");
+    fn set(&self, state: State) {
+        self.file.as_file().write_all_at(&[state as u8], 0).expect("the file is writable");
     }
 }
 

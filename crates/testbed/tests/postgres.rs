@@ -92,7 +92,7 @@ async fn a_server_whose_disk_is_full_refuses_to_grow_and_goes_on_with_room() {
     let refused = insert(&mut connection, 100).await.unwrap_err();
     assert_eq!(refused.as_database_error().unwrap().code().unwrap(), "53100", "{refused}");
     assert_eq!(count(&mut connection).await, 100);
-    disk.make_room();
+    disk.mend();
     assert_eq!(insert(&mut connection, 100).await.unwrap(), 100);
 }
 

@@ -97,7 +97,7 @@ fn a_server_whose_disk_is_full_refuses_writes_and_goes_on_with_room() {
         assert!(started.elapsed() < Duration::from_secs(30), "it takes writes");
     };
     assert_eq!(refused.code(), Some("MISCONF"), "{refused}");
-    disk.make_room();
+    disk.mend();
     while write().is_err() {
         assert!(started.elapsed() < Duration::from_secs(60), "it refuses writes");
         std::thread::sleep(Duration::from_millis(10));

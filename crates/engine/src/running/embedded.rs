@@ -41,7 +41,8 @@ pub(super) async fn filled_registry(
         // its sessions at the proper time. Sessions admitted after that end have a later heartbeat.
         let heard = live.iter().map(|session| session.last_heartbeat).max().unwrap_or_default();
         let terms = entitlements.terms(&pool, heard).await?;
-        if may_be_takeover {
+        // A session without heartbeats keeps the end that its user was told, whatever the setting is now.
+        if may_be_takeover && pool.kind.has_heartbeats() {
             for session in &mut live {
                 // From the TTL in force, not from the record: the flush records the longer TTL, and the TTL would grow with
                 // each restart.

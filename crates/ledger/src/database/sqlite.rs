@@ -34,6 +34,9 @@ const READER_ROWS_AHEAD: usize = 512;
 /// only once.
 const CHECKPOINT_PAGES: u32 = 8_192;
 
+/// The primary result code of a write that SQLite refuses because the database is read-only.
+const READONLY: i32 = 8;
+
 const DATABASE_FILE: &str = "ledger.db";
 const LOCK_FILE: &str = "ledger.lock";
 
@@ -77,14 +80,7 @@ pub(crate) async fn open_writer(data_dir: &Path) -> Result<Pool, Error> {
         .pragma("wal_autocheckpoint", CHECKPOINT_PAGES.to_string())
         // Temporary tables in memory save creating and deleting a file for each batch.
         .pragma("temp_store", "MEMORY");
-    let pool = SqlitePoolOptions::new()
-        .max_connections(1)
-        .idle_timeout(None)
-        .max_lifetime(None)
-        .acquire_timeout(ACQUIRE_TIMEOUT)
-        // After a disk failure SQLite rolls back by itself, but the connection still believes to be in a
-        // transaction. Such a connection is discarded.
-        .before_acquire(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }));
+    let pool = pool_options().max_connections(1).idle_timeout(None).max_lifetime(None);
     Ok(Pool::Sqlite(pool.connect_with(options).await?))
 }
 
@@ -107,19 +103,41 @@ pub(crate) async fn open_readers(data_dir: &Path, connections_max: u32) -> Resul
         .busy_timeout(BUSY_TIMEOUT)
         .row_buffer_size(READER_ROWS_AHEAD)
         .pragma("cache_size", format!("-{READER_CACHE_KIB}"));
-    let pool = SqlitePoolOptions::new().max_connections(connections_max).acquire_timeout(ACQUIRE_TIMEOUT);
-    Ok(Pool::Sqlite(pool.connect_with(options).await?))
+    Ok(Pool::Sqlite(pool_options().max_connections(connections_max).connect_with(options).await?))
+}
+
+/// After a disk failure SQLite rolls back by itself, but the connection still believes to be in a transaction: a write would
+/// fail, and a read would be of an old snapshot. Such a connection is discarded.
+fn pool_options() -> SqlitePoolOptions {
+    SqlitePoolOptions::new()
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .before_acquire(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }))
 }
 
 /// Begins a write transaction and takes the write lock at once. A later upgrade from reading to writing could
 /// fail.
 pub(super) async fn begin_write(writer: &SqlitePool) -> Result<Transaction<'static, Sqlite>, Error> {
-    Ok(writer.begin_with("BEGIN IMMEDIATE").await?)
+    let begun = writer.begin_with("BEGIN IMMEDIATE").await;
+    if begun.as_ref().is_err_and(is_read_only) {
+        // SQLite opens a file for reading alone while its file system is read-only, and the connection never writes again.
+        writer.acquire().await?.close().await?;
+    }
+    Ok(begun?)
+}
+
+fn is_read_only(error: &sqlx::Error) -> bool {
+    let code = error.as_database_error().and_then(|error| error.code());
+    code.and_then(|code| primary(&code)) == Some(READONLY)
 }
 
 /// Checks that a result code is transient, so that a later retry may succeed.
 pub(super) fn is_passing(code: &str) -> bool {
-    /// Primary result codes: BUSY, LOCKED, NOMEM, IOERR, FULL, CANTOPEN.
-    const PASSING: [i32; 6] = [5, 6, 7, 10, 13, 14];
-    code.parse::<i32>().is_ok_and(|code| PASSING.contains(&(code & 0xff)))
+    /// BUSY, LOCKED, NOMEM, READONLY, IOERR, CORRUPT, FULL, CANTOPEN. A page that a disk cannot read counts as corrupt.
+    const PASSING: [i32; 8] = [5, 6, 7, READONLY, 10, 11, 13, 14];
+    primary(code).is_some_and(|code| PASSING.contains(&code))
+}
+
+/// Returns the primary code of a result code.
+fn primary(code: &str) -> Option<i32> {
+    code.parse::<i32>().ok().map(|code| code & 0xff)
 }

@@ -161,7 +161,9 @@ async fn heartbeats_are_on_record_whichever_master_of_a_cluster_dates_them() {
     loop {
         for (client, session) in &screens {
             let beat = json!({ "session_id": session });
-            answered(async || client.post("/api/v1/devices/sessions/heartbeat", beat.clone()).await).await.expect(204);
+            answered(async || client.post("/api/v1/devices/sessions/heartbeat", beat.clone()).await)
+                .await
+                .expect(204);
         }
         let renewed = "SELECT count(*) FROM sessions WHERE last_heartbeat_at > started_at";
         let renewed = sqlx::query_scalar::<_, i64>(renewed).fetch_one(&mut ledger).await.expect("a count");

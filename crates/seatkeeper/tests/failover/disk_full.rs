@@ -1,5 +1,5 @@
-//! Full disks: a disk has no room left, and has room again after a while. A new test of a full disk needs an
-//! entry in the catalogue.
+//! Full and read-only disks: a disk refuses writes, and takes writes again after a while. A new test needs an entry in
+//! the catalogue.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +13,17 @@ use super::trial::{NODES, Trial, outage, permit, short_outage};
 use crate::support::knobs;
 
 /// Fills the disk for a while, repeatedly. `revive` starts a server that gave up.
-async fn fills(mut trial: Trial, disk: &Disk, lasts: Duration, revive: impl Fn()) {
+async fn fills(trial: Trial, disk: &Disk, lasts: Duration, revive: impl Fn()) {
+    fails(trial, disk, Disk::fill, lasts, revive).await;
+}
+
+/// Lets the disk fail for a while by `fail`, repeatedly.
+async fn fails(mut trial: Trial, disk: &Disk, fail: impl Fn(&Disk), lasts: Duration, revive: impl Fn()) {
     for _ in 0..knobs::fault_cycles() {
         trial.breaks().await;
-        disk.fill();
+        fail(disk);
         tokio::time::sleep(lasts).await;
-        disk.make_room();
+        disk.mend();
         tokio::task::block_in_place(&revive);
         trial.heals().await;
     }
@@ -61,4 +66,14 @@ async fn the_disk_of_an_embedded_server_is_full() {
     let nodes = tokio::task::block_in_place(|| Nodes::embedded(&disk.environment()));
     let trial = Trial::begin("the_disk_of_an_embedded_server_is_full", nodes, knobs::seed(), permit).await;
     fills(trial, &disk, outage(), || {}).await;
+}
+
+/// The kernel mounts a file system read-only when its disk fails, until an operator mounts it anew.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_disk_of_an_embedded_server_is_read_only() {
+    let (permit, disk) = (permit().await, Disk::new());
+    let nodes = tokio::task::block_in_place(|| Nodes::embedded(&disk.environment()));
+    let trial =
+        Trial::begin("the_disk_of_an_embedded_server_is_read_only", nodes, knobs::seed(), permit).await;
+    fails(trial, &disk, Disk::refuse_writes, outage(), || {}).await;
 }

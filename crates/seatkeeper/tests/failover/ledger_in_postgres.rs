@@ -18,6 +18,8 @@ use tokio::time::timeout;
 
 use super::support::answered;
 use crate::harness::{Answer, Client, Doors, Harness, TENANT, command, run, run_with};
+use crate::support::capacity::{self, Capacity};
+use crate::support::dice::Dice;
 use crate::support::knobs;
 use crate::until::within;
 
@@ -118,6 +120,22 @@ async fn the_ttl_of_a_device_does_not_grow_with_each_restart() {
         harness.kill();
         harness.start();
     }
+}
+
+/// A longer TTL of the settings holds for new sessions: the usage of a session is billed up to the end on record.
+#[tokio::test]
+async fn a_capacity_keeps_its_end_over_a_restart_with_a_longer_ttl() {
+    let database = postgres::database();
+    let settings = [("LEDGER_URL", database.url()), ("CAPACITIES_TTL_SECONDS", "86400".to_owned())];
+    let settings = settings.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let mut harness = Harness::open_with(&settings);
+    let service = capacity::client(&harness);
+    let ask = Capacity::drawn(&mut Dice::new(knobs::seed(), 0)).ask(1);
+    let taken = service.put(capacity::PATH, ask.clone()).await.expect(201);
+    harness.kill();
+    harness.start_with("CAPACITIES_TTL_SECONDS", "2592000");
+    let kept = capacity::client(&harness).put(capacity::PATH, ask).await.expect(200);
+    assert_eq!(kept["sessionEndUtc"], taken["sessionEndUtc"]);
 }
 
 /// A server process whose log is read line by line.

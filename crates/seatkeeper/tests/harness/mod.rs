@@ -145,6 +145,12 @@ impl Harness {
         self.doors = Doors::new(self.servers.iter().map(|server| server.url.clone()));
     }
 
+    /// Starts the server again with another value of a setting.
+    pub(crate) fn start_with(&mut self, setting: &str, value: &str) {
+        self.variables.push((variable(setting), value.to_owned()));
+        self.start();
+    }
+
     /// Stops a server of one process, and starts `program` at the same address. Returns the log of the
     /// stopped process.
     pub(crate) fn replace_by(&mut self, program: &Path) -> String {

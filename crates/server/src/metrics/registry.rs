@@ -65,7 +65,7 @@ impl Source for Node {
     /// Probes all registries in service. A silent registry is left out, for other metrics show the outage,
     /// and the figures of the remaining registry still count.
     async fn probe(&self) -> Result<Standing, Error> {
-        let is_ready = self.engine.is_ready().await.is_ok();
+        let is_ready = self.engine.is_ready().is_ok();
         let (mut journal_lag, mut due) = (None, None);
         for backend in self.engine.registries().all().filter(|backend| backend.serves_any()) {
             let Ok(Ok(lag)) = timeout(ANSWER_MAX, lag(backend)).await else { continue };

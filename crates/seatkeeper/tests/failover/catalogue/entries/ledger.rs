@@ -84,4 +84,12 @@ pub(super) const FAULTS: &[Fault] = &[
         heals: ALL,
         remedy: "make room",
     },
+    Fault {
+        title: "the file system of an embedded server is read-only",
+        test: "the_disk_of_an_embedded_server_is_read_only",
+        effects: [WITHOUT_LEDGER, WITHOUT_LEDGER, WITHOUT_LEDGER],
+        epochs_max: 0,
+        heals: ALL,
+        remedy: "mend the disk, and mount it for writing",
+    },
 ];
