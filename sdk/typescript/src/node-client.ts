@@ -88,17 +88,21 @@ export class Client extends PlatformClient {
     // A release under way still has its slot.
     await this.settle(own, signal);
     const slot = await takeSlot(this.#stateDir, { server: this.#server, license, machineId }, signal);
-    let isHeld = false;
+    let held = undefined as Hold | undefined;
     const started = (hold: Hold) => {
-      isHeld = true;
+      held = hold;
       // The next process may have the id once no release of this seat is on its way.
       void hold.finished.then(() => slot.close());
     };
     try {
       const seat = await this.acquire(door(slot.instanceId), options, started);
       return Object.assign(seat, { warning: slot.warning });
+    } catch (error) {
+      // Under another id the next acquire could be denied because of this one's session.
+      if (!signal?.aborted) await held?.release();
+      throw error;
     } finally {
-      if (!isHeld) slot.close();
+      if (!held) slot.close();
     }
   }
 }

@@ -4,7 +4,8 @@ import { type Opened, type Server, TIMED_OUT, TransportError } from "./server.js
 
 /** Several servers: equal nodes, of which one is in use until it does not serve. */
 export class Servers implements Server {
-  #inUse = 0;
+  /** The changes of the node in use. A late answer belongs to its turn: the node may be in use again. */
+  #turn = 0;
   /** The 5xx in a row of the node in use. */
   #unavailable = 0;
   /** The streams of the node in use: a signal of them all would have a listener for each, of which Node.js warns. */
@@ -24,16 +25,16 @@ export class Servers implements Server {
   async send(call: Call, token: string | undefined, signal: AbortSignal): Promise<Response> {
     let last: unknown;
     for (let tries = 0; tries < this.nodes.length; tries += 1) {
-      const node = this.#inUse;
+      const turn = this.#turn;
       try {
         const response = await this.#node.send(call, token, signal);
-        this.#count(node, response);
+        this.#count(turn, response);
         return response;
       } catch (error) {
         last = error;
         // A request that the machine gave up tells nothing of the node.
         if (signal.aborted && signal.reason !== TIMED_OUT) break;
-        this.#leave(node);
+        this.#leave(turn);
         if (!(error instanceof TransportError) || error.outcome !== "refused") break;
       }
     }
@@ -64,21 +65,21 @@ export class Servers implements Server {
   }
 
   get #node(): Server {
-    return this.nodes[this.#inUse]!;
+    return this.nodes[this.#turn % this.nodes.length]!;
   }
 
-  /** Leaves a node that cannot serve; a late answer of a node that was left counts for nothing. */
-  #count(node: number, { status, retryAfter }: Response): void {
-    if (this.#inUse !== node) return;
+  /** Leaves a node that cannot serve. An answer of an earlier turn counts for nothing. */
+  #count(turn: number, { status, retryAfter }: Response): void {
+    if (this.#turn !== turn) return;
     // Every node answers 501 and 505 alike.
     this.#unavailable = status < 500 || status === 501 || status === 505 ? 0 : this.#unavailable + 1;
-    if (this.#unavailable > 1 || (status === 503 && retryAfter === undefined)) this.#leave(node);
+    if (this.#unavailable > 1 || (status === 503 && retryAfter === undefined)) this.#leave(turn);
   }
 
-  /** Puts the next node in use, unless another request has left `node` already. */
-  #leave(node: number): void {
-    if (this.#inUse !== node || this.nodes.length === 1) return;
-    this.#inUse = (node + 1) % this.nodes.length;
+  /** Puts the next node in use, unless another request has ended the turn already. */
+  #leave(turn: number): void {
+    if (this.#turn !== turn || this.nodes.length === 1) return;
+    this.#turn += 1;
     this.#unavailable = 0;
     for (const stream of this.#streams) stream.abort();
     this.#streams.clear();

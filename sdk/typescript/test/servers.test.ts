@@ -8,6 +8,8 @@ import { test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
 import { Client, OfflineError, SeatkeeperError } from "../src/index.node.js";
+import type { Server } from "../src/server.js";
+import { Servers } from "../src/servers.js";
 import { GRANT, scripted } from "./scripted.js";
 
 const ACQUIRE = "POST /api/v1/licenses/acquire";
@@ -87,6 +89,32 @@ test("the second 5xx in a row moves on", async () => {
     assert.deepEqual([cutOff.arrived(ACQUIRE).length, good.arrived(ACQUIRE).length], [2, 1]);
     for (const server of [good, cutOff]) server.close();
   }
+});
+
+test("a late answer counts for nothing, also when its node is in use again", async () => {
+  const asked: number[] = [];
+  const replies: ((status: number) => void)[] = [];
+  const node = (number: number): Server => ({
+    isSharing: false,
+    beacon: () => false,
+    open: () => Promise.reject(new Error("no streams")),
+    send: () => {
+      asked.push(number);
+      return new Promise((resolve) => replies.push((status) => resolve({ status, body: "", retryAfter: undefined, requestId: undefined })));
+    },
+  });
+  const servers = new Servers([node(0), node(1)]);
+  const send = () => servers.send({ method: "DELETE", path: "/" }, "t", new AbortController().signal);
+  const late = send();
+  for (const _ of [0, 1]) {
+    const leaving = send();
+    replies.pop()!(503);
+    await leaving;
+  }
+  replies.pop()!(503);
+  await late;
+  void send();
+  assert.deepEqual(asked, [0, 0, 1, 0]);
 });
 
 test("a broken connection moves the next request, and never repeats one", async () => {

@@ -10,7 +10,7 @@ import { createInterface } from "node:readline";
 import { test, type TestContext } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { Client, DeniedError } from "../src/index.node.js";
+import { Client, DeniedError, OfflineError } from "../src/index.node.js";
 import type { Slot } from "../src/slot.js";
 import { defaultBase, directoryName, readInstanceId, takeSlot } from "../src/state-dir.js";
 import { GRANT, type Scripted, scripted } from "./scripted.js";
@@ -410,6 +410,21 @@ test("a denied acquire, an aborted one and a closed client leave the slot", asyn
   const slot = await takeSlot(place.base, { server: server.url, license: "K", machineId: "m" });
   slot.close();
   server.close();
+  const [directory] = fs.readdirSync(place.base);
+  assert.deepEqual(fs.readdirSync(join(place.base, directory!)), ["slot-1.lock"]);
+});
+
+test("an acquire in doubt leaves its slot before its error", async (t) => {
+  const place = new Place(t);
+  const server = await scripted(({ target }) => (target.endsWith("/acquire") ? { status: 201, body: GRANT, delay: 300 } : { status: 204 }));
+  t.after(server.close);
+  let requests = 0;
+  const send: typeof fetch = (url, options) => (++requests === 1 ? Promise.reject(new TypeError("fetch failed")) : fetch(url, options));
+  await using client = new Client(server.url, { token: "t", eventStreams: false, fetch: send, stateDir: place.base });
+  await assert.rejects(client.license("K").acquire({ machineId: "m", patience: 0, perProcess: true }), OfflineError);
+  assert.equal(server.arrived("DELETE ").length, 1, "the session of the lost answer is found and released");
+  const slot = await takeSlot(place.base, { server: server.url, license: "K", machineId: "m" });
+  slot.close();
   const [directory] = fs.readdirSync(place.base);
   assert.deepEqual(fs.readdirSync(join(place.base, directory!)), ["slot-1.lock"]);
 });
