@@ -7,5 +7,6 @@ mod reading;
 
 pub(crate) use epochs::{ALONE, hold, hold_current, stored};
 pub use epochs::{BucketMode, BucketRow, StaleBucket};
+pub(crate) use locks::unlock_all;
 pub use raises::{EpochRaise, RaisedBucket, Unreplayed};
 pub use reading::Reading;

@@ -10,6 +10,7 @@ use chrono::{DateTime, Utc};
 use seatkeeper_core::{BucketSet, Span};
 use uuid::Uuid;
 
+use crate::buckets::unlock_all;
 use crate::database::{Dialect, Row, Tx};
 use crate::row::{Fields, corrupt};
 use crate::times::later;
@@ -71,7 +72,7 @@ impl Ledger {
         remembered(&mut tx, now).await
     }
 
-    /// Forgets a node that shuts down cleanly.
+    /// Forgets a node that shuts down cleanly, and releases its locks of buckets.
     pub async fn node_left(&self, id: Uuid) -> Result<(), Error> {
         let mut tx = self.write().await?;
         let now = tx.now().await?;
@@ -80,20 +81,24 @@ impl Ledger {
             .bind(later(now, REMEMBERED))
             .execute()
             .await?;
+        unlock_all(&mut tx, &[id]).await?;
         tx.commit().await
     }
 
-    /// Forgets nodes that certainly have no lease. A node that was seen after its `seen_at` stays. Returns the
-    /// number of forgotten nodes.
+    /// Forgets nodes that certainly have no lease, and releases their locks of buckets. A node that was seen after its
+    /// `seen_at` stays. Returns the number of forgotten nodes.
     pub async fn forget_nodes(&self, nodes: &[KnownNode]) -> Result<u64, Error> {
         let mut tx = self.write().await?;
-        let mut forgotten = 0;
+        let mut forgotten = Vec::new();
         for node in nodes {
             let forget = tx.query(include_str!("../sql/forget_silent_node.sql"));
-            forgotten += forget.bind(node.row.id).bind(node.seen_at).execute().await?;
+            if forget.bind(node.row.id).bind(node.seen_at).execute().await? > 0 {
+                forgotten.push(node.row.id);
+            }
         }
+        unlock_all(&mut tx, &forgotten).await?;
         tx.commit().await?;
-        Ok(forgotten)
+        Ok(forgotten.len() as u64)
     }
 }
 

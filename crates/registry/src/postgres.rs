@@ -16,6 +16,7 @@ mod from_row;
 mod heartbeat_flow;
 mod journal;
 mod lasting;
+mod limit;
 mod pools;
 mod read_pool;
 mod rebuild;

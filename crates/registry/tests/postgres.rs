@@ -3,6 +3,7 @@
 
 mod postgres_clock;
 mod postgres_harness;
+mod postgres_lost;
 mod postgres_sections;
 
 use postgres_harness::PostgresHarness;

@@ -1,12 +1,13 @@
 //! Locks of buckets with an expiry. The locks only save double work; correctness never depends on a lock.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use seatkeeper_core::{BUCKETS, Bucket, Span};
 use uuid::Uuid;
 
 use super::epochs::{bucket_of, stored};
 use crate::chunks::{ChunkedStatement, sized_texts};
+use crate::database::Tx;
 use crate::times::later;
 use crate::{Error, Ledger};
 
@@ -23,18 +24,9 @@ impl Ledger {
         time: Span,
     ) -> Result<Vec<Bucket>, Error> {
         let mut tx = self.write().await?;
-        let now = tx.now().await?;
-        let mut taken = Vec::new();
-        for (statement, chunk) in LOCK.cut(tx.dialect(), &in_order(buckets)) {
-            let query = chunk.iter().fold(tx.query(statement), |query, bucket| {
-                query.bind(stored(*bucket)).bind(node).bind(now).bind(later(now, time))
-            });
-            for number in query.scalars::<i64>().await? {
-                taken.push(bucket_of(number)?);
-            }
-        }
+        let locks = buckets.iter().map(|bucket| (*bucket, node)).collect();
+        let taken = lock(&mut tx, &locks, time).await?;
         tx.commit().await?;
-        taken.sort_unstable();
         Ok(taken)
     }
 
@@ -45,7 +37,34 @@ impl Ledger {
     }
 }
 
-/// Sorts the buckets, so that concurrent callers lock rows in one order and cannot deadlock.
-fn in_order(buckets: &[Bucket]) -> Vec<Bucket> {
-    buckets.iter().copied().collect::<BTreeSet<_>>().into_iter().collect()
+/// Releases every lock of nodes that are gone, so that no other node waits for the locks to expire. A rebuild by a node that
+/// was only slow may go on: the next raise refuses every later step of that rebuild, as after an expired lock.
+pub(crate) async fn unlock_all(tx: &mut Tx, nodes: &[Uuid]) -> Result<(), Error> {
+    let now = tx.now().await?;
+    let mut locked = BTreeMap::new();
+    for node in nodes {
+        let read = tx.query(include_str!("../../sql/locked_buckets.sql")).bind(*node).bind(now);
+        for number in read.scalars::<i64>().await? {
+            locked.insert(bucket_of(number)?, *node);
+        }
+    }
+    lock(tx, &locked, Span::ZERO).await.map(drop)
+}
+
+/// Takes the locks of buckets like [`Ledger::lock_buckets`], each for its node. The map keeps the order of buckets, so that
+/// concurrent callers lock rows in one order and cannot deadlock.
+async fn lock(tx: &mut Tx, locks: &BTreeMap<Bucket, Uuid>, time: Span) -> Result<Vec<Bucket>, Error> {
+    let now = tx.now().await?;
+    let locks: Vec<_> = locks.iter().collect();
+    let mut taken = Vec::new();
+    for (statement, chunk) in LOCK.cut(tx.dialect(), &locks) {
+        let query = chunk.iter().fold(tx.query(statement), |query, (bucket, node)| {
+            query.bind(stored(**bucket)).bind(**node).bind(now).bind(later(now, time))
+        });
+        for number in query.scalars::<i64>().await? {
+            taken.push(bucket_of(number)?);
+        }
+    }
+    taken.sort_unstable();
+    Ok(taken)
 }

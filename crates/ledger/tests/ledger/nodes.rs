@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use seatkeeper_core::{Bucket, BucketSet};
+use seatkeeper_core::{Bucket, BucketSet, Span};
 use seatkeeper_ledger::buckets::{BucketMode, EpochRaise};
 use seatkeeper_ledger::nodes::{KnownNode, NodeRow};
 use seatkeeper_ledger::{Error, Ledger};
@@ -160,4 +160,40 @@ async fn a_node_that_was_seen_meanwhile_is_not_forgotten() {
     assert_eq!(ledger.forget_nodes(&known).await.unwrap(), 1);
     assert_eq!(raises(&ledger, &new).await.unwrap(), 1);
     assert_eq!(ledger.node_reads(&old).await.unwrap().buckets, None, "a forgotten node is not known");
+}
+
+/// Longer than a test takes.
+const LOCK_TIME: Span = Span::from_secs(3_600);
+
+#[tokio::test]
+async fn a_node_that_leaves_or_is_forgotten_holds_no_bucket() {
+    let (_place, ledger) = ledger().await;
+    let [leaving, silent, other] = [1, 2, 3].map(|number| node(number, BucketSet::default()));
+    // The locks of the two nodes alternate, so that a release must keep to the order of buckets.
+    let (even, odd): (Vec<_>, Vec<_>) = Bucket::all().partition(|bucket| bucket.number() % 2 == 0);
+    for (node, buckets) in [(&leaving, &even), (&silent, &odd)] {
+        seen(&ledger, node).await;
+        assert_eq!(ledger.lock_buckets(node.id, buckets, LOCK_TIME).await.unwrap(), *buckets);
+    }
+    let all: Vec<_> = Bucket::all().collect();
+    assert_eq!(ledger.lock_buckets(other.id, &all, LOCK_TIME).await.unwrap(), []);
+    ledger.node_left(leaving.id).await.unwrap();
+    assert_eq!(ledger.lock_buckets(other.id, &all, LOCK_TIME).await.unwrap(), even);
+    let known = ledger.nodes().await.unwrap();
+    assert_eq!(ledger.forget_nodes(&known).await.unwrap(), 1);
+    assert_eq!(ledger.lock_buckets(other.id, &all, LOCK_TIME).await.unwrap(), all);
+}
+
+#[tokio::test]
+async fn a_node_that_was_seen_meanwhile_keeps_its_locks() {
+    let (_place, ledger) = ledger().await;
+    let [slow, other] = [1, 2].map(|number| node(number, BucketSet::default()));
+    seen(&ledger, &slow).await;
+    let known = ledger.nodes().await.unwrap();
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    seen(&ledger, &slow).await;
+    let buckets = [Bucket::new(1).unwrap()];
+    ledger.lock_buckets(slow.id, &buckets, LOCK_TIME).await.unwrap();
+    assert_eq!(ledger.forget_nodes(&known).await.unwrap(), 0);
+    assert_eq!(ledger.lock_buckets(other.id, &buckets, LOCK_TIME).await.unwrap(), []);
 }

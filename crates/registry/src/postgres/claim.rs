@@ -7,6 +7,7 @@ use sqlx::PgConnection;
 use super::PostgresRegistry;
 use super::connect::begin_long;
 use super::fault::Fault;
+use super::limit::run;
 use super::read_pool::{Locking, PoolSnapshot, Target, read_pool};
 use super::row::time;
 use super::step::CALL_TIMEOUT;
@@ -30,13 +31,13 @@ impl Admission for PostgresRegistry {
 
     async fn closed_at(&self, pool: &PoolId) -> Result<Option<ClosedAt>, Error> {
         let epoch = self.section.epoch(pool.bucket());
-        let closed_at: Option<i64> = sqlx::query_scalar(include_str!("sql/closed_at.sql"))
+        let read = sqlx::query_scalar(include_str!("sql/closed_at.sql"))
             .bind(self.section.number_of(pool.bucket()))
             .bind(pool.kind.as_str())
             .bind(pool.tenant.as_str())
-            .bind(&*pool.name)
-            .fetch_one(&mut *self.connection().await?)
-            .await?;
+            .bind(&*pool.name);
+        let closed_at: Option<i64> =
+            run(self.connection().await?, async |connection| read.fetch_one(connection).await).await??;
         Ok(closed_at.map(|closed_at| ClosedAt { time: time(closed_at), epoch }))
     }
 

@@ -11,13 +11,14 @@ use parking_lot::Mutex;
 use seatkeeper_core::{RegistryTime, Span};
 use seatkeeper_host_clock::HostInstant;
 use seatkeeper_postgres::Connections;
+use sqlx::Postgres;
 use sqlx::pool::PoolConnection;
-use sqlx::{PgConnection, Postgres};
 
 use super::connect::begin_long;
 use super::fault::Fault;
 use super::from_row::from_row;
 use super::heartbeat_flow::HeartbeatFlow;
+use super::limit::{answered, answered_long, run};
 use super::row::{signed, time};
 use super::section::Section;
 use crate::clock_trust::{ClockSteps, ClockTrust};
@@ -117,11 +118,10 @@ impl PostgresClock {
         if self.latest.lock().as_ref().is_some_and(is_recent) {
             return Ok(());
         }
-        let mut connection = self.connections.acquire().await.map_err(Fault::Refused)?;
-        self.tell_time(&mut connection, Section::FIRST_REBUILT, None).await?;
+        self.tell_time(self.connection().await?, Section::FIRST_REBUILT, None).await?;
         let latest = *self.latest.lock();
         if latest.is_some_and(|reading| reading.is_believed && !reading.is_leased) {
-            self.trust_clock(connection).await?;
+            self.trust_clock(self.connection().await?).await?;
         }
         Ok(())
     }
@@ -130,19 +130,18 @@ impl PostgresClock {
     /// Prolongs the clock's lease if this node believes the clock.
     pub(super) async fn tell_time(
         &self,
-        connection: &mut PgConnection,
+        connection: PoolConnection<Postgres>,
         section: i16,
         bucket: Option<i16>,
     ) -> Result<TimeTold, Fault> {
         let asked = HostInstant::now();
+        let tell = sqlx::query_as(include_str!("sql/tell_time.sql"))
+            .bind(section)
+            .bind(self.not_after())
+            .bind(signed(LEASE.as_millis()))
+            .bind(bucket);
         let TimeRow { now, clock, is_trusted, latest, now_in_bucket } =
-            sqlx::query_as(include_str!("sql/tell_time.sql"))
-                .bind(section)
-                .bind(self.not_after())
-                .bind(signed(LEASE.as_millis()))
-                .bind(bucket)
-                .fetch_one(connection)
-                .await?;
+            run(connection, async |connection| tell.fetch_one(connection).await).await??;
         let told = TimeTold {
             now: time(now),
             now_in_bucket: time(now_in_bucket),
@@ -162,15 +161,19 @@ impl PostgresClock {
         Ok(told)
     }
 
+    async fn connection(&self) -> Result<PoolConnection<Postgres>, Fault> {
+        self.connections.acquire().await.map_err(Fault::Refused)
+    }
+
     /// Gives each session a full TTL, and restarts registry time by a clock that this node believes.
     async fn trust_clock(&self, connection: PoolConnection<Postgres>) -> Result<(), Fault> {
-        let mut transaction = begin_long(connection).await?;
-        let trusted: Option<TrustRow> = sqlx::query_as(include_str!("sql/trust_clock.sql"))
+        let mut transaction = answered(begin_long(connection)).await??;
+        let trust = sqlx::query_as(include_str!("sql/trust_clock.sql"))
             .bind(self.not_after())
             .bind(signed(LEASE.as_millis()))
-            .fetch_optional(&mut *transaction)
-            .await?;
-        transaction.commit().await.map_err(Fault::of_commit)?;
+            .fetch_optional(&mut *transaction);
+        let trusted: Option<TrustRow> = answered_long(trust).await??;
+        answered_long(transaction.commit()).await?.map_err(Fault::of_commit)?;
         *self.latest.lock() = None;
         if let Some(TrustRow { sessions, skipped }) = trusted {
             tracing::warn!(

@@ -10,6 +10,7 @@ use super::PostgresRegistry;
 use super::entries::{EntryRow, decode_oldest};
 use super::fault::Fault;
 use super::from_row::from_row;
+use super::limit::run;
 use super::row::{signed, unsigned};
 use super::section::Section;
 use crate::Error;
@@ -42,15 +43,14 @@ impl Journal for PostgresRegistry {
             self.unreadable.current().into_iter().map(|entry| entry.bucket).collect();
         let resting = held_up.iter().filter(|bucket| self.unreadable.is_resting(**bucket));
         let resting: Vec<i16> = resting.map(|bucket| self.section.number_of(*bucket)).collect();
-        let mut connection = self.connection().await?;
+        let connection = self.connection().await?;
         let receipt_epoch = self.section.receipt_epoch();
-        let rows: Vec<EntryRow> = sqlx::query_as(include_str!("sql/journal_read.sql"))
+        let read = sqlx::query_as(include_str!("sql/journal_read.sql"))
             .bind(max)
             .bind(self.section.first())
-            .bind(&resting)
-            .fetch_all(&mut *connection)
-            .await?;
-        drop(connection);
+            .bind(&resting);
+        let rows: Vec<EntryRow> =
+            run(connection, async |connection| read.fetch_all(connection).await).await??;
         self.backlog.is(rows.first().map_or(0, |row| row.depth));
         let mut entries = Vec::with_capacity(rows.len());
         for rows in rows.chunk_by(|row, next| row.bucket == next.bucket) {
@@ -75,15 +75,15 @@ impl Journal for PostgresRegistry {
     }
 
     async fn journal_acknowledge(&self, through: Receipt) -> Result<(), Error> {
-        let mut connection = self.connection().await?;
+        let connection = self.connection().await?;
         // The ledger in a copy of the database may lack the events.
         let Some(epoch) = self.section.stored_epoch(through.epoch) else { return Ok(()) };
-        let forgotten: i64 = sqlx::query_scalar(include_str!("sql/acknowledge.sql"))
+        let acknowledge = sqlx::query_scalar(include_str!("sql/acknowledge.sql"))
             .bind(self.section.number_of(through.bucket))
             .bind(signed(epoch))
-            .bind(signed(through.position))
-            .fetch_one(&mut *connection)
-            .await?;
+            .bind(signed(through.position));
+        let forgotten: i64 =
+            run(connection, async |connection| acknowledge.fetch_one(connection).await).await??;
         self.backlog.acknowledged(through);
         self.backlog.shrank(forgotten);
         Ok(())
@@ -98,12 +98,10 @@ impl Journal for PostgresRegistry {
     }
 
     async fn journal_end(&self, bucket: Bucket) -> Result<Receipt, Error> {
-        let mut connection = self.connection().await?;
+        let connection = self.connection().await?;
         let receipt_epoch = self.section.receipt_epoch();
-        let end: EndRow = sqlx::query_as(include_str!("sql/journal_end.sql"))
-            .bind(self.section.number_of(bucket))
-            .fetch_one(&mut *connection)
-            .await?;
+        let read = sqlx::query_as(include_str!("sql/journal_end.sql")).bind(self.section.number_of(bucket));
+        let end: EndRow = run(connection, async |connection| read.fetch_one(connection).await).await??;
         let epoch = unsigned(end.epoch);
         self.serves(bucket, epoch, end.serving)?;
         let receipt = receipt_epoch.stamp(Receipt { bucket, epoch, position: unsigned(end.position) });
@@ -122,11 +120,10 @@ impl PostgresRegistry {
     pub(super) async fn room_in_journal(&self, bucket: Bucket) -> Result<(), Error> {
         self.unreadable.check(bucket)?;
         if self.backlog.wants_reading() {
-            let depth: Result<i64, sqlx::Error> = sqlx::query_scalar(include_str!("sql/depth.sql"))
-                .bind(self.section.first())
-                .fetch_one(&mut *self.connection().await?)
-                .await;
-            self.backlog.is(depth.map_err(Fault::from)?);
+            let read = sqlx::query_scalar(include_str!("sql/depth.sql")).bind(self.section.first());
+            let depth: i64 =
+                run(self.connection().await?, async |connection| read.fetch_one(connection).await).await??;
+            self.backlog.is(depth);
         }
         let depth = self.backlog.depth();
         if depth < self.journal_events_max { Ok(()) } else { Err(Error::JournalFull { depth }) }
@@ -136,12 +133,11 @@ impl PostgresRegistry {
         if buckets.is_empty() {
             return Ok(Vec::new());
         }
-        let mut connection = self.connection().await?;
+        let connection = self.connection().await?;
         let receipt_epoch = self.section.receipt_epoch();
-        let rows: Vec<AcknowledgedRow> = sqlx::query_as(include_str!("sql/acknowledged.sql"))
-            .bind(buckets)
-            .fetch_all(&mut *connection)
-            .await?;
+        let read = sqlx::query_as(include_str!("sql/acknowledged.sql")).bind(buckets);
+        let rows: Vec<AcknowledgedRow> =
+            run(connection, async |connection| read.fetch_all(connection).await).await??;
         let receipts: Vec<Receipt> =
             rows.into_iter().map(|row| row.read(&self.section)).collect::<Result<_, _>>()?;
         let has_passed = |receipt: &Receipt, end: Receipt| {

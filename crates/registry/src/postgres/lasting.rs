@@ -8,6 +8,7 @@ use super::PostgresRegistry;
 use super::claim::open_in;
 use super::connect::{self, begin_long};
 use super::fault::Fault;
+use super::limit::{answered, answered_long, run};
 use super::read_pool::{Locking, Target, read_pool};
 use super::row::{signed, unsigned};
 use crate::Error;
@@ -35,8 +36,8 @@ pub struct LastingFilling<'r> {
 impl PostgresRegistry {
     /// Returns whether the lasting section is served.
     pub async fn is_lasting_served(&self) -> Result<bool, Error> {
-        let is_served = sqlx::query_scalar(include_str!("sql/is_lasting_served.sql"));
-        Ok(is_served.fetch_one(&mut *self.connection().await?).await.map_err(Fault::from)?)
+        let read = sqlx::query_scalar(include_str!("sql/is_lasting_served.sql"));
+        Ok(run(self.connection().await?, async |connection| read.fetch_one(connection).await).await??)
     }
 
     /// Locks the lasting section for a filling, unless the section is served. Waits for no other filling. To be called on the registry
@@ -46,13 +47,13 @@ impl PostgresRegistry {
     }
 
     async fn lock_lasting(&self) -> Result<LastingState<'_>, Fault> {
-        let mut transaction = begin_long(self.connection().await?).await?;
-        sqlx::query(STAY_OPEN).execute(&mut *transaction).await?;
+        let mut transaction = answered(begin_long(self.connection().await?)).await??;
+        answered(sqlx::query(STAY_OPEN).execute(&mut *transaction)).await??;
         let begin = sqlx::query_scalar(include_str!("sql/begin_lasting.sql"));
-        let state: String = begin.fetch_one(&mut *transaction).await?;
+        let state: String = answered_long(begin.fetch_one(&mut *transaction)).await??;
         match &*state {
             "empty" => return Ok(LastingState::Empty(LastingFilling { registry: self, transaction })),
-            "served" | "in use" => transaction.rollback().await?,
+            "served" | "in use" => answered(transaction.rollback()).await??,
             _ => return Err(Fault::Odd("a state of the lasting section that there is not")),
         }
         Ok(if state == "served" { LastingState::Served } else { LastingState::InUse })
@@ -69,16 +70,16 @@ impl LastingFilling<'_> {
         let (section, target) = (&self.registry.section, Target::pool(pool.pool));
         let read =
             read_pool(&mut self.transaction, section, Locking::With, target, |_| LoadBound::ONE_SESSION);
-        let seen = read.await?;
-        open_in(&mut self.transaction, &seen, pool).await?;
+        let seen = answered_long(read).await??;
+        answered_long(open_in(&mut self.transaction, &seen, pool)).await??;
         Ok(())
     }
 
     /// Serves the section with the pools that are open by now, at a time not earlier than `not_before`.
     pub async fn serve(mut self, not_before: RegistryTime) -> Result<(), Error> {
         let serve = sqlx::query(include_str!("sql/serve_lasting.sql")).bind(signed(not_before.as_millis()));
-        serve.execute(&mut *self.transaction).await.map_err(Fault::from)?;
-        Ok(self.transaction.commit().await.map_err(Fault::of_commit)?)
+        answered_long(serve.execute(&mut *self.transaction)).await??;
+        Ok(answered_long(self.transaction.commit()).await?.map_err(Fault::of_commit)?)
     }
 }
 

@@ -12,6 +12,7 @@ use super::connect::begin_long;
 use super::entries::{EntryRow, decode};
 use super::fault::Fault;
 use super::from_row::from_row;
+use super::limit::{answered, answered_long, run};
 use super::read_pool::{Locking, Target, read_pool};
 use super::row::{signed, unsigned};
 use super::section::Section;
@@ -53,14 +54,13 @@ impl Rebuild for PostgresRegistry {
         after: Option<Receipt>,
         max: usize,
     ) -> Result<Vec<JournalEntry>, Error> {
-        let rows: Result<Vec<EntryRow>, _> = sqlx::query_as(include_str!("sql/rebuild_journal.sql"))
+        let read = sqlx::query_as(include_str!("sql/rebuild_journal.sql"))
             .bind(self.section.number_of(bucket))
             .bind(signed(epoch))
             .bind(after.map_or(0, |receipt| signed(receipt.position)))
-            .bind(i64::try_from(max).unwrap_or(i64::MAX))
-            .fetch_all(&mut *self.connection().await?)
-            .await;
-        let rows = rows.map_err(|error| Fault::in_bucket(error, bucket))?;
+            .bind(i64::try_from(max).unwrap_or(i64::MAX));
+        let rows = run(self.connection().await?, async |connection| read.fetch_all(connection).await).await?;
+        let rows: Vec<EntryRow> = rows.map_err(|error| Fault::in_bucket(error, bucket))?;
         let read = decode(&self.section, bucket, &rows);
         self.unreadable.after_rebuild_read(bucket, &self.section.journal_of(bucket), read)
     }
@@ -69,10 +69,10 @@ impl Rebuild for PostgresRegistry {
         let clearing = sqlx::query(include_str!("sql/rebuild_clear.sql"))
             .bind(self.section.number_of(bucket))
             .bind(signed(epoch))
-            .bind(signed(not_before.as_millis()))
-            .execute(&mut *self.connection().await?)
-            .await;
-        clearing.map_err(|error| Fault::in_bucket(error, bucket))?;
+            .bind(signed(not_before.as_millis()));
+        let cleared =
+            run(self.connection().await?, async |connection| clearing.execute(connection).await).await?;
+        cleared.map_err(|error| Fault::in_bucket(error, bucket))?;
         self.unreadable.clear(bucket);
         Ok(())
     }
@@ -93,35 +93,33 @@ impl Rebuild for PostgresRegistry {
 
 impl PostgresRegistry {
     async fn read_conditions(&self) -> Result<Vec<Condition>, Fault> {
-        let rows: Vec<ConditionRow> = sqlx::query_as(include_str!("sql/conditions.sql"))
-            .bind(self.section.first())
-            .fetch_all(&mut *self.connection().await?)
-            .await?;
+        let read = sqlx::query_as(include_str!("sql/conditions.sql")).bind(self.section.first());
+        let rows: Vec<ConditionRow> =
+            run(self.connection().await?, async |connection| read.fetch_all(connection).await).await??;
         rows.into_iter().map(|row| row.read(&self.section)).collect()
     }
 
     async fn fill(&self, epoch: u64, pool: Filling<'_>) -> Result<(), Fault> {
         let bucket = pool.pool.bucket();
         let connection = self.connection().await?;
-        let mut transaction = begin_long(connection).await?;
-        sqlx::query(include_str!("sql/rebuild_goes_on.sql"))
+        let mut transaction = answered(begin_long(connection)).await??;
+        let goes_on = sqlx::query(include_str!("sql/rebuild_goes_on.sql"))
             .bind(self.section.number_of(bucket))
             .bind(signed(epoch))
-            .execute(&mut *transaction)
-            .await
-            .map_err(|error| Fault::in_bucket(error, bucket))?;
+            .execute(&mut *transaction);
+        answered_long(goes_on).await?.map_err(|error| Fault::in_bucket(error, bucket))?;
         let target = Target::pool(pool.pool);
-        let seen =
-            read_pool(&mut transaction, &self.section, Locking::With, target, |_| LoadBound::ONE_SESSION)
-                .await?;
-        open_in(&mut transaction, &seen, pool).await?;
-        transaction.commit().await.map_err(Fault::of_commit)
+        let read =
+            read_pool(&mut transaction, &self.section, Locking::With, target, |_| LoadBound::ONE_SESSION);
+        let seen = answered_long(read).await??;
+        answered_long(open_in(&mut transaction, &seen, pool)).await??;
+        answered_long(transaction.commit()).await?.map_err(Fault::of_commit)
     }
 
     /// Takes a step on a bucket that is being rebuilt for `epoch`.
     async fn done(&self, step: impl SqlSafeStr, bucket: Bucket, epoch: u64) -> Result<(), Fault> {
         let step = sqlx::query(step).bind(self.section.number_of(bucket)).bind(signed(epoch));
-        let made = step.execute(&mut *self.connection().await?).await;
+        let made = run(self.connection().await?, async |connection| step.execute(connection).await).await?;
         made.map(drop).map_err(|error| Fault::in_bucket(error, bucket))
     }
 }

@@ -7,6 +7,7 @@ use seatkeeper_core::{
 
 use super::PostgresRegistry;
 use super::fault::Fault;
+use super::limit::run;
 use super::read_pool::Target;
 use super::row::{FoundRow, LiveRow, RenewedRow, Served, signed};
 use crate::Error;
@@ -66,11 +67,11 @@ impl Sessions for PostgresRegistry {
         bucket: Bucket,
         since: RegistryTime,
     ) -> Result<Vec<LatestHeartbeat>, Error> {
-        let rows: Vec<RenewedRow> = sqlx::query_as(include_str!("sql/renewed_since.sql"))
+        let read = sqlx::query_as(include_str!("sql/renewed_since.sql"))
             .bind(self.section.number_of(bucket))
-            .bind(signed(since.as_millis()))
-            .fetch_all(&mut *self.connection().await?)
-            .await?;
+            .bind(signed(since.as_millis()));
+        let rows: Vec<RenewedRow> =
+            run(self.connection().await?, async |connection| read.fetch_all(connection).await).await??;
         Ok(rows.into_iter().map(RenewedRow::read).collect::<Result<_, _>>()?)
     }
 }
@@ -105,28 +106,27 @@ impl PostgresRegistry {
             Reach::Own(user) => Some(user.as_str()),
             Reach::Tenant => None,
         };
-        let row: Option<LiveRow> = sqlx::query_as(include_str!("sql/heartbeat.sql"))
+        let renew = sqlx::query_as(include_str!("sql/heartbeat.sql"))
             .bind(id.as_uuid())
             .bind(self.section.number_of(id.bucket()))
             .bind(who.kind.map(|kind| kind.as_str()))
             .bind(who.tenant.as_str())
             .bind(user)
             .bind(who.abroad.as_ref().map(|user| user.as_str()))
-            .bind(signed(self.section.epoch(id.bucket())))
-            .fetch_optional(&mut *self.connection().await?)
-            .await
-            .map_err(Fault::of_commit)?;
+            .bind(signed(self.section.epoch(id.bucket())));
+        let renewed =
+            run(self.connection().await?, async |connection| renew.fetch_optional(connection).await).await?;
+        let row: Option<LiveRow> = renewed.map_err(Fault::of_commit)?;
         Ok(row.map(LiveRow::read).transpose()?)
     }
 
     /// Reads a session that the caller may see, live or over.
     async fn find(&self, id: SessionId, who: &Authority) -> Result<Option<Live>, Fault> {
+        let read = sqlx::query_as::<_, Served<FoundRow>>(include_str!("sql/session.sql"))
+            .bind(id.as_uuid())
+            .bind(self.section.number_of(id.bucket()));
         let Served { epoch, serving, rest: FoundRow(row) } =
-            sqlx::query_as::<_, Served<FoundRow>>(include_str!("sql/session.sql"))
-                .bind(id.as_uuid())
-                .bind(self.section.number_of(id.bucket()))
-                .fetch_one(&mut *self.connection().await?)
-                .await?;
+            run(self.connection().await?, async |connection| read.fetch_one(connection).await).await??;
         self.serves(id.bucket(), epoch, serving)?;
         let live = row.map(LiveRow::read).transpose()?;
         Ok(live.filter(|live| who.covers(&live.pool, &live.session)))

@@ -6,6 +6,7 @@ use seatkeeper_core::{Bucket, LoadBound, RegistryTime};
 use sqlx::pool::PoolConnection;
 use sqlx::{PgConnection, Postgres};
 use tokio::sync::MutexGuard;
+use tokio::time::timeout;
 
 use super::PostgresRegistry;
 use super::connect::begin_long;
@@ -22,6 +23,10 @@ const ATTEMPTS_MAX: usize = 8;
 
 /// Time limit of a call: long enough for a step that ends a hundred thousand sessions.
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Time limit of an attempt without the bucket's lock. The server cancels each of the two statements after 5 s, so a later
+/// answer means a lost connection.
+const OPTIMISTIC_MAX: Duration = Duration::from_secs(13);
 
 /// A finished step.
 pub(super) struct Done<T> {
@@ -46,7 +51,12 @@ impl PostgresRegistry {
             let _turn = self.turn(target.bucket()).await;
             for _ in 1..ATTEMPTS_MAX {
                 let mut connection = self.connection().await?;
-                let made = self.decide(&mut connection, Locking::Without, target, &load_bound, &act).await;
+                let deciding = self.decide(&mut connection, Locking::Without, target, &load_bound, &act);
+                let made = timeout(OPTIMISTIC_MAX, deciding).await;
+                if made.is_err() {
+                    connection.close_on_drop();
+                }
+                let made = made?;
                 if !matches!(made, Err(Fault::Conflict)) {
                     return made;
                 }
@@ -63,7 +73,7 @@ impl PostgresRegistry {
             }
             Err(Fault::Conflict)
         };
-        let made = tokio::time::timeout(CALL_TIMEOUT, steps).await??;
+        let made = timeout(CALL_TIMEOUT, steps).await??;
         Ok(made.map(|(done, events)| {
             self.backlog.told(done.receipt, events);
             done

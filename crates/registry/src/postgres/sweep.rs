@@ -10,6 +10,7 @@ use super::clock::TimeTold;
 use super::connect::begin_long;
 use super::fault::Fault;
 use super::from_row::from_row;
+use super::limit::run;
 use super::read_pool::{Locking, PoolSnapshot, Target, read_pool};
 use super::row::{Served, time, unsigned};
 use super::step::CALL_TIMEOUT;
@@ -76,11 +77,9 @@ impl Expiry for PostgresRegistry {
     }
 
     async fn due(&self, bucket: Bucket) -> Result<Option<RegistryTime>, Error> {
+        let read = sqlx::query_as(include_str!("sql/due.sql")).bind(self.section.number_of(bucket));
         let Served { epoch, serving, rest: EarliestRow { due } } =
-            sqlx::query_as(include_str!("sql/due.sql"))
-                .bind(self.section.number_of(bucket))
-                .fetch_one(&mut *self.connection().await?)
-                .await?;
+            run(self.connection().await?, async |connection| read.fetch_one(connection).await).await??;
         self.serves(bucket, epoch, serving)?;
         Ok(due.map(time))
     }
@@ -88,10 +87,9 @@ impl Expiry for PostgresRegistry {
     /// Returns the served buckets with due pools. The same statement reads the depth of the journal, and
     /// saves the drain a statement while the journal is empty.
     async fn due_buckets(&self) -> Result<Vec<Bucket>, Error> {
-        let DueBucketsRow { depth, buckets, epochs } = sqlx::query_as(include_str!("sql/due_buckets.sql"))
-            .bind(self.section.first())
-            .fetch_one(&mut *self.connection().await?)
-            .await?;
+        let read = sqlx::query_as(include_str!("sql/due_buckets.sql")).bind(self.section.first());
+        let DueBucketsRow { depth, buckets, epochs } =
+            run(self.connection().await?, async |connection| read.fetch_one(connection).await).await??;
         self.backlog.is(depth);
         let mut due = Vec::new();
         for (bucket, epoch) in buckets.into_iter().zip(epochs) {
@@ -127,10 +125,10 @@ impl Expiry for PostgresRegistry {
 impl PostgresRegistry {
     /// Reads the time of the section, and of a bucket in the section.
     async fn tell_time(&self, bucket: Option<Bucket>) -> Result<TimeTold, Fault> {
-        let mut connection = self.connection().await?;
+        let connection = self.connection().await?;
         let asked = HostInstant::now();
         let bucket = bucket.map(|bucket| self.section.number_of(bucket));
-        let told = self.clock.tell_time(&mut connection, self.section.first(), bucket).await?;
+        let told = self.clock.tell_time(connection, self.section.first(), bucket).await?;
         if told.runs {
             self.clock_estimate.note(told.now, asked);
         }
