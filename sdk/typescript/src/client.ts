@@ -16,7 +16,7 @@ import { DeniedError, OfflineError, SeatkeeperError } from "./errors.js";
 import type { Hold } from "./hold.js";
 import type { Platform } from "./platform.js";
 import type { Seat } from "./seat.js";
-import { rejectedBy, type Server } from "./server.js";
+import { type Server, unlessAborted } from "./server.js";
 import { TokenCache, type TokenSource } from "./tokens.js";
 import { SDK } from "./version.js";
 
@@ -138,23 +138,22 @@ export class PlatformClient {
 
   /** Acquires a seat; `started` gets the seat before the outcome. */
   protected async acquire(door: Door, options: WaitOptions, started?: (hold: Hold) => void): Promise<Seat> {
-    const { signal, onChange } = options;
-    const { platform } = this.#driver;
+    const { signal = new AbortController().signal, onChange } = options;
     await this.settle(door, signal);
-    signal?.throwIfAborted();
+    signal.throwIfAborted();
     if (this.#isClosed) throw closed();
     const hold = this.#driver.start(planOf(door, options));
     started?.(hold);
-    const state = await platform.wait(outcome(hold, signal));
+    const state = await this.#driver.platform.wait(outcome(hold, signal));
     if (state.kind === "released") {
-      signal?.throwIfAborted();
+      signal.throwIfAborted();
       throw closed();
     }
     if (state.kind === "refused") {
       // The requests of the release have causes of their own.
       const error = "problem" in state ? new DeniedError(state.problem) : new OfflineError(state.failure, state.requestId, hold.cause);
       void hold.release();
-      throw platform.explain(error);
+      throw this.#driver.platform.explain(error);
     }
     if (onChange) hold.onChange(onChange);
     return hold;
@@ -164,20 +163,20 @@ export class PlatformClient {
    * Waits for the releases of this holder, which take two seconds at most, or for `signal`: an acquire would resume the session
    * that a release ends.
    */
-  protected async settle(door: Door, signal: AbortSignal | undefined): Promise<void> {
+  protected async settle(door: Door, signal: AbortSignal): Promise<void> {
     for (const hold of this.#driver.holds) {
-      if (!signal?.aborted && hold.isReleasing(door)) await Promise.race([hold.release(), rejectedBy(signal ?? new AbortController().signal)]);
+      if (!signal.aborted && hold.isReleasing(door)) await unlessAborted(hold.release(), signal);
     }
   }
 }
 
 /** Waits for the first state after `acquiring`; `signal` gives the seat up meanwhile. */
-async function outcome(hold: Hold, signal: AbortSignal | undefined): Promise<State> {
+async function outcome(hold: Hold, signal: AbortSignal): Promise<State> {
   const abandon = () => hold.step({ kind: EventKind.Abandon });
-  signal?.addEventListener("abort", abandon);
+  signal.addEventListener("abort", abandon);
   let { state } = hold;
   for await (state of hold.states()) if (state.kind !== "acquiring") break;
-  signal?.removeEventListener("abort", abandon);
+  signal.removeEventListener("abort", abandon);
   return state;
 }
 

@@ -32,12 +32,17 @@ export class Driver {
     this.#last = clock();
   }
 
+  /** The time on the clock that counts sleep. */
+  get boot(): Micros {
+    return this.clock().boot;
+  }
+
   /** Starts an acquire. */
   start(plan: Plan): Hold {
     const hold = new Hold(this, plan);
     this.holds.add(hold);
     // The acquire waits for its answer alone.
-    this.setTimer(this.clock().boot + LOOK_INTERVAL);
+    this.setTimer(this.boot + LOOK_INTERVAL);
     return hold;
   }
 
@@ -74,7 +79,7 @@ export class Driver {
   }
 
   /** Fires the timers that are due. */
-  readonly tick = (): void => {
+  tick(): void {
     const now = this.clock();
     const slept = sleptSince(now, this.#last);
     this.#last = now;
@@ -85,14 +90,14 @@ export class Driver {
     }
     this.#firesAt = NEVER;
     if (this.holds.size > 0) this.setTimer(at);
-  };
+  }
 
   /** Sees to a tick at `at`. A timer that fires sooner stays: its tick looks at every seat. */
   setTimer(at: Micros): void {
     if (at >= this.#firesAt) return;
     this.#firesAt = at;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(this.tick, Math.ceil(Math.max(0, at - this.clock().boot) / MILLISECOND));
+    this.#timer = setTimeout(() => this.tick(), Math.ceil(Math.max(0, at - this.boot) / MILLISECOND));
     // A held seat alone keeps no Node.js process alive; browsers have no such notion.
     (this.#timer as { unref?: () => void }).unref?.();
   }

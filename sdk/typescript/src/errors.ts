@@ -14,7 +14,7 @@ export class SeatkeeperError extends Error {
     readonly requestId?: string | undefined,
     cause?: unknown,
   ) {
-    super(message, cause ? { cause } : undefined);
+    super(message, cause ? { cause } : {});
   }
 }
 
@@ -26,9 +26,9 @@ export class DeniedError extends SeatkeeperError {
     /** The server's whole answer. */
     readonly problem: Problem,
   ) {
-    const { code, detail, title, requestId } = problem;
-    const text = detail || title;
-    super(code, text ? `${code}: ${text}` : code, requestId);
+    const { code } = problem;
+    const text = problem.detail || problem.title;
+    super(code, text ? `${code}: ${text}` : code, problem.requestId);
   }
 
   /** Some holders of a full license, the stalest first. */
@@ -75,6 +75,6 @@ export class SeatLostError extends SeatkeeperError {
     readonly loss: Loss,
   ) {
     const { reason, by, requestId } = loss;
-    super("lost", `the seat is lost: ${reason}${by === null ? "" : ` by ${by}`}`, requestId);
+    super("lost", `the seat is lost: ${reason}${by ? ` by ${by}` : ""}`, requestId);
   }
 }

@@ -15,16 +15,16 @@ const LIFE_MIN = 60 * SECOND;
 
 /** The driver's side of a stream. */
 export interface StreamHost {
-  /** The clock that counts sleep. */
-  readonly now: () => Micros;
+  /** Reads the clock that counts sleep. */
+  readonly boot: Micros;
   /** Returns the token of the moment. */
-  readonly token: () => Promise<string>;
-  /** Sends the request for the stream. */
-  readonly open: (token: string, lastEventId: string | undefined, signal: AbortSignal) => Promise<Opened>;
+  streamToken(): Promise<string>;
+  /** Sends the request for the stream of `session`. */
+  openStream(session: string, token: string, lastEventId: string | undefined, signal: AbortSignal): Promise<Opened>;
   /** Takes the end of the session; without a reason, the end of the stream. */
-  readonly ended: (reason?: string, by?: string) => void;
+  ended(reason?: string, by?: string): void;
   /** Takes the arrival of bytes at `now`, also of a comment. */
-  readonly heard: (now: Micros) => void;
+  heard(now: Micros): void;
 }
 
 /**
@@ -84,14 +84,14 @@ export class EventStream {
   #connect(): void {
     this.close();
     const { signal } = (this.#connection = new AbortController());
-    this.wakeAt = this.#host.now() + SILENCE_MAX;
+    this.wakeAt = this.#host.boot + SILENCE_MAX;
     const retry = () => signal.aborted || this.#retry();
     this.#read(signal).then(retry, retry);
   }
 
   /** Closes the connection, and plans the next try. */
   #retry(): void {
-    const now = this.#host.now();
+    const now = this.#host.boot;
     if (now - this.#openSince >= LIFE_MIN) this.#failures = 0;
     this.close();
     this.wakeAt = now + backoff(this.#failures++, BACKOFF_MAX, Math.random());
@@ -99,9 +99,9 @@ export class EventStream {
 
   /** Connects, and reads until the connection ends. */
   async #read(signal: AbortSignal): Promise<void> {
-    const token = await this.#host.token();
+    const token = await this.#host.streamToken();
     if (signal.aborted || token === this.#rejected) return;
-    const answer = await this.#host.open(token, this.#parser.lastEventId, signal);
+    const answer = await this.#host.openStream(this.session, token, this.#parser.lastEventId, signal);
     const { status, type } = answer;
     if (signal.aborted) return;
     if (status === 401) this.#rejected = token;
@@ -111,11 +111,11 @@ export class EventStream {
       this.#host.ended();
     }
     if (status !== 200 || !type.startsWith("text/event-stream")) return;
-    this.#openSince = this.#host.now();
-    this.#parser = new EventParser(this.#parser.lastEventId);
+    this.#openSince = this.#host.boot;
+    this.#parser.reset();
     const decoder = new TextDecoder();
     for (let piece; (piece = await answer.read()) && !signal.aborted; ) {
-      const now = this.#host.now();
+      const now = this.#host.boot;
       this.wakeAt = now + SILENCE_MAX;
       for (const event of this.#parser.push(decoder.decode(piece, { stream: true }))) this.#take(event);
       if (!signal.aborted) this.#host.heard(now);

@@ -7,17 +7,17 @@ import { eventsPath, releaseByCode, type Request } from "./core/request.js";
 import { type State, stateAt } from "./core/state.js";
 import type { Driver } from "./driver.js";
 import { SeatkeeperError, SeatLostError } from "./errors.js";
-import { EventStream } from "./event-stream.js";
+import { EventStream, type StreamHost } from "./event-stream.js";
 import type { Seat } from "./seat.js";
-import { rejectedBy, TIMED_OUT, TransportError } from "./server.js";
+import { type Opened, TIMED_OUT, TransportError, unlessAborted } from "./server.js";
 import type { Bearer } from "./tokens.js";
 
 /**
  * One seat of a driver: steps the machine, sends its requests, keeps the event stream, and tells the listeners.
  *
- * Programs see a `Seat`. Further members are for the driver alone.
+ * Programs see a `Seat`. Further members are for the driver, the machine and the event stream alone.
  */
-export class Hold implements Seat, Host {
+export class Hold implements Seat, Host, StreamHost {
   /** Settles at the end of the release with its result: see `Machine.finish`. */
   readonly finished: Promise<boolean>;
   /** The error behind the latest failure, of the network or of the program's own code. */
@@ -48,7 +48,7 @@ export class Hold implements Seat, Host {
   }
 
   get state(): State {
-    return stateAt(this.#state, this.#now);
+    return stateAt(this.#state, this.boot);
   }
 
   get isValid(): boolean {
@@ -57,7 +57,7 @@ export class Hold implements Seat, Host {
 
   get remaining(): number {
     const { until = 0 } = this.#state as { until?: Micros };
-    return Math.max(0, until - this.#now) / SECOND;
+    return Math.max(0, until - this.boot) / SECOND;
   }
 
   check(): void {
@@ -81,7 +81,7 @@ export class Hold implements Seat, Host {
   }
 
   activity(): void {
-    this.#machine.activity(this.#now);
+    this.#machine.activity(this.boot);
   }
 
   onChange(callback: (state: State) => unknown): () => void {
@@ -129,9 +129,9 @@ export class Hold implements Seat, Host {
   }
 
   /** Returns true while the seat of this holder is being released. The server may ignore the name of a process. */
-  isReleasing({ holder, body }: Door): boolean {
-    const { door } = this.#plan;
-    return this.#state.kind === "released" && door.holder === holder && door.body["license_key"] === body["license_key"];
+  isReleasing(door: Door): boolean {
+    const { holder, body } = this.#plan.door;
+    return this.#state.kind === "released" && holder === door.holder && body["license_key"] === door.body["license_key"];
   }
 
   /** The time at which the machine wants a tick. */
@@ -155,13 +155,13 @@ export class Hold implements Seat, Host {
 
   /** Steps the machine. A seat that is released takes no event. */
   step(event: Event): void {
-    const { holds, clock, platform } = this.#driver;
-    if (this.#state.kind === "released" && !holds.has(this)) return;
-    const isTold = this.#machine.step(event, clock(), Math.random(), platform.isPunctual);
-    const { lease, finish, isOver } = this.#machine;
-    this.#grant = lease?.grant ?? this.#grant;
-    this.#publish(this.#machine.state(this.#now), isTold, isOver || finish);
-    this.#driver.setTimer(this.tickBy);
+    const driver = this.#driver;
+    const machine = this.#machine;
+    if (this.#state.kind === "released" && !driver.holds.has(this)) return;
+    const isTold = machine.step(event, driver.clock(), Math.random(), driver.platform.isPunctual);
+    this.#grant = machine.lease?.grant ?? this.#grant;
+    this.#publish(machine.state(this.boot), isTold, machine.isOver || machine.finish);
+    driver.setTimer(this.tickBy);
   }
 
   leave(): void {
@@ -187,7 +187,7 @@ export class Hold implements Seat, Host {
 
   /** Asks the server about a held seat, unless a request is in flight. */
   ask(): void {
-    if (!this.#flight) this.#hear();
+    if (!this.#flight) this.ended();
   }
 
   /** Closes the event stream for a while. */
@@ -224,8 +224,26 @@ export class Hold implements Seat, Host {
     );
   }
 
-  get #now(): Micros {
-    return this.#driver.clock().boot;
+  get boot(): Micros {
+    return this.#driver.boot;
+  }
+
+  streamToken(): Promise<string> {
+    return this.#bearer.current("GET");
+  }
+
+  openStream(session: string, token: string, lastEventId: string | undefined, signal: AbortSignal): Promise<Opened> {
+    return this.#driver.server.open(eventsPath(this.#plan.door, session), token, lastEventId, signal);
+  }
+
+  /** Takes the end of the session, or of its stream: a heartbeat asks the server. */
+  ended(reason?: string, by?: string): void {
+    this.step({ kind: EventKind.Ended, session: this.#grant.session!, reason, by });
+  }
+
+  /** Timers of a hidden page are late by a minute; bytes are not. */
+  heard(now: Micros): void {
+    if (this.wakeAt <= now) this.#driver.tick();
   }
 
   /** The error of a state without a valid seat. */
@@ -250,7 +268,7 @@ export class Hold implements Seat, Host {
     this.cause = undefined;
     try {
       // A token source does not see the signal.
-      return await Promise.race([ask(), rejectedBy(signal)]);
+      return await unlessAborted(ask(), signal);
     } catch (error) {
       this.cause = error;
       if (error instanceof TransportError && (isSent || error !== TIMED_OUT)) return error.outcome;
@@ -280,24 +298,6 @@ export class Hold implements Seat, Host {
     const session = isHeld ? this.#grant.session : undefined;
     if (this.#stream?.session === session) return;
     this.suspend();
-    if (session) (this.#stream = this.#streamOf(session)).tick(this.#now);
-  }
-
-  /** Takes the end of the session, or of its stream: a heartbeat asks the server. */
-  #hear(reason?: string, by?: string): void {
-    this.step({ kind: EventKind.Ended, session: this.#grant.session!, reason, by });
-  }
-
-  #streamOf(session: string): EventStream {
-    const { server, tick } = this.#driver;
-    const path = eventsPath(this.#plan.door, session);
-    return new EventStream(session, {
-      now: () => this.#now,
-      token: () => this.#bearer.current("GET"),
-      open: (...request) => server.open(path, ...request),
-      ended: (...end) => this.#hear(...end),
-      // Timers of a hidden page are late by a minute; bytes are not.
-      heard: (now) => this.wakeAt <= now && tick(),
-    });
+    if (session) (this.#stream = new EventStream(session, this)).tick(this.boot);
   }
 }

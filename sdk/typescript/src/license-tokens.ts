@@ -4,7 +4,7 @@ import { type Micros, SECOND } from "./core/clocks.js";
 import { parseObject, text, whole } from "./core/json.js";
 import { problemOf } from "./core/problem.js";
 import type { Response } from "./core/request.js";
-import { rejectedBy, type Server, TIMED_OUT, TransportError } from "./server.js";
+import { type Server, TIMED_OUT, TransportError, unlessAborted } from "./server.js";
 import { type Bearer, isToken, type Tokens } from "./tokens.js";
 
 const PATH = "/api/v1/licenses/token";
@@ -124,7 +124,7 @@ export class LicenseTokens implements Tokens {
     try {
       const answer = this.server.send({ method: "POST", path: PATH, body }, undefined, abort.signal);
       // A `fetch` of the program may take no notice of its signal, and would hold up every later request for a token.
-      return await Promise.race([answer, rejectedBy(abort.signal)]);
+      return await unlessAborted(answer, abort.signal);
     } catch (error) {
       throw abort.signal.aborted ? new TransportError("timeout", error) : error;
     } finally {

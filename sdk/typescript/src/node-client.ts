@@ -77,7 +77,7 @@ export class Client extends PlatformClient {
   }
 
   async #acquire(license: string, options: AcquireOptions): Promise<Seat> {
-    const { machineId, perProcess = false, instanceId, signal } = options;
+    const { machineId, perProcess = false, instanceId, signal = new AbortController().signal } = options;
     if (machineId === "") throw nameless("machineId", "machine");
     const metadata = copyOf(options.metadata);
     const door = (instanceId?: string) => licenseDoor(license, { ...options, metadata, instanceId }, this.program);
@@ -99,7 +99,7 @@ export class Client extends PlatformClient {
       return Object.assign(seat, { warning: slot.warning });
     } catch (error) {
       // Under another id the next acquire could be denied because of this one's session.
-      if (!signal?.aborted) await held?.release();
+      if (!signal.aborted) await held?.release();
       throw error;
     } finally {
       if (!held) slot.close();

@@ -26,21 +26,19 @@ export const page: Platform = {
 
 /** Connects the driver with the events of a page; returns a function that ends this. */
 export function attachToPage(driver: Driver, host: Host): () => void {
-  const { document } = host;
   const attached = new AbortController();
-  const isHidden = () => document?.visibilityState === "hidden";
-  const now = () => driver.clock().boot;
-  let hiddenSince = isHidden() ? now() : NEVER;
+  const isHidden = () => host.document?.visibilityState === "hidden";
+  let hiddenSince = isHidden() ? driver.boot : NEVER;
   // A page in the back/forward cache may come back, and keeps its seat.
   host.addEventListener("pagehide", ({ persisted }) => (persisted ? driver.suspend() : driver.unload()), attached);
   host.addEventListener("pageshow", ({ persisted }) => persisted && driver.wake(), attached);
   host.addEventListener("online", () => driver.wake(), attached);
   const turn = () => {
     const since = hiddenSince;
-    hiddenSince = isHidden() ? now() : NEVER;
+    hiddenSince = isHidden() ? driver.boot : NEVER;
     driver.tick();
-    if (now() - since >= HIDDEN_MIN) driver.ask();
+    if (driver.boot - since >= HIDDEN_MIN) driver.ask();
   };
-  document?.addEventListener("visibilitychange", turn, attached);
+  host.document?.addEventListener("visibilitychange", turn, attached);
   return () => attached.abort();
 }

@@ -34,9 +34,10 @@ export class TransportError extends Error {
 /** The reason of a signal that ends a request for lack of an answer. */
 export const TIMED_OUT = new TransportError("timeout");
 
-/** Returns a promise that is rejected when the signal aborts. */
-export function rejectedBy(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
+/** Settles as `promise` does, or rejects once the signal aborts. */
+export function unlessAborted<T>(promise: Promise<T> | T, signal: AbortSignal): Promise<T> {
+  const aborted = new Promise<never>((_, reject) => {
     signal.addEventListener("abort", () => reject(signal.reason as Error));
   });
+  return Promise.race([promise, aborted]);
 }

@@ -7,9 +7,9 @@ export class EventParser {
   lastEventId: string | undefined;
   #rest = "";
 
-  /** Continues a stream after the event with this id. */
-  constructor(lastEventId?: string) {
-    this.lastEventId = lastEventId;
+  /** Starts with the first piece of another connection: drops an event that the last one cut off. */
+  reset(): void {
+    this.#rest = "";
   }
 
   /** Takes a piece of the stream, and returns the data of the events that it completes. Throws if an event is too long. */

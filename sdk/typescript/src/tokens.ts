@@ -1,6 +1,6 @@
 import { type Micros, MILLISECOND } from "./core/clocks.js";
 import { TOKEN_TIMEOUT } from "./core/exchange.js";
-import { rejectedBy, type Server } from "./server.js";
+import { type Server, unlessAborted } from "./server.js";
 
 /** A bearer token, a function that returns a fresh one, or a source that makes tokens by itself. */
 export type TokenSource = string | (() => string | Promise<string>) | TokenMaker;
@@ -32,7 +32,7 @@ export interface Bearer {
 
 /** Returns true for one line of ASCII without spaces. */
 export function isToken(line: string): boolean {
-  return /^[\x21-\x7e]+$/.test(line);
+  return /^[!-~]+$/.test(line);
 }
 
 /** The token of all seats of a client, fetched once for all requests that need it. */
@@ -50,7 +50,7 @@ export class TokenCache implements Tokens, Bearer {
     return this;
   }
 
-  async current(): Promise<string> {
+  current(): Promise<string> {
     return (this.#current ??= this.#fetch().catch((error: unknown) => {
       this.#current = undefined;
       throw error;
@@ -74,8 +74,7 @@ export class TokenCache implements Tokens, Bearer {
 
   /** Asks the source; a source that hangs has no token. */
   async #fetch(): Promise<string> {
-    // The source goes first: nothing would handle the rejection of the timeout if the source throws at once.
-    const token = await Promise.race([this.#source(), rejectedBy(AbortSignal.timeout(TOKEN_TIMEOUT / MILLISECOND))]);
+    const token = await unlessAborted(this.#source(), AbortSignal.timeout(TOKEN_TIMEOUT / MILLISECOND));
     const line = String(token).trim();
     if (isToken(line)) return line;
     throw new Error("no bearer token");

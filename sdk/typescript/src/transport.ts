@@ -15,9 +15,11 @@ export class Transport implements Server {
     this.#fetch = send;
   }
 
-  async send({ method, path, body, isOpen }: Call, token: string | undefined, signal: AbortSignal): Promise<Response> {
-    const options = { method, signal, keepalive: isOpen || method === "DELETE", body: body ? JSON.stringify(body) : null };
-    const answer = await this.#ask(path, token, options, body && { "Content-Type": "application/json" });
+  async send(call: Call, token: string | undefined, signal: AbortSignal): Promise<Response> {
+    const { method, body } = call;
+    // `JSON.stringify` returns `undefined` for a call without a body.
+    const options = { method, signal, keepalive: call.isOpen || method === "DELETE", body: JSON.stringify(body) };
+    const answer = await this.#ask(call.path, token, options, body && { "Content-Type": "application/json" });
     return {
       status: answer.status,
       retryAfter: whole(Number(answer.headers.get("Retry-After") ?? NaN)),
@@ -27,10 +29,14 @@ export class Transport implements Server {
   }
 
   async open(path: string, token: string, lastEventId: string | undefined, signal: AbortSignal): Promise<Opened> {
-    const { status, headers, body } = await this.#ask(path, token, { signal }, eventHeaders(lastEventId));
+    const answer = await this.#ask(path, token, { signal }, eventHeaders(lastEventId));
     // Safari iterates over no `ReadableStream`.
-    const reader = body?.getReader();
-    return { status, type: headers.get("Content-Type") ?? "", read: async () => (await reader?.read())?.value };
+    const reader = answer.body?.getReader();
+    return {
+      status: answer.status,
+      type: answer.headers.get("Content-Type") ?? "",
+      read: async () => (await reader?.read())?.value,
+    };
   }
 
   beacon({ path, body }: Call): boolean {

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 
 import { SECOND } from "../src/core/clocks.js";
-import { EventStream } from "../src/event-stream.js";
+import { EventStream, type StreamHost } from "../src/event-stream.js";
 import type { Opened } from "../src/server.js";
 
 const SESSION = "0198a0aa-0000-7000-8000-000000000001";
@@ -53,31 +53,41 @@ class Connection {
 }
 
 /** A stream, and everything that a driver sees of it. */
-class Desk {
-  now = 1_000 * SECOND;
+class Desk implements StreamHost {
+  boot = 1_000 * SECOND;
   random = 0.5;
   token = "t1";
-  heard = 0;
+  arrivals = 0;
   readonly connections: Connection[] = [];
   readonly ends: [string | undefined, string | undefined][] = [];
-  readonly stream = new EventStream(SESSION, {
-    now: () => this.now,
-    token: () => Promise.resolve(this.token),
-    open: (token, lastEventId, signal) =>
-      new Promise((resolve, reject) => {
-        this.connections.push(new Connection(token, lastEventId, resolve, reject, signal));
-      }),
-    ended: (reason, by) => this.ends.push([reason, by]),
-    heard: () => (this.heard += 1),
-  });
+  readonly stream = new EventStream(SESSION, this);
 
   constructor() {
     Math.random = () => this.random;
   }
 
+  async streamToken(): Promise<string> {
+    return this.token;
+  }
+
+  openStream(session: string, token: string, lastEventId: string | undefined, signal: AbortSignal): Promise<Opened> {
+    assert.equal(session, SESSION);
+    return new Promise((resolve, reject) => {
+      this.connections.push(new Connection(token, lastEventId, resolve, reject, signal));
+    });
+  }
+
+  ended(reason?: string, by?: string): void {
+    this.ends.push([reason, by]);
+  }
+
+  heard(): void {
+    this.arrivals += 1;
+  }
+
   async advance(seconds: number): Promise<void> {
-    this.now += seconds * SECOND;
-    this.stream.tick(this.now);
+    this.boot += seconds * SECOND;
+    this.stream.tick(this.boot);
     await turn();
   }
 
@@ -96,7 +106,7 @@ test("event stream: an end is told with its reason and its cause", async () => {
   await connection.send(": still here\n\n");
   await connection.send('event: license_changed\ndata: {"seats_total":3}\n\n');
   await connection.send('event: revoked\ndata: {"session_id":"another","reason":"revoked"}\n\nevent: x\ndata: no json\n\n');
-  assert.deepEqual([desk.ends, desk.heard], [[], 3]);
+  assert.deepEqual([desk.ends, desk.arrivals], [[], 3]);
   await connection.send(END.slice(0, 40));
   await connection.send(END.slice(40));
   assert.deepEqual(desk.ends, [["evicted", "Sofa"]]);
@@ -116,11 +126,11 @@ test("event stream: characters of several bytes arrive in any pieces", async () 
   };
   const ends: (string | undefined)[] = [];
   const stream = new EventStream(SESSION, {
-    ...{ now: () => desk.now, token: async () => "t", heard: () => undefined },
-    open: async () => opened,
+    ...{ boot: desk.boot, streamToken: async () => "t", heard: () => undefined },
+    openStream: async () => opened,
     ended: (_, by) => ends.push(by),
   });
-  stream.tick(desk.now);
+  stream.tick(desk.boot);
   for (let turns = 0; turns < 500; turns += 1) await turn();
   assert.deepEqual(ends, ["Ann’s Sofa"]);
 });
@@ -132,7 +142,7 @@ test("event stream: the backoff doubles from 1 s to 60 s, with full jitter", asy
     const connection = await desk.connected();
     const { length } = desk.connections;
     await connection.fail();
-    assert.ok(Math.abs(desk.stream.wakeAt - desk.now - backoff * 0.999 * SECOND) < 10, `${backoff}`);
+    assert.ok(Math.abs(desk.stream.wakeAt - desk.boot - backoff * 0.999 * SECOND) < 10, `${backoff}`);
     await desk.advance(backoff * 0.99);
     assert.equal(desk.connections.length, length);
     await desk.advance(backoff * 0.01);
@@ -140,7 +150,7 @@ test("event stream: the backoff doubles from 1 s to 60 s, with full jitter", asy
   }
   desk.random = 0;
   await (await desk.connected()).fail();
-  assert.equal(desk.stream.wakeAt, desk.now);
+  assert.equal(desk.stream.wakeAt, desk.boot);
 });
 
 test("event stream: a stream that lived a minute starts the backoff anew", async () => {
@@ -161,7 +171,7 @@ test("event stream: a stream that lived a minute starts the backoff anew", async
       await connection.send(":\n");
     }
     await connection.send(undefined);
-    assert.equal(desk.stream.wakeAt - desk.now, backoff * SECOND, `${life} s`);
+    assert.equal(desk.stream.wakeAt - desk.boot, backoff * SECOND, `${life} s`);
   }
 });
 
@@ -250,7 +260,7 @@ test("event stream: a fresh token or another server is tried at once", async () 
   assert.equal(desk.connections.length, length + 1);
   desk.random = 1;
   await desk.connections.at(-1)!.fail();
-  assert.equal(desk.stream.wakeAt - desk.now, SECOND);
+  assert.equal(desk.stream.wakeAt - desk.boot, SECOND);
 });
 
 test("event stream: a stream that is closed says and does nothing more", async () => {
@@ -263,7 +273,7 @@ test("event stream: a stream that is closed says and does nothing more", async (
   await desk.advance(86_400);
   desk.stream.reconnect();
   await desk.advance(86_400);
-  assert.deepEqual([desk.connections.length, desk.ends, desk.heard], [1, [], 0]);
+  assert.deepEqual([desk.connections.length, desk.ends, desk.arrivals], [1, [], 0]);
 });
 
 test("event stream: a connection that is given to requests comes back after up to a minute", async () => {
@@ -277,7 +287,7 @@ test("event stream: a connection that is given to requests comes back after up t
   await desk.advance(40);
   desk.stream.yieldConnection();
   assert.ok(connection.isClosed);
-  assert.equal(desk.stream.wakeAt - desk.now, 60 * SECOND);
+  assert.equal(desk.stream.wakeAt - desk.boot, 60 * SECOND);
 });
 
 test("event stream: an event without an end ends the connection, not the process", async () => {

@@ -34,7 +34,14 @@ test("sse: an event that breaks off is none, and neither is its id", () => {
 test("sse: an id alone makes no event, and an empty id resets", () => {
   assert.deepEqual(parse("id: 1\n\nevent: revoked\n\ndata: a\n\n"), { events: ["a"], id: "1" });
   assert.equal(parse("id: 1\n\nid:\n\n").id, "");
-  assert.equal(new EventParser("5").lastEventId, "5");
+});
+
+test("sse: another connection goes on after the last id, and with a whole event", () => {
+  const parser = new EventParser();
+  assert.deepEqual(parser.push("id: 1\ndata: a\n\nid: 2\nda"), ["a"]);
+  parser.reset();
+  assert.equal(parser.lastEventId, "1");
+  assert.deepEqual(parser.push("ta: b\n\ndata: c\n\n"), ["c"]);
 });
 
 test("sse: one space is no data, and a separator of lines in a text is", () => {

@@ -114,12 +114,12 @@ function readTerms(members: Members | undefined): Terms | undefined {
 }
 
 function setback(response: Response): Setback {
-  const { status, retryAfter = 0 } = response;
+  const { status } = response;
   const problem = problemOf(response);
   if (status === 401) return { kind: Kind.Unauthenticated, problem };
   if (status === 501 || status === 505) return { kind: Kind.Hopeless, problem };
   if (status === 408 || status === 429 || status >= 500) {
-    const seconds = Math.min(Math.max(retryAfter, problem.retryAfterSeconds ?? 0), RETRY_AFTER_SECONDS_MAX);
+    const seconds = Math.min(Math.max(response.retryAfter ?? 0, problem.retryAfterSeconds ?? 0), RETRY_AFTER_SECONDS_MAX);
     // A rate limit rejects a request before any work.
     return { kind: Kind.Transient, failure: "unavailable", isInDoubt: status !== 429, retryAfter: seconds * SECOND, problem };
   }
@@ -134,6 +134,6 @@ const GONE: Readonly<Record<string, string>> = {
 };
 
 /** Returns the reason of a 410. */
-export function goneReason({ reason, code }: Problem): string {
-  return reason ?? GONE[code] ?? "ended";
+export function goneReason(problem: Problem): string {
+  return problem.reason ?? GONE[problem.code] ?? "ended";
 }

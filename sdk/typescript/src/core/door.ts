@@ -46,9 +46,15 @@ export interface LicenseHolder {
 
 /** Returns the door of a seat of the license with this key. */
 export function licenseDoor(key: string, holder: LicenseHolder, client?: ClientProgram): Door {
-  const { machineId, instanceId, userAgent, metadata } = holder;
-  const body = { license_key: key, machine_id: machineId, instance_id: instanceId, user_agent: userAgent, metadata, client };
-  return { api: "licenses", holder: machineId, body, full: "license-full" };
+  const body = {
+    license_key: key,
+    machine_id: holder.machineId,
+    instance_id: holder.instanceId,
+    user_agent: holder.userAgent,
+    metadata: holder.metadata,
+    client,
+  };
+  return { api: "licenses", holder: holder.machineId, body, full: "license-full" };
 }
 
 /** The type of a device. */
@@ -65,13 +71,12 @@ export interface DeviceIdentity {
 
 /** Returns the door of a device's screen, with the device's last session and the session that may end for the new one. */
 export function deviceDoor(device: DeviceIdentity, session: string | undefined, replaces: string | undefined): Door {
-  const { deviceId, deviceType, deviceName } = device;
   const body = {
-    device_id: deviceId,
-    device_type: deviceType,
-    device_name: deviceName,
+    device_id: device.deviceId,
+    device_type: device.deviceType,
+    device_name: device.deviceName,
     session_id: session,
     replace_session_id: replaces,
   };
-  return { api: "devices", holder: deviceId, body, full: "devices-full" };
+  return { api: "devices", holder: device.deviceId, body, full: "devices-full" };
 }

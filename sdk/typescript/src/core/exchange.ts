@@ -1,7 +1,7 @@
 import { type Answer, failed, Kind, readAnswer } from "./answer.js";
 import { type Micros, NEVER, SECOND } from "./clocks.js";
 import { EventKind, type Event, type Host } from "./events.js";
-import type { Call } from "./request.js";
+import type { Call, Request } from "./request.js";
 import { Retry } from "./retry.js";
 
 /** The time that the token source has for a fresh token. */
@@ -18,9 +18,7 @@ const enum Token {
 }
 
 /** A request in flight. */
-interface Flight {
-  readonly id: number;
-  readonly method: string;
+interface Flight extends Request {
   readonly sent: Micros;
 }
 
@@ -59,17 +57,17 @@ export abstract class Exchange {
 
   /** Cancels the present request; returns false if none is in flight. */
   protected stop(): boolean {
-    const { isInFlight } = this;
-    if (isInFlight) this.#host.cancel(this.#flight!.id);
+    const flight = this.#flight;
+    if (flight) this.#host.cancel(flight.id);
     this.#flight = undefined;
     this.#token = Token.First;
     this.askAt = NEVER;
-    return isInFlight;
+    return !!flight;
   }
 
   /** True while a request is in flight. */
   protected get isInFlight(): boolean {
-    return this.#flight !== undefined;
+    return !!this.#flight;
   }
 
   /** The time of the request in flight. */
@@ -82,10 +80,10 @@ export abstract class Exchange {
     const { kind } = event;
     const isDue = kind === EventKind.Tick && this.instant >= this.askAt;
     if (kind === EventKind.Over) {
-      const { request, outcome } = event;
       const flight = this.#flight;
-      if (flight?.id !== request) return;
+      if (flight?.id !== event.request) return;
       this.#flight = undefined;
+      const { outcome } = event;
       this.#over(typeof outcome === "string" ? failed(outcome) : readAnswer(outcome, flight.method, flight.sent));
     } else if (this.#token !== Token.Awaited) {
       // A token may come late.
@@ -102,9 +100,8 @@ export abstract class Exchange {
     const [call, timeout] = this.call();
     this.askAt = NEVER;
     this.attempts.count(this.instant);
-    const id = (this.#latest += 1);
-    this.#flight = { id, method: call.method, sent: this.instant };
-    this.#host.send({ ...call, id, timeout });
+    this.#flight = { ...call, id: (this.#latest += 1), timeout, sent: this.instant };
+    this.#host.send(this.#flight);
   }
 
   #over(answer: Answer): void {

@@ -6,7 +6,7 @@ export type Members = Readonly<Record<string, unknown>>;
 /** Parses a JSON object; `undefined` for everything else. */
 export function parseObject(body: string): Members | undefined {
   try {
-    const value: unknown = JSON.parse(body, (_, value) => (isObject(value) ? inCamelCase(value) : value));
+    const value: unknown = JSON.parse(body, inCamelCase);
     return isObject(value) ? value : undefined;
   } catch {
     return undefined;
@@ -25,15 +25,16 @@ export function whole(value: unknown): number | undefined {
 
 /** Returns the objects of a list that have a text of this name; further members are taken to have the types of `T`. */
 export function objects<T>(value: unknown, name: keyof T & string): T[] {
-  const list: unknown[] = Array.isArray(value) ? value : [];
-  return list.filter((member) => isObject(member) && text(member[name]) !== undefined) as T[];
+  const list: (Members | null)[] = Array.isArray(value) ? value : [];
+  return list.filter((member) => text(member?.[name]) !== undefined) as T[];
 }
 
 export function isObject(value: unknown): value is Members {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function inCamelCase(members: Members): Members {
+function inCamelCase(_: string, value: unknown): unknown {
+  if (!isObject(value)) return value;
   const camel = (_: string, letter: string) => letter.toUpperCase();
-  return Object.fromEntries(Object.entries(members).map(([name, value]) => [name.replace(/_(.)/g, camel), value]));
+  return Object.fromEntries(Object.entries(value).map(([name, value]) => [name.replace(/_(.)/g, camel), value]));
 }

@@ -25,15 +25,15 @@ export class Lease {
 
   /** Counts the TTL anew from `sent`. Requests are sent one after the other, so `sent` never goes back. */
   renew(terms: Terms, sent: Micros): void {
-    const { expiresIn: ttl = this.#ttl, interval, grace, reacquires } = terms;
+    const ttl = terms.expiresIn ?? this.#ttl;
     const third = Math.max(Math.floor(ttl / 3), INTERVAL_MIN);
     this.until = sent + ttl;
     this.#ttl = ttl;
-    const told = interval ?? Math.min(this.interval, third);
+    const told = terms.interval ?? Math.min(this.interval, third);
     // A heartbeat must fit before the TTL.
     this.interval = told < ttl ? Math.max(told, INTERVAL_MIN) : third;
-    this.grace = grace ?? this.grace;
-    this.reacquires = reacquires ?? this.reacquires;
+    this.grace = terms.grace ?? this.grace;
+    this.reacquires = terms.reacquires ?? this.reacquires;
   }
 
   /** Returns the time of a heartbeat: `low` to 1.0 of the interval after `sent`. */

@@ -46,10 +46,11 @@ export type Failure =
  * Returns the call that acquires a seat, or finds the holder's session again. `last` is the last session of the machine: a
  * device names it, and no longer names a session to replace, for the user's choice counts once.
  */
-export function acquire({ api, body }: Door, last: string | undefined): Call {
-  const isDevice = api === "devices";
-  const again = isDevice && last !== undefined && { session_id: last, replace_session_id: undefined };
-  return { method: "POST", path: isDevice ? "/api/v1/devices/sessions" : "/api/v1/licenses/acquire", body: { ...body, ...again } };
+export function acquire(door: Door, last: string | undefined): Call {
+  const isDevice = door.api === "devices";
+  const path = isDevice ? "/api/v1/devices/sessions" : "/api/v1/licenses/acquire";
+  const again = isDevice && last && { session_id: last, replace_session_id: undefined };
+  return { method: "POST", path, body: { ...door.body, ...again } };
 }
 
 /**
@@ -61,8 +62,8 @@ export function heartbeat(door: Door, session: string, idle: number | undefined,
   if (door.api === "devices") {
     return { method: "POST", path: sessionPath(door, "heartbeat"), body: { session_id: session, ...away } };
   }
-  const isSilent = (idle ?? offline) === undefined;
-  return { method: "PATCH", path: sessionPath(door, `${session}/heartbeat`), body: isSilent ? undefined : away };
+  const body = (idle ?? offline) === undefined ? undefined : away;
+  return { method: "PATCH", path: sessionPath(door, `${session}/heartbeat`), body };
 }
 
 /** Returns the call that gives a session's seat back. */
@@ -81,6 +82,6 @@ export function eventsPath(door: Door, session: string): string {
   return sessionPath(door, `${session}/events`);
 }
 
-function sessionPath({ api }: Door, rest: string): string {
-  return `/api/v1/${api}/sessions/${rest}`;
+function sessionPath(door: Door, rest: string): string {
+  return `/api/v1/${door.api}/sessions/${rest}`;
 }
