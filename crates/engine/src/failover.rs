@@ -22,6 +22,7 @@ mod membership;
 mod names;
 mod ownership;
 mod probe;
+mod rebuild_locks;
 mod rebuild_queue;
 mod rebuild_targets;
 mod rebuilder;

@@ -25,9 +25,11 @@ pub struct LeaseRules {
     pub every_node_vouches: bool,
     /// The lease continues from the oldest word, and not from the time of reading the words.
     pub words_grow_old: bool,
-    /// A node announces on the roll, before raising an epoch, that the node reaches the ledger until the end
-    /// of the rebuild.
+    /// A node announces on the roll, before raising an epoch, that the node reaches the ledger.
     pub raise_is_announced: bool,
+    /// The announcement lasts until every lease on an earlier epoch is over. Otherwise a word that the ledger is lost
+    /// may follow within half a lease.
+    pub announcement_lasts: bool,
     /// Only the ledger restores a lapsed lease.
     pub ledger_alone_restores: bool,
     /// A rebuild waits for a lease before the fill.
@@ -46,6 +48,7 @@ impl LeaseRules {
         every_node_vouches: true,
         words_grow_old: true,
         raise_is_announced: true,
+        announcement_lasts: true,
         ledger_alone_restores: true,
         rebuild_waits: true,
         raiser_is_named: true,
@@ -137,6 +140,19 @@ pub struct Nodes {
     changes_left: u8,
 }
 
+impl Nodes {
+    /// Returns whether every node has renewed its lease without a link to the ledger, so by the word of the remaining
+    /// nodes.
+    fn go_on(&self) -> bool {
+        let goes_on = |node: &Node| {
+            let has_told = !node.word.may_reach_ledger && node.word.age == 0;
+            node.is_without_ledger && node.vouched_ago == 0 && !node.has_ledger && has_told
+        };
+        let mut started = self.nodes.iter().filter(|node| node.row.is_some()).peekable();
+        started.peek().is_some() && started.all(goes_on)
+    }
+}
+
 /// A step of a node, or a tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LeaseStep {
@@ -172,6 +188,8 @@ pub enum LeaseStep {
 pub const NO_OLD_ANSWER: &str = "nobody answers by an epoch before the one that was filled";
 /// Nodes continue after every node has lost the ledger.
 pub const GOES_ON: &str = "nodes that have all lost the ledger go on";
+/// Nodes continue although a node that has lost the ledger cannot finish its rebuild.
+pub const GOES_ON_UNFILLED: &str = "nodes that have all lost the ledger go on before a rebuild is over";
 
 impl Model for Partition {
     type State = Nodes;
@@ -244,13 +262,12 @@ impl Model for Partition {
             Property::always(NO_OLD_ANSWER, |_, nodes: &Nodes| {
                 !nodes.nodes.iter().any(|node| node.may_answer() && node.epoch < nodes.filled)
             }),
-            Property::sometimes(GOES_ON, |_, nodes: &Nodes| {
-                // Renewed without a link to the ledger, so by the word of the remaining nodes.
-                let goes_on = |node: &Node| {
-                    node.is_without_ledger && node.vouched_ago == 0 && !node.has_ledger && node.word.age == 0
+            Property::sometimes(GOES_ON, |_, nodes: &Nodes| nodes.go_on()),
+            Property::sometimes(GOES_ON_UNFILLED, |_, nodes: &Nodes| {
+                let has_waited = |node: &Node| {
+                    node.row.is_some() && node.raised.is_some_and(|raised| raised.waited >= LEASE)
                 };
-                let mut started = nodes.nodes.iter().filter(|node| node.row.is_some()).peekable();
-                started.peek().is_some() && started.all(goes_on)
+                nodes.go_on() && nodes.nodes.iter().any(has_waited)
             }),
         ]
     }
@@ -332,7 +349,12 @@ impl Partition {
 
     fn answer(&self, node: &mut Node) -> Option<()> {
         node.has_redis.then_some(())?;
-        let is_raising = self.rules.raise_is_announced && node.raised.is_some();
+        let announced_for = match (self.rules.raise_is_announced, self.rules.announcement_lasts) {
+            (true, true) => LEASE,
+            (true, false) => 1,
+            (false, _) => 0,
+        };
+        let is_raising = node.raised.is_some_and(|raised| raised.waited < announced_for);
         let may_reach_ledger = !node.is_without_ledger || is_raising;
         let goes_on = may_reach_ledger && node.word.may_reach_ledger && node.word.age < LEASE;
         if !goes_on && self.cluster != Cluster::Constant {

@@ -39,7 +39,9 @@ mod world;
 
 pub use bucket_lease::{BucketRules, BucketService, BucketStep, Cut, Fault, Scene, service_promise};
 pub use checker::promise;
-pub use epoch_lease::{Cluster, GOES_ON, LeaseRules, LeaseStep, NO_OLD_ANSWER, Nodes, Partition};
+pub use epoch_lease::{
+    Cluster, GOES_ON, GOES_ON_UNFILLED, LeaseRules, LeaseStep, NO_OLD_ANSWER, Nodes, Partition,
+};
 pub use failover::{Failover, Fallback};
 pub use forgetful_ledger::{
     AGREES, ForgetfulLedger, LedgerRules, LedgerStep, OUTLIVES, SETTLES, Stores, Word,

@@ -46,6 +46,11 @@ fn a_raise_that_is_not_announced_is_not_heard_of() {
 }
 
 #[test]
+fn an_announcement_that_ends_before_the_leases_is_forgotten() {
+    assert_breaks(LeaseRules { announcement_lasts: false, ..LeaseRules::ALL });
+}
+
+#[test]
 fn a_lapsed_lease_that_other_nodes_give_back_is_of_an_old_epoch() {
     assert_breaks(LeaseRules { ledger_alone_restores: false, ..LeaseRules::ALL });
 }

@@ -341,6 +341,14 @@ impl EpochLease {
         })
     }
 
+    /// Waits until the rows are of a reading that began at `instant` or later.
+    pub(super) async fn read_since(&self, instant: HostInstant) {
+        let Some(shared) = self.shared_basis() else { return };
+        let is_later = |term: &Term| term.read.is_some_and(|read| read >= instant);
+        // The sender lives as long as `self`.
+        let _ = shared.term.subscribe().wait_for(is_later).await;
+    }
+
     /// Waits until an early reading of the rows, or an early check of the ownership, is requested.
     pub(crate) async fn reading_wanted(&self) {
         match &self.basis {

@@ -121,6 +121,11 @@ impl Membership {
         raising
     }
 
+    /// Returns whether this node announces a raise.
+    pub(super) fn is_raising(&self) -> bool {
+        self.is_raising.load(Ordering::SeqCst)
+    }
+
     /// Answers the roll call in Redis. If this node and every named node report the ledger as unreachable,
     /// returns the instant since which no node can have reached the ledger.
     pub(super) async fn ledger_unreached_since(&self, reaches_ledger: bool) -> Option<HostInstant> {
@@ -131,7 +136,7 @@ impl Membership {
     async fn roll_call(&self, reaches_ledger: bool) -> Option<(HostInstant, Vec<Sighting>)> {
         let roll = self.roll.as_ref()?;
         let _turn = self.roll_turn.lock().await;
-        let may_reach_ledger = reaches_ledger || self.is_raising.load(Ordering::SeqCst);
+        let may_reach_ledger = reaches_ledger || self.is_raising();
         let began = HostInstant::now();
         let answered = tokio::time::timeout(ANSWER_MAX, roll.answer(self.id, may_reach_ledger)).await;
         let sightings = answered.ok().and_then(Result::ok);

@@ -1,7 +1,7 @@
 //! Rebuilds buckets. Step numbers are those of `docs/failover.md`, "Rebuild". A rebuild may stop after any
 //! step: the next rebuild begins anew in a later epoch. A bucket whose rebuild fails does not stop the rest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -12,12 +12,15 @@ use async_trait::async_trait;
 use futures_util::future::join_all;
 use futures_util::{FutureExt as _, StreamExt as _, stream};
 use parking_lot::Mutex;
-use seatkeeper_core::{Bucket, RegistryTime, Span, epoch_after};
+use seatkeeper_core::{Bucket, RegistryTime, epoch_after};
+use seatkeeper_host_clock::HostInstant;
 use seatkeeper_ledger::buckets::{BucketMode, EpochRaise, RaisedBucket, Unreplayed};
 use seatkeeper_ledger::{Error as LedgerError, Ledger, LivePool};
 use seatkeeper_registry::{Error as RegistryError, Filling, Identity, Rebuild, State};
 
+use super::membership::Raising;
 use super::ownership::PROOF_AGE_MAX;
+use super::rebuild_locks::RebuildLocks;
 use super::rebuild_queue::{RebuildQueue, RebuildTask};
 use super::rebuild_targets::RebuildTargets;
 use super::retries::{Retries, is_silence};
@@ -27,16 +30,6 @@ use crate::error::Error;
 use crate::metrics::Metrics;
 use crate::terms::TermsSource;
 use crate::worker::{Progress, Worker};
-
-/// The lifetime of a bucket's lock. A node that dies during a rebuild delays the next rebuild by at most this
-/// time.
-const LOCK_TIME: Span = Span::from_secs(30);
-
-/// The time between two renewals of the locks, so that a slow rebuild keeps its locks.
-const LOCK_RENEWAL: Duration = Duration::from_secs(10);
-
-/// After a failure the locks stay for this time, so that the nodes do not rebuild a failing registry in turns.
-const LOCK_TIME_AFTER_FAILURE: Span = Span::from_secs(2);
 
 /// The number of a server's buckets whose rebuild begins concurrently. The calls share round trips to Redis.
 const BEGUN_AT_ONCE: usize = 32;
@@ -92,6 +85,13 @@ fn by_server(raised: Vec<Raised>) -> Vec<Vec<Raised>> {
     servers.into_values().collect()
 }
 
+/// The result of a rebuild.
+struct Rebuilt {
+    /// The number of restored sessions of each bucket that is served again.
+    restored: Vec<usize>,
+    failure: Option<Error>,
+}
+
 /// The next step of a bucket's rebuild, after the raise and the begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
@@ -125,24 +125,19 @@ impl Worker for Rebuilder {
             return Ok(Progress::Idle);
         }
         let buckets: Vec<_> = queue.iter().map(|need| need.bucket).collect();
-        let locked = self.lock(&buckets, LOCK_TIME).await?;
+        // Step 1. A bucket locked by another node is skipped.
+        let locks = RebuildLocks::take(&self.ledger, self.membership.id(), &buckets).await?;
+        let locked = locks.held().await;
         self.metrics.locks.contended(buckets.len().saturating_sub(locked.len()));
         let rebuilt = tokio::select! {
-            rebuilt = self.see_to(queue, &locked) => rebuilt,
-            never = self.keep_locks(&locked) => match never {},
+            rebuilt = self.see_to(queue, &locked, &locks) => rebuilt,
+            never = locks.keep() => match never {},
         };
         self.lease.read_again();
-        if let Err(Error::Ledger(LedgerError::RaiseOverlooked { .. })) = rebuilt {
-            // A node that has just started has not named this node yet. The next reading tells whether it has.
-            self.ledger.unlock_buckets(self.membership.id(), &locked).await?;
-            return Ok(Progress::Idle);
-        }
-        // If the ledger fails as well, the locks run out.
-        if rebuilt.is_ok() {
-            self.ledger.unlock_buckets(self.membership.id(), &locked).await?;
-        } else {
-            self.lock(&locked, LOCK_TIME_AFTER_FAILURE).await?;
-        }
+        // A node that has just started has not named this node yet. The next reading tells whether it has.
+        let is_overlooked = matches!(rebuilt, Err(Error::Ledger(LedgerError::RaiseOverlooked { .. })));
+        let rebuilt = if is_overlooked { Ok(()) } else { rebuilt };
+        locks.release(&locked, rebuilt.is_err()).await?;
         rebuilt.map(|()| Progress::Idle)
     }
 }
@@ -164,27 +159,13 @@ impl Rebuilder {
         !nodes.is_empty()
     }
 
-    /// Step 1: locks the buckets for `time`, and returns the locked buckets. A bucket locked by another node is
-    /// skipped.
-    async fn lock(&self, buckets: &[Bucket], time: Span) -> Result<Vec<Bucket>, Error> {
-        self.ledger.lock_buckets(self.membership.id(), buckets, time).await.map_err(Error::Ledger)
-    }
-
-    /// Renews the locks again and again. Without a renewal the locks run out, and another node begins anew.
-    async fn keep_locks(&self, locked: &[Bucket]) -> Infallible {
-        loop {
-            tokio::time::sleep(LOCK_RENEWAL).await;
-            if let Err(error) = self.lock(locked, LOCK_TIME).await {
-                tracing::debug!(
-                    error = &error as &dyn std::error::Error,
-                    "locks of buckets under rebuild were not renewed"
-                );
-            }
-        }
-    }
-
     /// Rebuilds the locked buckets, except buckets rebuilt by another node before the lock.
-    async fn see_to(&self, mut queue: Vec<RebuildTask>, locked: &[Bucket]) -> Result<(), Error> {
+    async fn see_to(
+        &self,
+        mut queue: Vec<RebuildTask>,
+        locked: &BTreeSet<Bucket>,
+        locks: &RebuildLocks<'_>,
+    ) -> Result<(), Error> {
         if locked.is_empty() {
             return Ok(());
         }
@@ -204,49 +185,76 @@ impl Rebuilder {
         if queue.is_empty() {
             return Ok(());
         }
-        let _raising = self.membership.raise_begins().await;
-        self.rebuild(queue, &survey).await
-    }
-
-    async fn rebuild(&self, queue: Vec<RebuildTask>, survey: &Survey) -> Result<(), Error> {
         let began = Instant::now();
-        let raised = self.raise(queue, survey).await;
+        let raising = self.membership.raise_begins().await;
+        let raised = self.raise(queue, &survey).await;
         let raised_at = Instant::now();
         if survey.sole_user_served() {
             // Also after an error: the raise may have been committed, and no row tells of the sole user then.
             *self.sole_user_silent_from.lock() = Some(raised_at + PROOF_AGE_MAX);
         }
         let raised = raised?;
+        let rebuilt = tokio::select! {
+            rebuilt = self.rebuild(raised, &survey, raised_at, locks) => rebuilt,
+            never = announce_raise(raising, raised_at) => match never {},
+        };
+        if !rebuilt.restored.is_empty() {
+            tracing::warn!(
+                buckets = rebuilt.restored.len(),
+                sessions = rebuilt.restored.iter().sum::<usize>(),
+                took_ms = began.elapsed().as_millis() as u64,
+                "rebuild done: the buckets are in their new epoch"
+            );
+        }
+        rebuilt.failure.map_or(Ok(()), Err)
+    }
+
+    /// Steps 3 to 7 for the buckets raised at `raised_at`. Unlocks the buckets of each server as soon as their work is done.
+    async fn rebuild(
+        &self,
+        raised: Vec<Raised>,
+        survey: &Survey,
+        raised_at: Instant,
+        locks: &RebuildLocks<'_>,
+    ) -> Rebuilt {
+        // Buckets that need no rebuild, or that another node has raised.
+        let mut not_raised = locks.held().await;
+        not_raised.retain(|bucket| !raised.iter().any(|raised| raised.bucket == *bucket));
+        release(locks, &not_raised, false).await;
         let silent_from = self.silent_from(raised_at).await;
-        // With mode `registry` in the rows, a single failed probe does not open this node's breaker, and failed steps are
-        // repeated.
-        self.lease.read_again();
         let unreplayed = AtomicUsize::new(0);
-        let rebuilt = by_server(raised)
-            .into_iter()
-            .map(|raised| self.rebuild_raised(raised, survey, silent_from, &unreplayed).boxed());
+        let lost = &unreplayed;
+        let rebuilt = by_server(raised).into_iter().map(|raised| {
+            let buckets = raised.iter().map(|raised| raised.bucket).collect();
+            let rebuild = async move {
+                let rebuilt = self.rebuild_raised(raised, survey, silent_from, lost).await;
+                release(locks, &buckets, rebuilt.iter().any(Result::is_err)).await;
+                rebuilt
+            };
+            rebuild.boxed()
+        });
         let rebuilt = join_all(rebuilt).await;
         warn_of_lost_events(unreplayed.into_inner());
         let (mut restored, mut failure) = (Vec::new(), None);
         for of_server in rebuilt {
             restored.extend(successes(of_server, &mut failure));
         }
-        if !restored.is_empty() {
-            tracing::warn!(
-                buckets = restored.len(),
-                sessions = restored.iter().sum::<usize>(),
-                took_ms = began.elapsed().as_millis() as u64,
-                "rebuild done: the buckets are in their new epoch"
-            );
-        }
-        failure.map_or(Ok(()), Err)
+        Rebuilt { restored, failure }
     }
 
-    /// Returns the instant from which no other process answers in an epoch before the raise at `raised_at`.
+    /// Step 4: returns the instant from which no process answers in an epoch before the raise at `raised_at`. With
+    /// no other node, that is the instant at which this node has read the new epochs.
     async fn silent_from(&self, raised_at: Instant) -> Instant {
+        let read_from = HostInstant::now();
+        // With mode `registry` in the rows, a single failed probe does not open this node's breaker, and failed steps are
+        // repeated.
+        self.lease.read_again();
+        let leases_over = raised_at + LEASE;
         // Without an answer of the ledger, other nodes may have leases.
         let is_only_node = self.membership.is_only_node().await.unwrap_or_default();
-        let nodes_silent_from = if is_only_node { raised_at } else { raised_at + LEASE };
+        let is_read = is_only_node
+            && tokio::time::timeout_at(leases_over.into(), self.lease.read_since(read_from)).await.is_ok();
+        let nodes_silent_from = if is_read { Instant::now() } else { leases_over };
         self.sole_user_silent_from.lock().map_or(nodes_silent_from, |instant| nodes_silent_from.max(instant))
     }
 
@@ -333,33 +341,35 @@ impl Rebuilder {
         Ok(own)
     }
 
-    /// Begins the rebuild of a bucket, with retries. Returns the bucket, and its source if reached.
+    /// Step 3: stops every registry from serving the bucket, first the target and then the source. Returns the bucket, and its
+    /// source if reached.
     async fn begin_raised(
         &self,
         raised: Raised,
         survey: &Survey,
     ) -> Result<(Raised, Option<Arc<dyn Rebuild>>), Error> {
         self.check_reached(&raised)?;
-        let mut retries = Retries::new();
-        loop {
-            match self.begin(&raised, survey).await {
-                Ok(source) => return Ok((raised, source)),
-                Err(error) => retries.wait(self.is_retried(&raised), error).await?,
+        if let Some(target) = self.targets.in_mode(raised.to) {
+            let mut retries = Retries::new();
+            while let Err(error) = target.rebuild_begin(raised.bucket, raised.epoch).await {
+                retries.wait(self.is_retried(&raised, target), error.into()).await?;
             }
         }
+        let source = self.begin_source(&raised, survey).await?;
+        Ok((raised, source))
     }
 
-    /// Step 3: stops every registry from serving the bucket, the source as well as the target. The source is the registry
-    /// with the journal of the epoch that served last. Returns the source if it can be reached.
-    async fn begin(&self, raised: &Raised, survey: &Survey) -> Result<Option<Arc<dyn Rebuild>>, Error> {
+    /// Begins the rebuild of a bucket in its source, the registry with the journal of the epoch that served last. Returns the
+    /// source if it can be reached.
+    async fn begin_source(
+        &self,
+        raised: &Raised,
+        survey: &Survey,
+    ) -> Result<Option<Arc<dyn Rebuild>>, Error> {
         let &Raised { bucket, epoch, unreplayed: Unreplayed { mode: from, .. }, to, was_superseded, .. } =
             raised;
-        let (source, target) = (self.targets.in_mode(from), self.targets.in_mode(to));
-        if let Some(target) = target {
-            target.rebuild_begin(bucket, epoch).await?;
-        }
-        let Some(source) = source else { return Ok(None) };
-        if target.is_some_and(|target| Arc::ptr_eq(source, target)) {
+        let Some(source) = self.targets.in_mode(from) else { return Ok(None) };
+        if self.targets.in_mode(to).is_some_and(|target| Arc::ptr_eq(source, target)) {
             return Ok(Some(Arc::clone(source)));
         }
         let is_reached = *survey.conditions.main_state_of(bucket) != State::Unreachable;
@@ -407,7 +417,11 @@ impl Rebuilder {
                     unreplayed.fetch_add(1, Relaxed);
                     source = None;
                 }
-                Err(error) => retries.wait(self.is_retried(raised), error).await?,
+                Err(error) => {
+                    let called = if step == Step::Replay { source } else { self.targets.in_mode(raised.to) };
+                    let is_retried = called.is_some_and(|called| self.is_retried(raised, called));
+                    retries.wait(is_retried, error).await?;
+                }
             }
         }
     }
@@ -444,12 +458,13 @@ impl Rebuilder {
         })
     }
 
-    /// Returns whether a failed step on a bucket is worth a retry. Only the configured registry is retried, until this
-    /// node's circuit breaker has been open for [`CUT_OFF_AFTER`], or the probes have demanded another mode for a while. A
-    /// retry of the standby, in the ledger's database, would keep other nodes from going on without the ledger.
-    fn is_retried(&self, raised: &Raised) -> bool {
+    /// Returns whether a failed call of the registry `called` is worth a retry. Only the configured registry is retried, and
+    /// only on the way to it, until this node's circuit breaker has been open for [`CUT_OFF_AFTER`], or the probes have
+    /// demanded another mode for a while. The standby is in the ledger's database, whose failures are not retried either.
+    fn is_retried(&self, raised: &Raised, called: &Arc<dyn Rebuild>) -> bool {
         let &Raised { bucket, to, .. } = raised;
         to == BucketMode::Registry
+            && Arc::ptr_eq(called, &self.targets.main)
             && !self.is_cut_off(raised)
             && !self.queue.demands_other_mode(bucket, to, Instant::now())
     }
@@ -493,6 +508,24 @@ impl Rebuilder {
     }
 }
 
+/// Announces a raise until every lease on an earlier epoch is over. Then no node can vouch for an earlier epoch any more, and
+/// nodes may go on by each other's word although the rebuild has not come to its end.
+async fn announce_raise(raising: Raising<'_>, raised_at: Instant) -> Infallible {
+    tokio::time::sleep_until((raised_at + LEASE).into()).await;
+    drop(raising);
+    std::future::pending().await
+}
+
+/// Releases the locks of buckets. If the ledger fails, the locks run out.
+async fn release(locks: &RebuildLocks<'_>, buckets: &BTreeSet<Bucket>, has_failed: bool) {
+    if let Err(error) = locks.release(buckets, has_failed).await {
+        tracing::debug!(
+            error = &error as &dyn std::error::Error,
+            "locks of buckets were not released: they run out"
+        );
+    }
+}
+
 fn warn_of_lost_events(buckets: usize) {
     if buckets > 0 {
         tracing::warn!(
@@ -518,3 +551,6 @@ fn successes<T>(results: Vec<Result<T, Error>>, failure: &mut Option<Error>) -> 
         }
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -33,10 +33,10 @@ pub(crate) mod states_min {
     pub(crate) const LEDGER_ALONE: usize = 330_000;
     pub(crate) const LEDGER_ALONE_OR_FAILURE: usize = 215_000;
     pub(crate) const LEDGER_ALONE_TWO_SEATS: usize = 130_000;
-    pub(crate) const PARTITION: usize = 2_800_000;
-    pub(crate) const NEWCOMER: usize = 850_000;
-    pub(crate) const NEWCOMER_WITH_REDIS: usize = 5_500_000;
-    pub(crate) const SILENCES: usize = 3_200_000;
+    pub(crate) const PARTITION: usize = 3_100_000;
+    pub(crate) const NEWCOMER: usize = 840_000;
+    pub(crate) const NEWCOMER_WITH_REDIS: usize = 5_400_000;
+    pub(crate) const SILENCES: usize = 3_100_000;
     pub(crate) const TWO_FAULTS: usize = 500_000;
     pub(crate) const BAD_NETWORK: usize = 15_000;
     pub(crate) const BAD_NETWORK_AND_FAULT: usize = 2_700_000;
