@@ -368,7 +368,7 @@ mod tests {
     const GRANT: &str = r#"{"session_id":"0198a0aa-0000-7000-8000-000000000001","expires_in_seconds":360}"#;
     const REVOKED: &str = r#"{"type":"/problems/session-ended","reason":"revoked"}"#;
 
-    /// The time in which a call that does not wait has returned.
+    /// A call without a wait returns within this time.
     const AT_ONCE: Duration = Duration::from_millis(200);
     /// The longest wait of a passing test.
     const IN_TIME: Duration = Duration::from_secs(20);
@@ -387,7 +387,7 @@ mod tests {
         (server, client, seat)
     }
 
-    /// Returns a seat that the server has ended: a registration calls the function at once.
+    /// Returns a seat ended by the server: a registration calls the function at once.
     fn lost(runtime: &Runtime) -> (Scripted, Client, Arc<Seat>) {
         let (server, client, seat) = held(runtime);
         client.wake();
@@ -417,7 +417,7 @@ mod tests {
         let ((enter, entered), (permit, permits)) = (channel(), channel::<()>());
         let listener = move |_| {
             enter.send(()).unwrap();
-            // A test that has failed gives no permit.
+            // A failed test gives no permit.
             let _ = permits.recv();
         };
         let ((freed, frees), freeing) = (channel(), seat.clone());

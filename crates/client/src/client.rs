@@ -322,7 +322,7 @@ mod tests {
         assert_eq!(acquire(&client).await.instance_id(), id.as_deref());
     }
 
-    /// A license that counts machines gives both acquires the same session.
+    /// Both acquires get the same session of a license that counts machines.
     #[tokio::test]
     async fn a_release_that_begins_while_an_acquire_takes_its_slot_comes_first() {
         const LATE: Duration = Duration::from_millis(300);

@@ -59,7 +59,7 @@ fn methods(server: &Scripted) -> Vec<String> {
     arrived.iter().map(|request| request.target.split(' ').next().unwrap().to_owned()).collect()
 }
 
-/// Returns the instance of each acquire that the server received.
+/// Returns the instance of each acquire received by the server.
 fn instances(server: &Scripted) -> Vec<Value> {
     let arrived = server.arrived(ACQUIRE);
     arrived.iter().map(|request| request.body["instance_id"].clone()).collect()
@@ -75,15 +75,20 @@ async fn slow() -> Scripted {
     .await
 }
 
-#[tokio::test]
-async fn an_acquire_waits_for_the_release_of_a_failed_one() {
-    let server = Scripted::start(|request, earlier| match (request.target.as_str(), earlier) {
+/// Starts a server: the first acquire fails, and the answers to the release are late.
+async fn failing_once() -> Scripted {
+    Scripted::start(|request, earlier| match (request.target.as_str(), earlier) {
         (ACQUIRE, 0) => Reply::new(503, "{}"),
         (ACQUIRE, 1) => late(Reply::new(201, GRANT), LATE),
         (ACQUIRE, _) => Reply::new(201, GRANT),
         _ => late(Reply::new(204, ""), LATE),
     })
-    .await;
+    .await
+}
+
+#[tokio::test]
+async fn an_acquire_waits_for_the_release_of_a_failed_one() {
+    let server = failing_once().await;
     let client = client(&server);
     let error = request(&client, "m").acquire().await.unwrap_err();
     assert!(matches!(error, Error::Offline { failure: Failure::Unavailable, .. }), "{error:?}");
@@ -121,7 +126,7 @@ async fn an_acquire_waits_for_two_seconds_at_most_and_for_no_other_holder() {
     assert!((Duration::from_millis(1_900)..Duration::from_secs(8)).contains(&took), "{took:?}");
 }
 
-/// A license that counts machines gives every instance of a machine the same session.
+/// For a license counting machines, every instance of a machine has the same session.
 #[tokio::test]
 async fn an_acquire_waits_for_the_release_of_another_instance_of_its_machine() {
     let folder = TempDir::new().unwrap();
@@ -158,16 +163,10 @@ async fn an_acquire_after_a_dropped_one_has_the_same_slot() {
     assert_eq!(seat.state_dir_error().map(ToString::to_string), None);
 }
 
-/// The next try is that of another client, which knows nothing of the release.
+/// Another client makes the next try, and knows nothing of the release.
 #[tokio::test]
 async fn an_acquire_that_failed_has_freed_its_slot() {
-    let server = Scripted::start(|request, earlier| match (request.target.as_str(), earlier) {
-        (ACQUIRE, 0) => Reply::new(503, "{}"),
-        (ACQUIRE, 1) => late(Reply::new(201, GRANT), LATE),
-        (ACQUIRE, _) => Reply::new(201, GRANT),
-        _ => late(Reply::new(204, ""), LATE),
-    })
-    .await;
+    let server = failing_once().await;
     let folder = TempDir::new().unwrap();
     let (client, other) = (client_with(&server, folder.path()), client_with(&server, folder.path()));
     let error = process(&client, None).acquire().await.unwrap_err();

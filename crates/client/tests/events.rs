@@ -251,7 +251,7 @@ async fn a_new_session_has_a_stream_of_its_own() {
 #[tokio::test]
 async fn a_session_that_follows_a_grace_has_a_stream_of_its_own() {
     let (server, mut streams) = Scripted::start_streaming(|request, earlier| {
-        // An outage that is longer than the TTL.
+        // An outage longer than the TTL.
         if request.body["offline_seconds"].as_u64() >= Some(2) {
             return Reply::new(410, r#"{"type":"/problems/session-ended","reason":"expired"}"#);
         }

@@ -1,2 +1,2 @@
--- Reads the buckets that a node has locked. $1 node, $2 now
+-- Reads the buckets locked by a node. $1 node, $2 now
 SELECT bucket FROM bucket_locks WHERE locked_by = $1 AND locked_until > $2

@@ -1,5 +1,6 @@
 //! Buckets: epoch, mode, unreplayed journal and rebuild lock of each bucket. `docs/failover.md` explains the protocol.
 
+mod departures;
 mod epochs;
 mod locks;
 mod raises;
@@ -7,6 +8,5 @@ mod reading;
 
 pub(crate) use epochs::{ALONE, hold, hold_current, stored};
 pub use epochs::{BucketMode, BucketRow, StaleBucket};
-pub(crate) use locks::unlock_all;
 pub use raises::{EpochRaise, RaisedBucket, Unreplayed};
 pub use reading::Reading;

@@ -10,7 +10,6 @@ use chrono::{DateTime, Utc};
 use seatkeeper_core::{BucketSet, Span};
 use uuid::Uuid;
 
-use crate::buckets::unlock_all;
 use crate::database::{Dialect, Row, Tx};
 use crate::row::{Fields, corrupt};
 use crate::times::later;
@@ -71,35 +70,20 @@ impl Ledger {
         let now = tx.now().await?;
         remembered(&mut tx, now).await
     }
+}
 
-    /// Forgets a node that shuts down cleanly, and releases its locks of buckets.
-    pub async fn node_left(&self, id: Uuid) -> Result<(), Error> {
-        let mut tx = self.write().await?;
-        let now = tx.now().await?;
-        tx.query(include_str!("../sql/forget_node.sql"))
-            .bind(id)
-            .bind(later(now, REMEMBERED))
-            .execute()
-            .await?;
-        unlock_all(&mut tx, &[id]).await?;
-        tx.commit().await
-    }
+/// Forgets a node that shuts down cleanly.
+pub(crate) async fn forget(tx: &mut Tx, id: Uuid) -> Result<(), Error> {
+    let now = tx.now().await?;
+    let forget = tx.query(include_str!("../sql/forget_node.sql"));
+    forget.bind(id).bind(later(now, REMEMBERED)).execute().await?;
+    Ok(())
+}
 
-    /// Forgets nodes that certainly have no lease, and releases their locks of buckets. A node that was seen after its
-    /// `seen_at` stays. Returns the number of forgotten nodes.
-    pub async fn forget_nodes(&self, nodes: &[KnownNode]) -> Result<u64, Error> {
-        let mut tx = self.write().await?;
-        let mut forgotten = Vec::new();
-        for node in nodes {
-            let forget = tx.query(include_str!("../sql/forget_silent_node.sql"));
-            if forget.bind(node.row.id).bind(node.seen_at).execute().await? > 0 {
-                forgotten.push(node.row.id);
-            }
-        }
-        unlock_all(&mut tx, &forgotten).await?;
-        tx.commit().await?;
-        Ok(forgotten.len() as u64)
-    }
+/// Forgets a node without a lease. Returns `false` for a node seen after its `seen_at`, which stays.
+pub(crate) async fn forget_silent(tx: &mut Tx, node: &KnownNode) -> Result<bool, Error> {
+    let forget = tx.query(include_str!("../sql/forget_silent_node.sql"));
+    Ok(forget.bind(node.row.id).bind(node.seen_at).execute().await? > 0)
 }
 
 /// Returns `Err(RaiserNotLive)` unless the node was seen within 5 s, and `Err(RaiseOverlooked)` while a

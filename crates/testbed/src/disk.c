@@ -73,16 +73,7 @@ int open64(const char *path, int flags, ...) {
     return syscall(SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
-int open(const char *path, int flags, ...) {
-    mode_t mode = 0;
-    if (flags & (O_CREAT | __O_TMPFILE)) {
-        va_list rest;
-        va_start(rest, flags);
-        mode = va_arg(rest, mode_t);
-        va_end(rest);
-    }
-    return open64(path, flags, mode);
-}
+int open(const char *path, int flags, ...) __attribute__((alias("open64")));
 
 static size_t length_of(const struct iovec *parts, int count) {
     size_t length = 0;

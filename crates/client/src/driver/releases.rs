@@ -1,4 +1,4 @@
-//! Releases of seats, closes of slots, and the calls that wait for their end.
+//! Releases of seats, closes of slots, and the calls waiting for their end.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::tokens::TokenOwner;
 
 /// Names the holder of a seat. An acquire waits for the releases of the same holder.
 ///
-/// A license seat is named without its instance: the server ignores the instance of a license that counts machines, and the
+/// A license seat is named without its instance: for a license counting machines the server ignores the instance, and the
 /// client does not know how the license counts. The machine does count, although a license may count users. A program with
 /// seats of many machines would otherwise wait for every machine, and the wait cuts an abandoned acquire short.
 #[derive(Clone, PartialEq, Eq)]
@@ -56,12 +56,12 @@ pub(super) struct Releases {
     seats: BTreeMap<SeatKey, HolderId>,
     /// The seats whose slot is being closed.
     slots: BTreeMap<SeatKey, HolderId>,
-    /// The acquires that wait for the end of these releases.
+    /// The acquires waiting for the end of these releases.
     awaiting: Vec<(Vec<SeatKey>, oneshot::Sender<()>)>,
 }
 
 impl Releases {
-    /// Notes the release of a seat. A seat that is noted already stays.
+    /// Notes the release of a seat. A seat noted already stays.
     pub(super) fn begin(&mut self, key: SeatKey, door: &Door) {
         self.seats.entry(key).or_insert_with(|| door.into());
     }
@@ -102,7 +102,7 @@ pub(super) struct Closing {
 }
 
 impl Driver {
-    /// Returns true without a seat, and without a slot that is being closed.
+    /// Returns true without a seat, and without a slot being closed.
     pub(super) fn is_idle(&self) -> bool {
         self.seats.is_empty() && !self.releases.is_closing_slots()
     }
@@ -136,7 +136,7 @@ impl Driver {
         }
     }
 
-    /// Ends the release of a seat: closes the slot, and answers the calls that wait.
+    /// Ends the release of a seat: closes the slot, and answers the waiting calls.
     pub(super) fn finish(&mut self, key: SeatKey, finish: Finish) {
         let Some(entry) = self.seats.get_mut(&key) else { return };
         entry.finished = true;

@@ -21,7 +21,7 @@ fn a_node_alone_holds_so_many_sessions_and_has_room_again_after_an_end() {
     assert!(backend.check_room(bucket).is_ok());
 }
 
-/// A node may be suspended in the check, or in the reading of the ledger that follows.
+/// A node may be suspended in the check, or in the following reading of the ledger.
 #[tokio::test]
 async fn a_pool_opens_by_a_recent_check_and_a_recent_reading_of_the_ledger_alone() {
     let dir = tempfile::tempdir().expect("a directory");

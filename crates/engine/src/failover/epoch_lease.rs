@@ -341,7 +341,7 @@ impl EpochLease {
         })
     }
 
-    /// Waits until the rows are of a reading that began at `instant` or later.
+    /// Waits until the rows are of a reading begun at `instant` or later.
     pub(super) async fn read_since(&self, instant: HostInstant) {
         let Some(shared) = self.shared_basis() else { return };
         let is_later = |term: &Term| term.read.is_some_and(|read| read >= instant);

@@ -87,7 +87,7 @@ fn by_server(raised: Vec<Raised>) -> Vec<Vec<Raised>> {
 
 /// The result of a rebuild.
 struct Rebuilt {
-    /// The number of restored sessions of each bucket that is served again.
+    /// The number of restored sessions of each bucket served again.
     restored: Vec<usize>,
     failure: Option<Error>,
 }
@@ -217,7 +217,7 @@ impl Rebuilder {
         raised_at: Instant,
         locks: &RebuildLocks<'_>,
     ) -> Rebuilt {
-        // Buckets that need no rebuild, or that another node has raised.
+        // Some buckets need no rebuild, and another node may have raised others.
         let mut not_raised = locks.held().await;
         not_raised.retain(|bucket| !raised.iter().any(|raised| raised.bucket == *bucket));
         release(locks, &not_raised, false).await;

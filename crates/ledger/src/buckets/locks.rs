@@ -39,7 +39,7 @@ impl Ledger {
 
 /// Releases every lock of nodes that are gone, so that no other node waits for the locks to expire. A rebuild by a node that
 /// was only slow may go on: the next raise refuses every later step of that rebuild, as after an expired lock.
-pub(crate) async fn unlock_all(tx: &mut Tx, nodes: &[Uuid]) -> Result<(), Error> {
+pub(super) async fn unlock_all(tx: &mut Tx, nodes: &[Uuid]) -> Result<(), Error> {
     let now = tx.now().await?;
     let mut locked = BTreeMap::new();
     for node in nodes {

@@ -34,7 +34,7 @@ const READER_ROWS_AHEAD: usize = 512;
 /// only once.
 const CHECKPOINT_PAGES: u32 = 8_192;
 
-/// The primary result code of a write that SQLite refuses because the database is read-only.
+/// The primary result code of a write to a read-only database.
 const READONLY: i32 = 8;
 
 const DATABASE_FILE: &str = "ledger.db";
@@ -132,7 +132,7 @@ fn is_read_only(error: &sqlx::Error) -> bool {
 
 /// Checks that a result code is transient, so that a later retry may succeed.
 pub(super) fn is_passing(code: &str) -> bool {
-    /// BUSY, LOCKED, NOMEM, READONLY, IOERR, CORRUPT, FULL, CANTOPEN. A page that a disk cannot read counts as corrupt.
+    /// BUSY, LOCKED, NOMEM, READONLY, IOERR, CORRUPT, FULL, CANTOPEN. A page counts as corrupt if the disk cannot read the page.
     const PASSING: [i32; 8] = [5, 6, 7, READONLY, 10, 11, 13, 14];
     primary(code).is_some_and(|code| PASSING.contains(&code))
 }

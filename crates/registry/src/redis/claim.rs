@@ -93,7 +93,7 @@ impl Admission for RedisRegistry {
 }
 
 impl RedisRegistry {
-    /// Opens a pool by a record that was read after `closed_at`, if given.
+    /// Opens a pool by a record read after `closed_at`, if given.
     async fn open_since(
         &self,
         closed_at: Option<ClosedAt>,

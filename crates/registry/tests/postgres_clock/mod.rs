@@ -15,7 +15,7 @@ use crate::postgres_harness::CLOCK_BY_HAND;
 const START: i64 = 1_800_000_000_000;
 const LEASE: i64 = 10_000;
 
-/// A clock by hand that goes on by 8 s with each reading.
+/// A clock by hand, 8 s later at each reading.
 const EACH_READING_TAKES_8_S: &str = "
     CREATE OR REPLACE FUNCTION registry.clock() RETURNS bigint LANGUAGE sql VOLATILE
     AS 'UPDATE clock_by_hand SET millis = millis + 8000 RETURNING millis'";

@@ -30,7 +30,7 @@ const RETURNED_WITHIN: Duration = Duration::from_millis(200);
 /// Less than the time limit of a statement.
 const UNDERWAY: Duration = Duration::from_secs(2);
 
-/// The processes of PostgreSQL that have got a statement of the registry since a time.
+/// The processes of PostgreSQL with a statement of the registry since a time.
 const PROCESSES: &str = "SELECT pid FROM pg_stat_activity
     WHERE datname = current_database() AND application_name = 'seatkeeper registry' AND query_start > $1::timestamptz";
 

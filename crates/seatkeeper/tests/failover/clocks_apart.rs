@@ -151,7 +151,8 @@ async fn a_subscription_starts_by_the_clock_of_its_own_master_of_a_cluster() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn heartbeats_are_on_record_whichever_master_of_a_cluster_dates_them() {
     let cluster = RedisCluster::start_by(&[behind(Duration::ZERO), behind(MINUTE), behind(2 * MINUTE)]);
-    let nodes = Nodes::over_with(&[cluster.url()], &[("LEDGER_HEARTBEAT_FLUSH_SECONDS", "1")]);
+    let settings = &[("LEDGER_HEARTBEAT_FLUSH_SECONDS", "1"), ("DEVICES_TTL_SECONDS", "600")];
+    let nodes = Nodes::over_with(&[cluster.url()], settings);
     let mut screens = Vec::new();
     for user in (0..USERS).map(|number| format!("ann-{number}")) {
         screens.push((nodes.harnesses[0].client(&user), takes_both_screens(&nodes, &user).await));

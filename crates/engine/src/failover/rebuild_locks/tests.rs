@@ -21,7 +21,7 @@ fn buckets<const N: usize>(numbers: [u16; N]) -> Vec<Bucket> {
     numbers.map(|number| Bucket::new(number).expect("a bucket")).into()
 }
 
-/// Returns the buckets 1, 2 and 3 that another node can lock.
+/// Returns the lockable buckets of 1, 2 and 3, for the other node.
 async fn lockable(ledger: &Ledger) -> Vec<Bucket> {
     let locked = ledger.lock_buckets(OTHER, &buckets([1, 2, 3]), LOCK_TIME).await.expect("an answer");
     ledger.unlock_buckets(OTHER, &locked).await.expect("an answer");
