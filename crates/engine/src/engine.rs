@@ -100,7 +100,7 @@ impl Engine {
     /// Returns `Err` with the reason if this node should get no requests: a node in a cluster must reach the registry. A
     /// ledger that fails does not count while heartbeats go on: the requests of an embedded engine have nowhere else to go.
     pub fn is_ready(&self) -> Result<(), Error> {
-        self.lease.readiness().unwrap_or(Ok(())).map_err(Error::Unready)
+        self.lease.readiness().map_err(Error::Unready)
     }
 
     /// Returns whether the latest commit to the ledger failed.

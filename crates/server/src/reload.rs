@@ -73,7 +73,7 @@ impl<F: InFiles> Reload<F> {
 
     fn note(&self, read: Result<F::Contents, F::Fault>) {
         let (mut seen, what) = (self.seen.lock(), self.files.name());
-        match self.newer_than(&seen.good, read) {
+        match read.and_then(|contents| self.adopt_unless_same(contents, &seen.good)) {
             Ok(None) => seen.bad = 0,
             Ok(Some(contents)) => {
                 *seen = LoadedFile { good: contents, bad: 0 };
@@ -93,12 +93,12 @@ impl<F: InFiles> Reload<F> {
         }
     }
 
-    fn newer_than(
+    /// Puts contents into use that differ from `good`, and returns them.
+    fn adopt_unless_same(
         &self,
+        contents: F::Contents,
         good: &F::Contents,
-        read: Result<F::Contents, F::Fault>,
     ) -> Result<Option<F::Contents>, F::Fault> {
-        let contents = read?;
         if contents == *good {
             return Ok(None);
         }

@@ -214,15 +214,14 @@ impl EpochLease {
         ownership.check_recent(HostInstant::now()).map_err(|NotProved| RegistryError::NotServing { bucket })
     }
 
-    /// Returns `Err` with the reason if this node should get no requests at present; `None` on a single
-    /// server.
-    pub(crate) fn readiness(&self) -> Option<Result<(), Unready>> {
-        let shared = self.shared_basis()?;
+    /// Returns `Err` with the reason if this node should get no requests at present. A single server is always ready.
+    pub(crate) fn readiness(&self) -> Result<(), Unready> {
+        let Some(shared) = self.shared_basis() else { return Ok(()) };
         let (rows, unreachable) = (self.rows(), shared.reach.unreachable());
         let is_cut_off =
             |row: &BucketRow| row.mode == BucketMode::Registry && unreachable.contains(row.bucket);
         let is_held_back = shared.reach.is_held_back();
-        Some(if shared.needs_ledger && !self.reaches_ledger() {
+        if shared.needs_ledger && !self.reaches_ledger() {
             Err(Unready::NoLedger)
         } else if rows.is_empty() || !self.holds() {
             Err(Unready::NoLease)
@@ -232,7 +231,7 @@ impl EpochLease {
             Err(if is_held_back { Unready::HeldBack } else { Unready::NotServed })
         } else {
             Ok(())
-        })
+        }
     }
 
     /// Returns whether the lease holds now.

@@ -93,7 +93,7 @@ fn while_no_node_reaches_the_ledger_the_lease_goes_on() {
         assert!(lease.check(bucket(), 7).now_or_never().is_some_and(|check| check.is_ok()));
     }
     assert!(!lease.reaches_ledger());
-    assert_eq!(lease.readiness(), Some(Ok(())));
+    assert_eq!(lease.readiness(), Ok(()));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn without_the_ledger_and_without_the_word_of_the_others_the_lease_lapses() {
     assert!(lease.lapse_if_over());
     assert!(!lease.lapse_if_over(), "it lapses once");
     assert_eq!(lease.epoch(bucket()), Epochs::NONE, "no call is made by it");
-    assert_eq!(lease.readiness(), Some(Err(Unready::NoLease)));
+    assert_eq!(lease.readiness(), Err(Unready::NoLease));
 }
 
 #[test]
