@@ -241,6 +241,50 @@ class RetryTest(unittest.TestCase):
         self.assertEqual(targets, [ACQUIRE, RELEASE, ACQUIRE])
 
 
+class CallbackTest(unittest.TestCase):
+    def test_the_stop_of_a_callback_drops_the_changes_that_wait(self) -> None:
+        told: list[State] = []
+        is_busy, goes_on, is_over = threading.Event(), threading.Event(), threading.Event()
+
+        def wait(_: State) -> None:
+            is_busy.set()
+            goes_on.wait(LONG)
+
+        with scripted(granting) as server, Client(server.url, token="t", event_streams=False) as client:
+            seat = client.license("K").acquire(machine="m", on_change=wait)
+            self.assertTrue(is_busy.wait(LONG))
+            stop = seat.on_change(told.append)
+            seat.release()
+            stop()
+            seat.on_change(lambda _: is_over.set())
+            goes_on.set()
+            self.assertTrue(is_over.wait(LONG))
+        self.assertEqual(told, [])
+
+
+class CheckTest(unittest.TestCase):
+    def test_a_check_during_a_change_tells_the_new_state(self) -> None:
+        with scripted(granting) as server, Client(server.url, token="t", event_streams=False) as client:
+            seat = client.license("K").acquire(machine="m")
+            shared, errors = seat._shared, list[BaseException]()
+
+            def check() -> None:
+                try:
+                    seat.check()
+                except NotHeld as error:
+                    errors.append(error)
+
+            checking = threading.Thread(target=check, daemon=True)
+            with shared._lock:
+                # `publish`, in slow motion.
+                shared.valid_until = 0
+                checking.start()
+                checking.join(0.3)
+                shared._state = State("lost", reason="revoked")
+            checking.join(LONG)
+            self.assertEqual([type(error) for error in errors], [SeatLost])
+
+
 class ForkTest(unittest.TestCase):
     def test_a_seat_of_the_parent_claims_and_waits_for_nothing_in_a_child(self) -> None:
         async def first_state(seat: Seat) -> None:
@@ -445,6 +489,48 @@ closing.wait(20)
 while driver._closing is None:
     closing.wait(0.01)
 """
+
+
+class ReleaseAfterCloseTest(unittest.TestCase):
+    def test_a_release_tells_the_result_of_the_close(self) -> None:
+        asked, goes_on = threading.Event(), threading.Event()
+
+        def script(request: Arrived, earlier: int) -> Reply:
+            if request.target == RELEASE:
+                asked.set()
+                goes_on.wait(LONG)
+            return granting(request, earlier)
+
+        async def release(url: str) -> tuple[bool, bool]:
+            client = AsyncClient(url, token="t", event_streams=False)
+            seat = await client.license("K").acquire(machine="m")
+            closing = asyncio.ensure_future(client.close())
+            await asyncio.get_running_loop().run_in_executor(None, asked.wait, LONG)
+            releasing = asyncio.ensure_future(seat.release())
+            # One turn of the loop: the release has met the closed client.
+            await asyncio.sleep(0)
+            goes_on.set()
+            during = await releasing
+            await closing
+            return during, await seat.release()
+
+        with scripted(script) as server:
+            client = Client(server.url, token="t", event_streams=False)
+            seat = client.license("K").acquire(machine="m")
+            closing = threading.Thread(target=client.close)
+            closing.start()
+            self.assertTrue(asked.wait(LONG))
+            during: list[bool] = []
+            releasing = threading.Thread(target=lambda: during.append(seat.release()))
+            releasing.start()
+            releasing.join(0.2)
+            goes_on.set()
+            for thread in (releasing, closing):
+                thread.join(LONG)
+            self.assertEqual((during, seat.release()), ([True], True))
+            asked.clear()
+            goes_on.clear()
+            self.assertEqual(asyncio.run(release(server.url)), (True, True))
 
 
 class SecondCloseTest(unittest.TestCase):

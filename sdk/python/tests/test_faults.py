@@ -157,8 +157,15 @@ class WrongTypeTest(unittest.TestCase):
                 seat.on_change(callback)
 
     def test_an_address_beyond_ascii_is_a_misuse(self) -> None:
-        with self.assertRaises(Misuse):
-            Client("http://127.0.0.1:1/früh", token="t")
+        for address, form in (
+            ("http://127.0.0.1:1/früh", "%XX"),
+            ("https://例え.jp", "xn--"),
+            ("http://straße.example:80", "xn--"),
+        ):
+            with self.subTest(address), self.assertRaises(Misuse) as misuse:
+                Client(address, token="t")
+            self.assertIn(form, str(misuse.exception))
+        Client("https://xn--r8jz45g.jp", token="t").close()
 
 
 class LoopTest(unittest.TestCase):

@@ -8,7 +8,7 @@ import threading
 import unittest
 from unittest import mock
 
-from seatkeeper import Client, NotHeld, _fork
+from seatkeeper import Client, NotHeld, _fork, _state_dir
 from seatkeeper.aio import AsyncClient
 
 from .scripted import Arrived, Reply, scripted
@@ -87,6 +87,37 @@ class LeaveTest(unittest.TestCase):
                 self.assertFalse(seat.release())
             ids = {request.body["instance_id"] for request in server.arrived(ACQUIRE)}
             self.assertEqual(len(ids), 1, ids)
+
+    def test_a_second_leave_changes_nothing_while_the_slot_is_on_its_way(self) -> None:
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        answers = threading.Event()
+        unlock = _state_dir._unlock
+
+        def hang(fd: int) -> None:
+            answers.wait(LONG)
+            unlock(fd)
+
+        with (
+            mock.patch.object(_state_dir, "_unlock", hang),
+            mock.patch("seatkeeper._driver.SLOT_TIMEOUT", LONG),
+            mock.patch("seatkeeper._driver._log_error") as failed,
+            scripted(granting) as server,
+            Client(server.url, token="t", event_streams=False, state_dir=directory.name) as client,
+        ):
+            seat = client.license("K").acquire(machine="m", per_process=True)
+            told: list[str] = []
+            stop = seat._shared.listen(lambda state: told.append(state.kind))
+            for _ in range(2):
+                seat.leave()
+            turned = threading.Event()
+            client._connection.driver()._post(turned.set)
+            self.assertTrue(turned.wait(LONG))
+            self.assertEqual(told, ["active", "released"])
+            stop()
+            answers.set()
+            self.assertFalse(seat.release())
+        failed.assert_not_called()
 
     def test_the_end_of_the_block_gives_nothing_back(self) -> None:
         async def leave(url: str) -> None:

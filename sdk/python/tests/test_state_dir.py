@@ -20,8 +20,10 @@ from unittest import mock
 
 from seatkeeper import AsyncClient, Client, Closed, Denied, NoResources, Offline, _state_dir
 from seatkeeper._shared import Shared
+from seatkeeper._slots import Slots
 from seatkeeper._state_dir import SLOTS_MAX, UUID4, Holder, Slot, Unusable, default_base, take_slot
 from seatkeeper._threads import call_in_thread
+from seatkeeper.seat import SeatView
 
 from . import server as servers
 from .scripted import GRANT, Arrived, Reply, Scripted, scripted
@@ -496,6 +498,80 @@ class AcquireTest(StateDirCase):
                 slot = take_slot(self.base, Holder(server.url, "K", "m"))
                 self.addCleanup(slot.close)
                 self.assertEqual([path.name for path in self.base.glob("*/*")], ["slot-1.lock"])
+
+    @contextmanager
+    def hanging(self) -> Iterator[tuple[list[str], threading.Event]]:
+        """Makes the search for a slot hang until the event, and yields the calls that hang."""
+        answers = threading.Event()
+        search = _state_dir._first_free
+        hangs: list[str] = []
+
+        def hang(directory: str) -> Slot:
+            hangs.append(directory)
+            answers.wait(LONG)
+            return search(directory)
+
+        with mock.patch.object(_state_dir, "_first_free", hang):
+            try:
+                yield hangs, answers
+            finally:
+                answers.set()
+
+    def expect_random_ids(self, seats: Sequence[SeatView], server: Scripted) -> None:
+        self.assertEqual([seat.warning for seat in seats], [f"unusable: {self.base}"] * len(seats))
+        ids = {request.body["instance_id"] for request in server.arrived(ACQUIRE)}
+        self.assertEqual(len(ids), len(seats))
+
+    def test_a_directory_that_hangs_costs_an_acquire_a_moment_and_no_seat(self) -> None:
+        with (
+            self.hanging() as (hangs, answers),
+            scripted(granting) as server,
+            Client(server.url, token="t", event_streams=False, state_dir=self.base) as client,
+        ):
+            with mock.patch("seatkeeper._slots.SLOT_PATIENCE", 0.05):
+                seats = [client.license("K").acquire(machine="m", per_process=True) for _ in range(3)]
+            self.expect_random_ids(seats, server)
+            self.assertEqual(len(hangs), 1, "one thread at a time")
+            answers.set()
+            # The slot that came too late is free.
+            self.assertIsNone(client.license("K").acquire(machine="m", per_process=True).warning)
+            self.assertEqual([path.name for path in self.base.glob("*/*")], ["slot-1.lock"])
+
+    def test_a_directory_that_hangs_costs_no_seat_on_asyncio(self) -> None:
+        async def acquire(server: Scripted, answers: threading.Event) -> None:
+            async with AsyncClient(server.url, token="t", event_streams=False, state_dir=self.base) as client:
+                license = client.license("K")
+                with mock.patch("seatkeeper.aio.SLOT_PATIENCE", 0.05):
+                    seat = await license.acquire(machine="m", per_process=True)
+                self.expect_random_ids([seat], server)
+                cancelled = asyncio.ensure_future(license.acquire(machine="m", per_process=True))
+                await asyncio.wait([cancelled], timeout=0.1)
+                cancelled.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await cancelled
+                answers.set()
+                self.assertIsNone((await license.acquire(machine="m", per_process=True)).warning)
+
+        with self.hanging() as (_, answers), scripted(granting) as server:
+            asyncio.run(acquire(server, answers))
+            self.assertEqual([path.name for path in self.base.glob("*/*")], ["slot-1.lock"])
+
+    def test_an_interrupt_leaves_the_slot_that_comes_later(self) -> None:
+        with self.hanging() as (_, answers):
+            slots = Slots(self.base)
+            with mock.patch("concurrent.futures.wait", side_effect=KeyboardInterrupt):
+                with self.assertRaises(KeyboardInterrupt):
+                    slots.start(HOLDER).wait()
+            answers.set()
+            slot = slots.start(HOLDER).wait()
+            self.addCleanup(slot.close)
+            self.assertEqual([path.name for path in self.base.glob("*/*")], ["slot-1.lock"])
+            self.assertTrue(slot.is_locked)
+
+    def test_a_slot_without_a_thread_is_a_random_id(self) -> None:
+        with mock.patch.object(threading.Thread, "start", side_effect=RuntimeError("can't start new thread")):
+            slot = Slots(self.base).start(HOLDER).wait()
+        self.assertEqual((slot.warning, slot.is_locked), (f"unusable: {self.base}", False))
 
     def test_asyncio_takes_a_slot_as_well(self) -> None:
         async def hold(url: str) -> Optional[str]:

@@ -16,7 +16,7 @@ from typing import Any, Callable, Optional
 from unittest import mock
 
 from seatkeeper import Client, Offline, State
-from seatkeeper._dispatcher import Dispatcher
+from seatkeeper._dispatcher import WAITING_MAX, Dispatcher, Relay
 from seatkeeper._tokens import FileToken, NoToken, TokenCache, from_source
 from seatkeeper.aio import AsyncClient
 
@@ -49,6 +49,11 @@ def in_time(call: Callable[[], object]) -> Optional[BaseException]:
     if not errors:
         raise AssertionError("the call hangs")
     return errors[0]
+
+
+def calling_threads() -> int:
+    """Returns the number of threads that call a token source or read a file."""
+    return sum(thread.name == "seatkeeper-call" for thread in threading.enumerate())
 
 
 class SourceTest(unittest.TestCase):
@@ -165,27 +170,81 @@ class CacheTest(unittest.IsolatedAsyncioTestCase):
         await self.until(lambda: tokens.peek("") == "fresh")
         self.assertEqual((await tokens.current(""), len(self.calls)), ("fresh", 1))
 
-    async def test_a_call_that_hangs_has_no_token_and_the_next_request_calls_again(self) -> None:
+    async def test_a_call_that_hangs_has_no_token_and_is_the_only_one_until_its_end(self) -> None:
         tokens = TokenCache(from_source(self.source, None))
+        before = calling_threads()
         with mock.patch("seatkeeper._tokens.TOKEN_TIMEOUT", 20_000_000):
             with self.assertRaises(NoToken):
                 await asyncio.wait_for(tokens.current(""), PATIENCE)
-            self.assertFalse(await asyncio.wait_for(tokens.refresh(""), PATIENCE))
+            for _ in range(4):
+                self.assertFalse(await asyncio.wait_for(tokens.refresh(""), PATIENCE))
+        self.assertEqual((len(self.calls), calling_threads()), (1, before + 1))
         self.answers.set()
         self.assertEqual(await asyncio.wait_for(tokens.current(""), PATIENCE), "fresh")
-        await self.until(lambda: len(self.calls) == 3)
+        self.assertEqual(len(self.calls), 2)
 
 
 class CallbackTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.dispatcher = Dispatcher()
+        self.addCleanup(self.dispatcher.close)
+        self.dispatcher.start()
+        self.goes_on = threading.Event()
+        self.addCleanup(self.goes_on.set)
+        self.told: list[State] = []
+
+    def hold_up(self) -> None:
+        """Keeps the thread of callbacks busy until ``goes_on``."""
+        is_busy = threading.Event()
+
+        def wait(_: State) -> None:
+            is_busy.set()
+            self.goes_on.wait(PATIENCE)
+
+        Relay(self.dispatcher, wait)(State("active"))
+        self.assertTrue(is_busy.wait(PATIENCE))
+
+    def go_on(self) -> None:
+        """Ends the wait of ``hold_up``, and returns after the changes that wait."""
+        is_over = threading.Event()
+        Relay(self.dispatcher, lambda _: is_over.set())(State("active"))
+        self.goes_on.set()
+        self.assertTrue(is_over.wait(PATIENCE))
+
     def test_a_callback_that_exits_does_not_end_the_thread_of_callbacks(self) -> None:
-        told = threading.Event()
-        dispatcher = Dispatcher()
-        dispatcher.start()
         with self.assertLogs("seatkeeper", "ERROR"):
-            dispatcher.put(lambda _: sys.exit(1), State("active"))
-            dispatcher.put(lambda _: told.set(), State("active"))
-            self.assertTrue(told.wait(PATIENCE))
-        dispatcher.close()
+            Relay(self.dispatcher, lambda _: sys.exit(1))(State("active"))
+            self.go_on()
+
+    def test_seats_that_share_a_slow_callback_lose_no_change(self) -> None:
+        self.hold_up()
+        changes = [State("active", until=number) for number in range(3 * WAITING_MAX)]
+        callback = self.told.append
+        for change in changes:
+            Relay(self.dispatcher, callback)(change)
+        self.go_on()
+        self.assertEqual(self.told, changes)
+
+    def test_a_slow_callback_is_told_the_latest_changes_and_each_loss(self) -> None:
+        self.hold_up()
+        relay = Relay(self.dispatcher, self.told.append)
+        losses = [State("lost", reason=str(number)) for number in range(WAITING_MAX + 1)]
+        changes = [State("active", until=number) for number in range(WAITING_MAX)]
+        for change in (losses[0], *changes, *losses[1:]):
+            relay(change)
+        self.go_on()
+        self.assertEqual(self.told, losses)
+
+    def test_a_callback_is_not_called_after_its_stop(self) -> None:
+        self.hold_up()
+        relay, other = Relay(self.dispatcher, self.told.append), Relay(self.dispatcher, self.told.append)
+        for number in range(3):
+            relay(State("active", until=number))
+        other(State("lost"))
+        relay.stop()
+        relay(State("released"))
+        self.go_on()
+        self.assertEqual(self.told, [State("lost")])
 
 
 class FileTest(unittest.TestCase):
@@ -263,18 +322,15 @@ class FileTest(unittest.TestCase):
         aside = Path(self.folder, "aside")
         tokens = TokenCache(FileToken(self.file))
 
-        def threads() -> int:
-            return sum(thread.name == "seatkeeper-call" for thread in threading.enumerate())
-
         async def hang() -> None:
             with mock.patch("seatkeeper._tokens.TOKEN_TIMEOUT", 20_000_000):
                 self.assertFalse(await asyncio.wait_for(tokens.refresh(""), PATIENCE))
 
         async def refresh() -> None:
-            before = threads()
+            before = calling_threads()
             for _ in range(5):
                 await hang()
-            self.assertEqual(threads(), before + 1)
+            self.assertEqual(calling_threads(), before + 1)
             self.file.rename(aside)
             self.file.write_text("fresh")
             await hang()

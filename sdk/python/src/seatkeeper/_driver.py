@@ -311,8 +311,8 @@ class Driver:
 
     def _leave(self, key: int) -> None:
         entry = self._seats.get(key)
-        # A release under way goes on.
-        if entry is None or entry.machine.state(_clock.boot()).kind == "released":
+        # A release under way goes on. The slot of a seat that was left may still be on its way.
+        if entry is None or entry.finished or entry.machine.state(_clock.boot()).kind == "released":
             return
         if entry.flight is not None:
             entry.flight[1].cancel()

@@ -78,7 +78,9 @@ class Shared:
 
     def state(self) -> State:
         """Returns the state of this instant: ``active`` ends by itself at its deadline."""
-        state = self._state
+        # A caller who found the seat invalid reads the state of the same change, or of a later one.
+        with self._lock:
+            state = self._state
         if state.kind == "active" and state.until is not None and _clock.boot() >= state.until:
             return State("offline", since=state.until, until=state.until)
         return state

@@ -144,18 +144,30 @@ if hasattr(os, "register_at_fork"):
 
 def take_slot(state_dir: StateDir, holder: Holder) -> Slot:
     """Takes the first free slot of a license; without a usable state directory, the id is random."""
-    if state_dir is None or state_dir == "":
-        return Slot(str(uuid.uuid4()))
     try:
-        base = default_base(sys.platform, os.environ) if isinstance(state_dir, Base) else os.fspath(state_dir)
-        # A slash at the end would follow a symbolic link.
-        base = base.rstrip(os.sep) or os.sep
+        base = base_directory(state_dir)
+        if base is None:
+            return random_slot()
         _provide(base)
         directory = os.path.join(base, holder.directory())
         _provide(directory)
         return _first_free(directory)
     except Unusable as error:
-        return Slot(str(uuid.uuid4()), warning=str(error))
+        return random_slot(str(error))
+
+
+def random_slot(warning: Optional[str] = None) -> Slot:
+    """Returns an id without a lock."""
+    return Slot(str(uuid.uuid4()), warning=warning)
+
+
+def base_directory(state_dir: StateDir) -> Optional[str]:
+    """Returns the base directory; ``None`` if the program wants none. Raises ``Unusable``."""
+    if state_dir is None or state_dir == "":
+        return None
+    base = default_base(sys.platform, os.environ) if isinstance(state_dir, Base) else os.fspath(state_dir)
+    # A slash at the end would follow a symbolic link.
+    return base.rstrip(os.sep) or os.sep
 
 
 def normalised(url: str) -> str:

@@ -4,9 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import Callable, TypeVar
+from typing import Any, Callable, Optional, TypeVar
 
 T = TypeVar("T")
+
+
+class Gate:
+    """Admits one call at a time: a function that hangs keeps one thread, also after every caller has given up."""
+
+    def __init__(self) -> None:
+        #: The latest call, also one whose caller has given up.
+        self._latest: Optional[asyncio.Future[Any]] = None
+
+    async def call(self, function: Callable[[], T]) -> T:
+        """Calls ``function`` as ``start_in_thread`` does, after the end of the call before."""
+        loop = asyncio.get_running_loop()
+        # Nobody tells this loop of a call by an earlier loop, such as the loop of a forked parent.
+        while self._latest is not None and self._latest.get_loop() is loop and not self._latest.done():
+            await asyncio.wait([self._latest])
+        call = self._latest = start_in_thread(function)
+        return await asyncio.shield(call)
 
 
 async def call_in_thread(function: Callable[[], T]) -> T:

@@ -6,15 +6,13 @@ import asyncio
 import concurrent.futures
 from collections.abc import Awaitable, Coroutine
 from pathlib import Path
-from typing import Any, Callable, Optional, TypeVar, Union
+from typing import Any, Callable, Optional, Union
 
 from ._core.clocks import SECOND
 from ._core.exchange import TOKEN_TIMEOUT
 from ._core.request import Response
-from ._threads import call_in_thread, start_in_thread
+from ._threads import Gate
 from ._timeout import within
-
-T = TypeVar("T")
 
 #: A function that returns a fresh bearer token, or an awaitable of one.
 TokenSource = Callable[[], Union[str, Awaitable[str]]]
@@ -57,15 +55,14 @@ class FileToken:
         #: Identity, time of change and size of the file at the last reading.
         self._read: Optional[tuple[int, int, int]] = None
         self._look_at = 0.0
-        #: The latest call of the file system, also one whose caller has given up.
-        self._call: Optional[asyncio.Future[Any]] = None
+        self._gate = Gate()
 
     async def __call__(self) -> str:
         def read() -> tuple[tuple[int, int, int], str]:
             # A change after the look is seen by the next look.
             return self._look(), self._path.read_text(encoding="utf-8")
 
-        self._read, text = await self._call_alone(read)
+        self._read, text = await self._gate.call(read)
         return text
 
     def is_due(self) -> bool:
@@ -79,21 +76,9 @@ class FileToken:
     async def has_changed(self) -> bool:
         """Looks at the file; returns false without an answer of the file system."""
         try:
-            return await self._call_alone(self._look) != self._read
+            return await self._gate.call(self._look) != self._read
         except (OSError, RuntimeError):
             return False
-
-    async def _call_alone(self, function: Callable[[], T]) -> T:
-        """Calls ``function`` on a thread, after the end of the call before.
-
-        A file server that hangs keeps one thread, also after every caller has given up.
-        """
-        loop = asyncio.get_running_loop()
-        # Nobody tells this loop of a call by an earlier loop, such as the loop of a forked parent.
-        while self._call is not None and self._call.get_loop() is loop and not self._call.done():
-            await asyncio.wait([self._call])
-        call = self._call = start_in_thread(function)
-        return await asyncio.shield(call)
 
     def _look(self) -> tuple[int, int, int]:
         found = self._path.stat()
@@ -101,10 +86,14 @@ class FileToken:
 
 
 def from_source(source: TokenSource, home: Optional[asyncio.AbstractEventLoop]) -> Fetch:
-    """Returns a source that calls the program's function; its awaitable runs on the program's loop ``home``."""
+    """Returns a source that calls the program's function; its awaitable runs on the program's loop ``home``.
+
+    A function that hangs is not called again before its end.
+    """
+    gate = Gate()
 
     async def fetch() -> str:
-        token = await call_in_thread(source)
+        token = await gate.call(source)
         if isinstance(token, str):
             return token
         if home is None:

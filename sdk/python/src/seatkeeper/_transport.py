@@ -52,6 +52,9 @@ class Server:
             raise Misuse(wrong)
         if parts.username is not None:
             raise Misuse("the address has a user name: pass a token instead")
+        if not parts.netloc.isascii():
+            # The encoding of Python is that of IDNA 2003, which names another host than a browser: ß becomes ss.
+            raise Misuse("the host of the address has characters beyond ASCII: write it in its ASCII form, as xn--...")
         if not parts.path.isascii():
             raise Misuse("the path of the address has characters beyond ASCII: write them as %XX")
         self.host = parts.hostname

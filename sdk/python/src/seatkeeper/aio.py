@@ -16,8 +16,9 @@ from ._core.plan import Plan
 from ._core.state import State
 from ._license_tokens import LicenseKey
 from ._mask import masked
+from ._slots import SLOT_PATIENCE
 from ._state_dir import Base, Slot, StateDir
-from ._threads import call_in_thread, post
+from ._threads import post
 from ._timeout import within
 from ._tokens import TokenSource
 from .client import CLOSE_TIMEOUT, Connection, Wait, choose_program, choose_source, license_plan, raise_refusal
@@ -51,9 +52,7 @@ class AsyncSeat(SeatView):
 
     async def release(self) -> bool:
         """Gives the seat back, within two seconds. Returns true if the server confirmed."""
-        try:
-            self._driver.release(self._key)
-        except Closed:
+        if not self._start_release():
             return False
         return await _told(self._shared.when_finished, RELEASE_TIMEOUT) is Finish.GIVEN_BACK
 
@@ -208,22 +207,18 @@ async def _hold(connection: Connection, plan: Plan) -> AsyncSeat:
 
 async def _take_slot(connection: Connection, plan: Plan) -> Optional[Slot]:
     """Takes the instance id of a seat of one process on another thread, for the state directory may be a slow one."""
-    take = connection.slot_taker(plan)
-    if take is None:
+    holder = connection.slot_holder(plan)
+    if holder is None:
         return None
     # A release under way still has its slot.
     await _told(partial(connection.driver().when_released, plan.door), RELEASE_TIMEOUT)
-    taking = asyncio.ensure_future(call_in_thread(take))
+    call = connection.slots.start(holder)
     try:
-        return await asyncio.shield(taking)
+        await _told(call.came.add_done_callback, SLOT_PATIENCE)
     except asyncio.CancelledError:
-        taking.add_done_callback(_leave_slot)
+        call.give_up()
         raise
-
-
-def _leave_slot(taking: asyncio.Future[Slot]) -> None:
-    if not taking.cancelled() and taking.exception() is None:
-        taking.result().close()
+    return call.result()
 
 
 async def _told(subscribe: Callable[[Callable[[T], None]], None], timeout: float) -> Optional[T]:

@@ -12,10 +12,10 @@ import ssl
 import threading
 import unicodedata
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Callable, Optional, Union
+from typing import Any, Optional, Union
 
 from . import _tokens
 from ._core.clocks import SECOND
@@ -27,7 +27,8 @@ from ._driver import Driver
 from ._license_tokens import LicenseKey
 from ._mask import masked
 from ._shared import Shared
-from ._state_dir import Base, Holder, Slot, StateDir, take_slot
+from ._slots import Slots
+from ._state_dir import Base, Holder, Slot, StateDir
 from ._tokens import TokenSource
 from ._transport import Server
 from ._version import SDK
@@ -64,6 +65,7 @@ class Connection:
         self._source = source
         self._event_streams = event_streams
         self._first_url, self._state_dir = urls[0], state_dir
+        self.slots = Slots(state_dir)
         #: The program, as an acquire names it to the server.
         self.program = program
         self._driver: Optional[Driver] = None
@@ -78,6 +80,7 @@ class Connection:
         if os.getpid() != self._pid:
             # A forked child has the parent's memory without its threads, and locks in any state.
             self._opening, self.dispatcher = threading.RLock(), Dispatcher()
+            self.slots = Slots(self._state_dir)
             self._driver, self._pid = None, os.getpid()
         with self._opening:
             if self._closed:
@@ -90,12 +93,12 @@ class Connection:
                 atexit.register(self.close)
             return self._driver
 
-    def slot_taker(self, plan: Plan) -> Optional[Callable[[], Slot]]:
-        """Returns the function that takes the instance id of a seat of one process; ``None`` for every other plan."""
+    def slot_holder(self, plan: Plan) -> Optional[Holder]:
+        """Returns the holder whose slots name a seat of one process; ``None`` for every other plan."""
         door = plan.door
         if not isinstance(door, LicenseDoor) or not door.per_process or door.instance_id is not None:
             return None
-        return partial(take_slot, self._state_dir, Holder(self._first_url, door.license_key, door.machine_id))
+        return Holder(self._first_url, door.license_key, door.machine_id)
 
     def start(self, plan: Plan, slot: Optional[Slot]) -> tuple[int, Shared, Driver]:
         """Starts an acquire, and returns the seat's key, its state and its driver. Raises ``Closed``."""
@@ -253,9 +256,9 @@ class Client:
     ) -> None:
         """Describes the server at ``url``; sends no request and starts no thread.
 
-        :param url: ``http://HOST:PORT`` or ``https://HOST:PORT``, or a list of nodes of one installation. The client
-            stays with one node; after a failed connection, a 503 without ``Retry-After``, or the second 5xx in a row,
-            the next node takes over.
+        :param url: ``http://HOST:PORT`` or ``https://HOST:PORT``, or a list of nodes of one installation. A host beyond
+            ASCII is written in its ASCII form, ``xn--…``. The client stays with one node; after a failed connection, a
+            503 without ``Retry-After``, or the second 5xx in a row, the next node takes over.
         :param token: a fixed bearer token.
         :param token_file: the file of the bearer token, read again when the file changes, and when the server rejects
             the token.
@@ -388,14 +391,14 @@ class Device:
 
 def _hold(connection: Connection, plan: Plan, on_change: Optional[Callback]) -> Seat:
     """Acquires a seat, and waits for it."""
-    take = connection.slot_taker(plan)
+    holder = connection.slot_holder(plan)
     slot = None
-    if take is not None:
+    if holder is not None:
         # A release under way still has its slot.
         released = threading.Event()
         connection.driver().when_released(plan.door, lambda _: released.set())
         released.wait(RELEASE_TIMEOUT)
-        slot = take()
+        slot = connection.slots.start(holder).wait()
     key, shared, driver = connection.start(plan, slot)
     seat = Seat(key, shared, driver, connection.dispatcher)
     try:

@@ -87,6 +87,12 @@ class SeatView:
         with contextlib.suppress(Closed):
             self._driver.leave(self._key)
 
+    def _start_release(self) -> bool:
+        """Starts the release, unless the client is closed and gives the seat back; returns false in a forked child."""
+        with contextlib.suppress(Closed):
+            self._driver.release(self._key)
+        return self._driver.is_ours
+
     @property
     def session_id(self) -> Optional[str]:
         """The id of the session, which changes when the seat is acquired again."""
@@ -129,7 +135,7 @@ class Seat(SeatView):
         self._dispatcher = dispatcher
 
     def on_change(self, callback: Callback) -> Callable[[], None]:
-        """Tells ``callback`` the present state and every change; returns a function that ends this.
+        """Tells ``callback`` the present state and every change; returns a function that ends this at once.
 
         The callback runs on a thread of the client, may be slow, and may call every method of the seat. Its errors go
         to the logger ``seatkeeper``. A deadline that merely moves is no change.
@@ -141,7 +147,14 @@ class Seat(SeatView):
             raise Misuse(f"the callback of a seat is {type(callback).__name__}: want a function")
         self._require_ours()
         self._dispatcher.start()
-        return self._shared.listen(Relay(self._dispatcher, callback))
+        relay = Relay(self._dispatcher, callback)
+        leave = self._shared.listen(relay)
+
+        def stop() -> None:
+            leave()
+            relay.stop()
+
+        return stop
 
     def wait_until_over(self, timeout: Optional[float] = None) -> Optional[State]:
         """Waits until the seat is lost or released, and returns that state; ``None`` after ``timeout`` seconds.
@@ -158,9 +171,7 @@ class Seat(SeatView):
         A second call has no effect, and neither has a call in a forked child. A finalizer that runs on a thread of a
         client starts the release, and does not wait.
         """
-        try:
-            self._driver.release(self._key)
-        except Closed:
+        if not self._start_release():
             return False
         timeout = 0.0 if DriverThread.is_current() else RELEASE_TIMEOUT
         return self._shared.wait_for_finish(timeout) is Finish.GIVEN_BACK
