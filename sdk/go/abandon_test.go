@@ -212,6 +212,55 @@ func TestAnAcquireTakesTheSlotOfAReleaseThatOutlastsTheWait(t *testing.T) {
 	_ = client.Close(context.Background())
 }
 
+// An occupied gate stands for a file server that hangs: the second acquire ends after its wait for the release, and before its
+// own request.
+func TestAReleaseOutlivesAnAcquireThatWaitedForItAndFailed(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*testing.T, *Client, context.CancelFunc){
+		"by its context": func(_ *testing.T, _ *Client, cancel context.CancelFunc) { cancel() },
+		"by the end of the client": func(t *testing.T, client *Client, _ context.CancelFunc) {
+			client.mu.Lock()
+			client.isClosed = true
+			client.mu.Unlock()
+			client.slots.calls.leave()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			answer := make(chan struct{})
+			server := newSlowAcquire(t, reply{status: 201, body: scriptedGrant, after: answer})
+			client, err := NewClient(server.url, Token("t"), EventStreams(false), StateDir(t.TempDir()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			client.slots.patience = time.Hour
+			if err := acquireBriefly(t, client); !errors.Is(err, context.DeadlineExceeded) {
+				t.Fatal(err)
+			}
+			if err := client.slots.calls.enter(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			failed := make(chan error, 1)
+			go func() {
+				_, err := client.License("K").Acquire(ctx, Machine("m"), PerProcess())
+				failed <- err
+			}()
+			pause(context.Background(), releaseBudget+500*time.Millisecond)
+			end(t, client, cancel)
+			if err := <-failed; err == nil {
+				t.Error("the second acquire is granted")
+			}
+			close(answer)
+			eventually(t, "nobody releases the session of the first acquire", func() bool {
+				return len(server.arrived(deleteTarget)) == 1
+			})
+			expectTargets(t, server, acquireTarget, deleteTarget)
+		})
+	}
+}
+
 func TestSeatsOfAMachineMayHaveOneHolder(t *testing.T) {
 	base := plan{door: licenseDoor{}, licenseKey: "K", machineID: "m", instanceID: "i", perProcess: true}
 	for name, test := range map[string]struct {

@@ -7,6 +7,8 @@ const (
 	acquireInterval = time.Minute
 	// acquireTimeout is the timeout of an acquire: longer than a server's own limit on a commit.
 	acquireTimeout = 10 * time.Second
+	// acquireTimeoutMin is the least timeout near the end of the patience: a token, a connection and an answer need time.
+	acquireTimeoutMin = 2 * time.Second
 	// fullPause is the pause after a denial without retry_after_seconds.
 	fullPause = 10 * time.Second
 )
@@ -96,10 +98,7 @@ func (a *acquiring) full(problem *Denied, s *step) phase {
 }
 
 func (a *acquiring) failed(failed fault, retryAfter time.Duration, requestID string, s *step) phase {
-	over := a.began.after(s.plan.patience)
-	if s.plan.waits {
-		over = max(over, a.over(s))
-	}
+	over := a.givenUpAt(s)
 	at := a.retry.afterFailure(s.now, acquireInterval, retryAfter, s.jitter)
 	if a.isLast || s.passed(over) {
 		return a.ended(unreachableState(failed, requestID))
@@ -122,6 +121,17 @@ func (a *acquiring) over(s *step) instant {
 	return a.began.after(s.plan.wait)
 }
 
+// givenUpAt returns the end of the patience with a silent server, or of a longer wait.
+func (a *acquiring) givenUpAt(s *step) instant {
+	over := a.began.after(s.plan.patience)
+	if s.plan.waits {
+		over = max(over, a.over(s))
+	}
+	return over
+}
+
 func (a *acquiring) ask(refreshed bool, s *step) {
-	a.exchange = s.send(s.plan.door.acquire(s.plan), acquireTimeout, refreshed, a.retry)
+	rest := time.Duration(a.givenUpAt(s) - s.now)
+	timeout := min(acquireTimeout, max(acquireTimeoutMin, rest))
+	a.exchange = s.send(s.plan.door.acquire(s.plan), timeout, refreshed, a.retry)
 }

@@ -181,7 +181,7 @@ func (c *Client) take(ctx context.Context, p *plan) (*Seat, error) {
 		return nil, context.Cause(ctx)
 	}
 	// A release under way still has its slot.
-	left, err := c.awaitReleases(ctx, p)
+	releases, err := c.awaitReleases(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -189,8 +189,7 @@ func (c *Client) take(ctx context.Context, p *plan) (*Seat, error) {
 	if err != nil {
 		return nil, err
 	}
-	hasFile := taken != nil && taken.file != nil
-	seat, err := c.start(p, taken, left)
+	seat, err := c.start(p, taken, releases)
 	if err != nil {
 		isEnded := make(chan struct{})
 		c.slots.end(taken, func() { close(isEnded) })
@@ -206,7 +205,7 @@ func (c *Client) take(ctx context.Context, p *plan) (*Seat, error) {
 	switch state := seat.State(); state.Kind {
 	case Refused:
 		c.release(seat, releaseEvent{})
-		if hasFile {
+		if seat.hasSlotFile {
 			// A retry by another instance id may be denied for the session that the release ends.
 			_ = seat.finished(ctx)
 		}
@@ -221,22 +220,16 @@ func (c *Client) take(ctx context.Context, p *plan) (*Seat, error) {
 	}
 }
 
-// awaitReleases waits for the releases of the same holder that are under way, for releaseBudget at most. The server resumes the
-// session of a holder that acquires again, so a late DELETE would end the new seat. A release that takes longer is stopped: the
-// returned orphan is its session.
-func (c *Client) awaitReleases(ctx context.Context, p *plan) (orphan, error) {
+// awaitReleases waits for the releases of the same holder that are under way, for releaseBudget at most, and returns
+// them. The server resumes the session of a holder that acquires again, so a late DELETE would end the new seat.
+func (c *Client) awaitReleases(ctx context.Context, p *plan) ([]*Seat, error) {
 	releases := c.releasing(p)
 	bounded, cancel := context.WithTimeout(ctx, releaseBudget)
 	defer cancel()
-	left := orphan{}
-	if !allDone(bounded, releases) && ctx.Err() == nil {
-		left = c.takeOver(releases)
+	if !allDone(bounded, releases) && ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
-	// The slot of a stopped release is free soon.
-	if !allDone(ctx, releases) {
-		return orphan{}, context.Cause(ctx)
-	}
-	return left, nil
+	return releases, nil
 }
 
 // allDone waits until every release has ended; false once ctx is done.
@@ -264,19 +257,21 @@ func (c *Client) releasing(p *plan) []*Seat {
 	return found
 }
 
-// takeOver stops the releases that go on, and returns the session that they leave to the acquire of the same holder. A closed
-// client starts no acquire, and its releases go on.
-func (c *Client) takeOver(releases []*Seat) orphan {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// takeOver stops the releases that go on, and returns the session that they leave to the acquire of seat. A seat with a
+// slot takes the slot of such a release: a license that counts processes knows the session by that slot alone. The
+// caller holds the lock.
+func (c *Client) takeOver(seat *Seat, releases []*Seat) orphan {
 	left := orphan{}
-	for _, seat := range releases {
-		if _, goesOn := c.seats[seat]; goesOn && !c.isClosed {
-			c.carryOut(seat, seat.machine.leave(seat.flight))
-			left = unknownOrphan
+	for _, stopped := range releases {
+		if _, goesOn := c.seats[stopped]; !goesOn {
+			continue
 		}
+		if seat.slot != nil && stopped.slot.isLocked() {
+			seat.slot, stopped.slot = stopped.slot, seat.slot
+		}
+		c.carryOut(stopped, stopped.machine.leave(stopped.flight))
+		left = unknownOrphan
 	}
-	c.setTimer()
 	return left
 }
 
@@ -292,16 +287,15 @@ func (c *Client) takeSlot(ctx context.Context, p *plan) (*slot, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.instanceID = taken.instanceID
 	if taken.warning != "" {
 		c.logger.Warn("the state directory is not used; the instance id is random", "reason", taken.warning)
 	}
 	return taken, nil
 }
 
-// start starts an acquire after releases that left an orphan. Without an error, the slot belongs to the seat until the end of
-// its release.
-func (c *Client) start(p *plan, taken *slot, left orphan) (*Seat, error) {
+// start starts an acquire, and takes over the releases that go on. An error stops no release. Without an error, the slot
+// belongs to the client.
+func (c *Client) start(p *plan, taken *slot, releases []*Seat) (*Seat, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.isClosed {
@@ -309,6 +303,11 @@ func (c *Client) start(p *plan, taken *slot, left orphan) (*Seat, error) {
 	}
 	seat := newSeat(c)
 	seat.slot = taken
+	left := c.takeOver(seat, releases)
+	if seat.slot != nil {
+		p.instanceID = seat.slot.instanceID
+		seat.hasSlotFile, seat.warning = seat.slot.isLocked(), seat.slot.warning
+	}
 	seat.tokenOwner = c.transport.tokens.owner(p.machineID)
 	var actions []action
 	seat.machine, actions = newMachine(p, left, c.clock.read())

@@ -2,8 +2,8 @@ package seatkeeper
 
 import "context"
 
-// gate admits one call of the file system at a time. A file server that hangs then keeps one thread, also after every caller
-// has given up.
+// gate admits one call of the file system, or of a token source, at a time. A call that hangs then keeps one thread or
+// goroutine, also after every caller has given up.
 type gate chan struct{}
 
 func newGate() gate { return make(gate, 1) }

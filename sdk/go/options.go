@@ -26,9 +26,10 @@ func TokenFile(path string) ClientOption {
 }
 
 // TokenSource sets a function that returns a fresh bearer token. The client calls the function for the first request, and
-// when the server rejects the token. One call at a time serves every seat.
+// when the server rejects the token. One call at a time serves every seat: a function that hangs and ignores its context
+// is not called again before its end.
 func TokenSource(source func(context.Context) (string, error)) ClientOption {
-	return func(c *Client) { c.transport.tokens = &tokenCache{source: source} }
+	return func(c *Client) { c.transport.tokens = &tokenCache{source: oneAtATime(source)} }
 }
 
 // LicenseKey sets a license key as the source of tokens: the client trades the key for a license token of each machine, and
@@ -168,7 +169,8 @@ func WaitForever() SeatOption {
 	return seatOption(func(p *plan) { p.waits, p.wait = true, waitForever })
 }
 
-// Patience sets how long to try a server that does not answer; a longer wait prevails. Default: 10 s.
+// Patience sets how long to try a server that does not answer, with at least two seconds for each try; a longer wait
+// prevails. Default: 10 s.
 func Patience(span time.Duration) SeatOption {
 	return seatOption(func(p *plan) { p.patience = max(span, 0) })
 }

@@ -25,6 +25,10 @@ type Seat struct {
 	wantsToken bool
 	// slot is the instance id of a seat of one process, until the release is over; nil for every other seat.
 	slot *slot
+	// hasSlotFile says that the instance id is a file of the state directory, and warning is the reason of an id without one.
+	// Both are set before the program has the seat.
+	hasSlotFile bool
+	warning     string
 	// watched is the session whose event stream is open, unwatch closes the stream, and heard is the place in its
 	// events.
 	watched string
@@ -222,10 +226,7 @@ func (s *Seat) Seats() (used, total int) {
 // Warning returns the reason for which a seat of PerProcess got a random instance id; empty if all is well. The text begins
 // with no-home, unusable, not-a-directory, foreign-owner, writable-by-others or no-free-slot, and names the place.
 func (s *Seat) Warning() string {
-	if s.slot == nil {
-		return ""
-	}
-	return s.slot.warning
+	return s.warning
 }
 
 // ErrNotConfirmed is the error of a release that the server did not confirm. The seat is free one TTL after the last

@@ -102,9 +102,12 @@ func claim(file *os.File) (string, error) {
 	return writeInstanceID(file)
 }
 
+// isLocked reports whether the id is a file that this process has locked.
+func (s *slot) isLocked() bool { return s != nil && s.file != nil }
+
 // close leaves the id to the next process.
 func (s *slot) close() {
-	if s == nil || s.file == nil {
+	if !s.isLocked() {
 		return
 	}
 	// A child between fork and exec still has the file open: the end of the lock must not wait for its exec.

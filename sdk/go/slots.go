@@ -55,7 +55,7 @@ func (s *slots) take(ctx context.Context, place string, find func() *slot) (*slo
 // end closes a slot, and calls then once the slot is closed, or after the patience. Without a file, end calls then at once; with
 // a file, end never waits.
 func (s *slots) end(ended *slot, then func()) {
-	if ended == nil || ended.file == nil {
+	if !ended.isLocked() {
 		then()
 		return
 	}

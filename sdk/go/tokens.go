@@ -24,6 +24,19 @@ const (
 // tokenSource returns a fresh bearer token.
 type tokenSource func(context.Context) (string, error)
 
+// oneAtATime returns a source that calls the program's source after the end of the call before: a source that hangs keeps one
+// goroutine, also after every caller has given up.
+func oneAtATime(source tokenSource) tokenSource {
+	calls := newGate()
+	return func(ctx context.Context) (string, error) {
+		if err := calls.enter(ctx); err != nil {
+			return "", err
+		}
+		defer calls.leave()
+		return source(ctx)
+	}
+}
+
 func staticTokens(token string) tokenSource {
 	return func(context.Context) (string, error) { return token, nil }
 }

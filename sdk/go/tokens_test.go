@@ -29,22 +29,58 @@ func TestATokenSourceThatHangsIsGivenUp(t *testing.T) {
 	}
 }
 
-func TestATokenSourceThatHangsInItsFirstCallIsAskedAgainOnce(t *testing.T) {
-	var calls atomic.Int32
-	tokens := &tokenCache{timeout: 20 * time.Millisecond, source: func(context.Context) (string, error) {
+// hangingSource is the TokenSource of a client whose first call ignores its context, as a call into another library may, and
+// hangs until goOn is closed.
+func hangingSource(t *testing.T) (tokens *tokenCache, calls *atomic.Int32, goOn chan struct{}) {
+	t.Helper()
+	calls, goOn = &atomic.Int32{}, make(chan struct{})
+	client, err := NewClient(closedAddress, TokenSource(func(context.Context) (string, error) {
 		if calls.Add(1) == 1 {
-			select {}
+			<-goOn
+			return "late", nil
 		}
-		return "t", nil
-	}}
+		return "fresh", nil
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens = client.transport.tokens.(*tokenCache)
+	tokens.timeout = 20 * time.Millisecond
+	return tokens, calls, goOn
+}
+
+func TestATokenSourceThatHangsInItsFirstCallIsAskedAgainAfterTheCall(t *testing.T) {
+	tokens, calls, goOn := hangingSource(t)
 	if token, err := tokens.current(context.Background(), ""); err == nil {
 		t.Errorf("%q came from nowhere", token)
 	}
-	if token, err := tokens.current(context.Background(), ""); token != "t" || err != nil {
+	close(goOn)
+	tokens.timeout = longWait
+	if token, err := tokens.current(context.Background(), ""); token != "fresh" || err != nil {
 		t.Errorf("%q and %v", token, err)
 	}
 	if calls := calls.Load(); calls != 2 {
 		t.Errorf("%d calls", calls)
+	}
+}
+
+// The test is not parallel: it counts the goroutines of the program.
+func TestATokenSourceThatHangsKeepsOneGoroutineForAllRejections(t *testing.T) {
+	tokens, calls, goOn := hangingSource(t)
+	before := runtime.NumGoroutine()
+	for range 5 {
+		if err := tokens.refresh(context.Background(), ""); !errors.Is(err, errTokenLate) {
+			t.Fatal(err)
+		}
+	}
+	if calls := calls.Load(); calls != 1 {
+		t.Errorf("%d calls hang", calls)
+	}
+	eventually(t, "a goroutine of each refresh", func() bool { return runtime.NumGoroutine() <= before+1 })
+	close(goOn)
+	tokens.timeout = longWait
+	if err := tokens.refresh(context.Background(), ""); err != nil || tokens.cached() != "fresh" {
+		t.Errorf("%v, and the token %q", err, tokens.cached())
 	}
 }
 
