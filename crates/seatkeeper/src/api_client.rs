@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use reqwest::{Certificate, Method, StatusCode, Url};
+use seatkeeper_server::PlainJson;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -91,7 +92,8 @@ impl std::fmt::Display for Problem {
 /// A cursor page of a longer list.
 #[derive(Debug, Deserialize)]
 struct Page {
-    items: Vec<Value>,
+    // Items hold content of clients.
+    items: Vec<PlainJson>,
     next_cursor: Option<String>,
 }
 
@@ -159,7 +161,7 @@ impl ApiClient {
             let url = self.url(path, &query)?;
             let page: Page = understood(&url, self.call(Method::GET, url.clone(), None, None).await?)?;
             missing = missing.saturating_sub(page.items.len() as u32);
-            listed.items.extend(page.items);
+            listed.items.extend(page.items.into_iter().map(|PlainJson(item)| item));
             listed.more = page.next_cursor.is_some();
             if !listed.more || missing == 0 {
                 return Ok(listed);
@@ -255,7 +257,9 @@ impl ApiClient {
         if bytes.is_empty() {
             return Ok(Value::Null);
         }
-        serde_json::from_slice(&bytes).map_err(|source| Error::Strange { url, source })
+        let PlainJson(answer) =
+            serde_json::from_slice(&bytes).map_err(|source| Error::Strange { url, source })?;
+        Ok(answer)
     }
 }
 

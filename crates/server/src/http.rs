@@ -2,6 +2,7 @@
 
 mod answers;
 mod body;
+mod client_object;
 mod client_program;
 mod fields;
 mod heartbeat_body;
@@ -14,7 +15,8 @@ mod session_path;
 mod who;
 
 pub(crate) use answers::{heartbeat_interval_seconds, session_ended};
-pub(crate) use body::{BODY_BYTES_MAX, Body, ReadAhead, Unread, read_ahead, read_body};
+pub(crate) use body::{BODY_BYTES_MAX, Body, NoRoom, ReadAhead, Unread, read_ahead, read_body};
+pub(crate) use client_object::ClientObject;
 pub(crate) use client_program::ClientProgram;
 pub(crate) use fields::{
     USER_AGENT_CHARS_MAX, name_field, object_field, optional_name_field, user_agent_field,

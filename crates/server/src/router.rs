@@ -1,6 +1,7 @@
 //! The router: every route of the server, behind the layer that every request passes (`front`).
 
 mod arrival;
+mod awaited_body;
 mod client_address;
 mod cors;
 mod description;

@@ -4,6 +4,7 @@ use seatkeeper_core::{Authority, PoolKind, Reach};
 use seatkeeper_ledger::sessions::SessionRecord;
 use seatkeeper_registry::Live;
 use serde::Serialize;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -56,7 +57,7 @@ pub(crate) struct SessionAnswer {
     device_name: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
-    metadata: Option<serde_json::Value>,
+    metadata: Option<Box<RawValue>>,
 }
 
 impl SessionAnswer {
@@ -100,7 +101,7 @@ impl SessionAnswer {
             user_agent: record.particulars.user_agent.as_deref().map(Into::into),
             device_type: device.map(|device| device.kind.to_string()),
             device_name: device.and_then(|device| device.name.as_deref()).map(Into::into),
-            metadata: metadata.as_deref().and_then(|text| serde_json::from_str(text).ok()),
+            metadata: metadata.as_deref().and_then(|text| RawValue::from_string(text.into()).ok()),
         }
     }
 }

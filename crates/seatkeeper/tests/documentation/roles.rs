@@ -181,7 +181,9 @@ async fn jobs_succeed(node: &Harness) {
     let (admin, started) = (node.admin(), Instant::now());
     for job in JOBS {
         let path = format!("/api/v1/admin/jobs/{job}");
-        admin.post(&format!("{path}/run"), json!({})).await.expect(202);
+        let asked = admin.post(&format!("{path}/run"), json!({})).await;
+        // 429: an emission took place a moment ago.
+        assert!([202, 429].contains(&asked.status), "{job}: {:#}", asked.body);
         loop {
             let runs = admin.get(&format!("{path}/runs")).await.expect(200);
             let items = runs["items"].as_array().expect("runs");

@@ -6,6 +6,7 @@ mod bodies;
 mod endpoint;
 mod fields;
 mod headers;
+mod nested;
 mod queries;
 mod sizes;
 mod sockets;

@@ -3,6 +3,7 @@
 
 pub(crate) mod books;
 pub(crate) mod exchange;
+pub(crate) mod raw_json;
 pub(crate) mod shown;
 pub(crate) mod tenant_client;
 pub(crate) mod until;

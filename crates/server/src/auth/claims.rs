@@ -1,27 +1,41 @@
 //! Strict parser for the claims of a token.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{DecodingKey, TokenData, Validation};
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
-use serde_json::{Map, Value};
+use serde::de::{Deserialize, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::Refusal;
 
 /// The claims of a token. A duplicate claim is an error: lenient parsers disagree on whether the first or the
 /// last value counts.
-pub(super) struct Claims(Map<String, Value>);
+pub(super) struct Claims(HashMap<String, Claim>);
+
+/// The value of a claim.
+enum Claim {
+    Text(String),
+    Number(f64),
+    /// Any other value, which no claim of interest has.
+    Other,
+}
 
 impl Claims {
     /// Returns the text of a claim, or an empty string if the claim is absent or not a string.
     pub(super) fn text(&self, name: &str) -> &str {
-        self.0.get(name).and_then(Value::as_str).unwrap_or_default()
+        match self.0.get(name) {
+            Some(Claim::Text(text)) => text,
+            Some(Claim::Number(_) | Claim::Other) | None => "",
+        }
     }
 
     /// Returns the number of a claim, or 0 if the claim is absent or not a number.
     pub(super) fn number(&self, name: &str) -> f64 {
-        self.0.get(name).and_then(Value::as_f64).unwrap_or_default()
+        match self.0.get(name) {
+            Some(Claim::Number(number)) => *number,
+            Some(Claim::Text(_) | Claim::Other) | None => 0.0,
+        }
     }
 }
 
@@ -59,12 +73,62 @@ impl<'de> Visitor<'de> for Reader {
     }
 
     fn visit_map<M: MapAccess<'de>>(self, mut given: M) -> Result<Claims, M::Error> {
-        let mut claims = Map::new();
+        let mut claims = HashMap::new();
         while let Some((name, value)) = given.next_entry()? {
             if claims.insert(name, value).is_some() {
                 return Err(M::Error::custom("a claim that is there twice"));
             }
         }
         Ok(Claims(claims))
+    }
+}
+
+impl<'de> Deserialize<'de> for Claim {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ClaimReader)
+    }
+}
+
+struct ClaimReader;
+
+impl<'de> Visitor<'de> for ClaimReader {
+    type Value = Claim;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a claim")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Claim, E> {
+        Ok(Claim::Text(text.to_owned()))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Claim, E> {
+        Ok(Claim::Number(number as f64))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Claim, E> {
+        Ok(Claim::Number(number as f64))
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<Claim, E> {
+        Ok(Claim::Number(number))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Claim, E> {
+        Ok(Claim::Other)
+    }
+
+    fn visit_unit<E>(self) -> Result<Claim, E> {
+        Ok(Claim::Other)
+    }
+
+    fn visit_seq<S: SeqAccess<'de>>(self, mut given: S) -> Result<Claim, S::Error> {
+        while given.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Claim::Other)
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut given: M) -> Result<Claim, M::Error> {
+        while given.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Claim::Other)
     }
 }

@@ -12,7 +12,7 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 
 use crate::app::App;
 use crate::error::{Error, FieldError};
-pub(crate) use whole::{BODY_BYTES_MAX, read as read_body};
+pub(crate) use whole::{BODY_BYTES_MAX, NoRoom, read as read_body};
 
 /// A parsed and validated JSON body.
 pub(crate) struct Body<T>(pub(crate) T);

@@ -3,9 +3,10 @@
 use garde::Validate;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use serde_json::{Map, Value};
+use serde_json::Value;
 use utoipa::ToSchema;
 
+use super::ClientObject;
 use super::fields::no_control_characters;
 
 /// Longest name or version of a program, in characters. A name, a version and an SDK together fit a user agent.
@@ -38,7 +39,8 @@ impl ClientProgram {
 
     /// Parses an optional program. An array is refused: its order would stand for the names of fields.
     pub(crate) fn optional<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
-        let Some(object) = Option::<Map<String, Value>>::deserialize(deserializer)? else { return Ok(None) };
+        let object = Option::<ClientObject>::deserialize(deserializer)?;
+        let Some(ClientObject(object)) = object else { return Ok(None) };
         let program = Self::deserialize(Value::Object(object));
         program.map(Some).map_err(|error| D::Error::custom(format_args!("must name a program: {error}")))
     }

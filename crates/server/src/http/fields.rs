@@ -1,7 +1,9 @@
 //! Validators of fields, shared by several APIs.
 
 use seatkeeper_core::{NAME_BYTES_MAX, NAME_CHARS_MAX};
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+use super::ClientObject;
 
 /// Longest user agent, in characters.
 pub(crate) const USER_AGENT_CHARS_MAX: usize = 500;
@@ -44,8 +46,8 @@ pub(crate) fn user_agent_field(name: &Option<String>, _: &()) -> garde::Result {
 }
 
 /// Checks a JSON object if present: at most 4 KiB, without NUL characters.
-pub(crate) fn object_field(object: &Option<Map<String, Value>>, _: &()) -> garde::Result {
-    let Some(object) = object else { return Ok(()) };
+pub(crate) fn object_field(object: &Option<ClientObject>, _: &()) -> garde::Result {
+    let Some(ClientObject(object)) = object else { return Ok(()) };
     let text = serde_json::to_string(object).map_err(|_| garde::Error::new("must be a JSON object"))?;
     if text.len() > OBJECT_BYTES_MAX {
         return Err(garde::Error::new(format!("must have at most {OBJECT_BYTES_MAX} bytes as JSON")));

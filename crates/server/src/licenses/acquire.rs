@@ -13,7 +13,6 @@ use seatkeeper_ledger::licenses::{Clients, CountPer, License, Reacquire};
 use seatkeeper_registry::{Answer, Granted, Live, Request};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -23,8 +22,8 @@ use crate::auth::{Caller, machine_user};
 use crate::error::Error;
 use crate::holders::HoldersUnread;
 use crate::http::{
-    BodyProblems, ClientProgram, LicenseCaller, Meta, Problems, Unread, heartbeat_interval_seconds,
-    name_field, object_field, optional_name_field, user_agent_field,
+    BodyProblems, ClientObject, ClientProgram, LicenseCaller, Meta, Problems, Unread,
+    heartbeat_interval_seconds, name_field, object_field, optional_name_field, user_agent_field,
 };
 use crate::metrics::AcquireFailure;
 use crate::problem::{self, Problem};
@@ -55,10 +54,10 @@ pub(super) struct Acquire {
     #[garde(dive)]
     #[serde(default, deserialize_with = "ClientProgram::optional")]
     client: Option<ClientProgram>,
-    /// Custom data of the client for the record: at most 4 KiB.
+    /// Custom data of the client for the record: at most 4 KiB, and at most 100 levels deep.
     #[garde(custom(object_field))]
     #[schema(value_type = Option<Object>)]
-    metadata: Option<Map<String, Value>>,
+    metadata: Option<ClientObject>,
 }
 
 /// A granted seat.

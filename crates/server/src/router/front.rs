@@ -33,7 +33,7 @@ pub(super) async fn pass(State(front): State<Arc<Front>>, request: Request, next
     let counted = front.metrics.begin(&request);
     let protection = Protection::for_request(&request);
     let origin = front.cors.origin_of(&request);
-    let answer = front.arrival.named(request, async |request| {
+    let answer = front.arrival.named(request, async |mut request| {
         if !host::is_valid(&request) {
             return Error::InvalidHost.into_response();
         }
@@ -41,7 +41,7 @@ pub(super) async fn pass(State(front): State<Arc<Front>>, request: Request, next
         if let Some(preflight) = origin.as_ref().and_then(|origin| origin.preflight(&request)) {
             return preflight;
         }
-        let Some(_inside) = front.request_limit.enter(&request) else {
+        let Some(_inside) = front.request_limit.enter(&mut request) else {
             return Error::TooBusy.into_response();
         };
         let answer = async {

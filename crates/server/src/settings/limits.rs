@@ -25,7 +25,8 @@ pub struct LimitsSettings {
     pub service_acquires_per_minute: u64,
     /// Heartbeats of a session sent with a token of the `service` scope. Default 1,200.
     pub service_heartbeats_per_minute: u64,
-    /// License tokens requested from one address; an IPv6 address counts with its network of 64 bits. Default 30.
+    /// License tokens requested from one address; an IPv6 address counts with its network of 64 bits. Default 300:
+    /// machines of an office share an address, and each needs a token every 12 minutes.
     pub license_tokens_per_address_per_minute: u64,
     /// License tokens requested for one license key, from any address: enough for every machine of the license.
     /// Default 6,000.
@@ -62,7 +63,7 @@ impl Default for LimitsSettings {
             capacities_acquires_per_minute: 10,
             service_acquires_per_minute: 60_000,
             service_heartbeats_per_minute: 1_200,
-            license_tokens_per_address_per_minute: 30,
+            license_tokens_per_address_per_minute: 300,
             license_tokens_per_key_per_minute: 6_000,
             releases_per_address_per_minute: 300,
             when_redis_down: WhenRedisDown::Allow,

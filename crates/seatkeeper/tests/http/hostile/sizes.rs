@@ -107,13 +107,18 @@ async fn two_hundred_thousand_levels_are_refused_for_their_length() {
 }
 
 #[tokio::test]
-async fn metadata_as_deep_as_the_parser_goes_is_kept_and_shown() {
+async fn metadata_of_a_hundred_levels_is_kept_and_shown_and_no_deeper() {
     let siege = Siege::begin().await;
     let endpoint = Endpoint::acquire(&siege);
     let nested = |levels: usize| format!("{}1{}", "{\"a\":".repeat(levels), "}".repeat(levels));
     let body =
         |levels| endpoint.valid.to_string().replacen('{', &format!("{{\"metadata\":{},", nested(levels)), 1);
-    assert_field(&endpoint.send(body(200)).await, "metadata", "200 levels");
+    for levels in [101, 200, 600] {
+        let answer = endpoint.send(body(levels)).await;
+        assert_field(&answer, "metadata", &format!("{levels} levels"));
+        let message = &answer.body["errors"][0]["message"];
+        assert_eq!(message, "must be nested at most 100 levels deep", "{levels} levels");
+    }
     let answer = endpoint.send(body(100)).await.expect(201);
     let path = crate::http::tenant_client::session_path(&answer["session_id"]);
     let read = siege.api.user("bob").get(&path).await.expect(200);

@@ -3,7 +3,7 @@
 use seatkeeper_core::{Holder, PoolKind, UserId};
 use seatkeeper_ledger::audit::AuditRecord;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::value::RawValue;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -52,17 +52,17 @@ pub(super) struct RecordAnswer {
     pub(super) device_type: Option<String>,
     pub(super) device_name: Option<String>,
     #[schema(value_type = Option<Object>)]
-    pub(super) metadata: Option<Value>,
+    pub(super) metadata: Option<Box<RawValue>>,
     pub(super) last_heartbeat_at: Option<String>,
     pub(super) expires_at: Option<String>,
     /// Entitlement or plan after its change.
     #[schema(value_type = Option<Object>)]
-    pub(super) detail: Option<Value>,
+    pub(super) detail: Option<Box<RawValue>>,
 }
 
 impl RecordAnswer {
     pub(super) fn from_record(record: &AuditRecord) -> Self {
-        let object = |text: &Option<String>| text.as_deref().and_then(|text| serde_json::from_str(text).ok());
+        let object = |text: &Option<String>| text.clone().and_then(|text| RawValue::from_string(text).ok());
         let (holder, instance_id) = record.holder.as_ref().map(Holder::parts).unzip();
         let device = record.device.as_ref();
         let (actor, actor_tenant) = actor_of(&record.actor);

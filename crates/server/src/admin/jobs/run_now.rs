@@ -2,6 +2,8 @@
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use seatkeeper_core::{RegistryTime, Span};
+use seatkeeper_ledger::jobs::JobName;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -10,6 +12,10 @@ use crate::app::App;
 use crate::error::Error;
 use crate::http::{Admin, AdminProblems, ParameterProblems, Problems};
 use crate::problem::Problem;
+
+/// The shortest time between the end of a usage window and a requested emission. Each window has a record for each
+/// capacity held by any tenant, so requests in a loop would multiply the records of all tenants.
+const BETWEEN_EMISSIONS: Span = Span::from_secs(10);
 
 /// A job made due by a request.
 #[derive(Serialize, ToSchema)]
@@ -24,7 +30,8 @@ pub(crate) struct DueAnswer {
     responses(
         Problems, AdminProblems, ParameterProblems,
         (status = 202, body = DueAnswer, description = "It is due; its runs tell how it went"),
-        (status = 404, body = Problem, description = "job-not-found")
+        (status = 404, body = Problem, description = "job-not-found"),
+        (status = 429, body = Problem, description = "too-many-requests")
     )
 )]
 pub(crate) async fn run_now(
@@ -32,8 +39,51 @@ pub(crate) async fn run_now(
     who: Admin,
     JobPath(job): JobPath,
 ) -> Result<(StatusCode, axum::Json<DueAnswer>), Error> {
-    app.ledger.run_job_now(job, app.engine.now().await?).await.map_err(Error::Ledger)?;
+    let now = app.engine.now().await?;
+    if job == JobName::UsageEmission {
+        let metered = app.ledger.usage_metered_until().await.map_err(Error::Ledger)?;
+        may_emit(metered, now)?;
+    }
+    app.ledger.run_job_now(job, now).await.map_err(Error::Ledger)?;
     app.jobs.wake(job);
     tracing::info!(job = job.as_str(), tenant = %who.tenant, user = %who.user, "an operator requested a run of a job");
     Ok((StatusCode::ACCEPTED, axum::Json(DueAnswer { job: job.as_str() })))
+}
+
+/// Checks that the last usage window ended at least [`BETWEEN_EMISSIONS`] ago. Returns `Err(TooOften)` otherwise.
+fn may_emit(metered: Option<RegistryTime>, now: RegistryTime) -> Result<(), Error> {
+    let Some(may_from) = metered.map(|metered| metered + BETWEEN_EMISSIONS) else { return Ok(()) };
+    let wait = may_from.since(now).min(BETWEEN_EMISSIONS);
+    if now >= may_from { Ok(()) } else { Err(Error::TooOften { wait_seconds: wait.as_secs_ceil() }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns the wait in seconds that a request is told, `None` for a request that passes.
+    fn wait(metered: Option<u64>, now: u64) -> Option<u64> {
+        let [metered, now] = [metered, Some(now)].map(|at| at.map(RegistryTime::from_millis));
+        match may_emit(metered, now.expect("a time")) {
+            Ok(()) => None,
+            Err(Error::TooOften { wait_seconds }) => Some(wait_seconds),
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn an_emission_can_be_requested_ten_seconds_after_the_last_window() {
+        assert_eq!(wait(None, 0), None);
+        let metered = Some(100_000);
+        assert_eq!(
+            [100_000, 100_001, 109_000, 109_999].map(|now| wait(metered, now)),
+            [Some(10), Some(10), Some(1), Some(1)]
+        );
+        assert_eq!([110_000, 1_000_000].map(|now| wait(metered, now)), [None, None]);
+    }
+
+    #[test]
+    fn a_window_of_a_clock_that_was_ahead_asks_for_no_longer_wait() {
+        assert_eq!(wait(Some(10_000_000), 100_000), Some(10));
+    }
 }

@@ -11,6 +11,7 @@ use utoipa::IntoParams;
 
 use super::pool_name::PoolKindName;
 use crate::app::App;
+use crate::auth::tenant_from_text;
 use crate::error::Error;
 use crate::held_sessions::held_sessions;
 use crate::http::{Admin, AdminProblems, Page, ParameterProblems, Problems, Query, cursor_of, page_limit};
@@ -117,7 +118,7 @@ impl SearchQuery {
     fn filter(self) -> Result<SessionFilter, Error> {
         let user = self.user.as_deref().map(UserId::from);
         let user = match (user, self.user_tenant) {
-            (Some(user), Some(tenant)) => Some(UserId::from_abroad(&TenantId::new(tenant), &user)),
+            (Some(user), Some(tenant)) => Some(UserId::from_abroad(&tenant_from_text(&tenant), &user)),
             (None, Some(_)) => return Err(Error::field("user", "is needed beside `user_tenant`")),
             (user, None) => user,
         };

@@ -12,9 +12,14 @@ use crate::error::Error;
 /// Longest accepted body, in bytes.
 pub(crate) const BODY_BYTES_MAX: usize = 64 * 1024;
 
-/// Reads a request's whole body. Returns `Err(BodyTooLarge)` for a body over the maximum, and
-/// `Err(BodyTooSlow)` if the body does not arrive within `patience`. The connection deals with the unread
-/// rest.
+/// The error of a body that has arrived while as many requests are under way as may be.
+#[derive(Debug, thiserror::Error)]
+#[error("as many requests are under way as may be")]
+pub(crate) struct NoRoom;
+
+/// Reads a request's whole body. Returns `Err(BodyTooLarge)` for a body over the maximum, `Err(BodyTooSlow)` if the
+/// body does not arrive within `patience`, and `Err(TooBusy)` for a body with the error [`NoRoom`]. The connection deals
+/// with the unread rest.
 pub(crate) async fn read(headers: &HeaderMap, body: Body, patience: Duration) -> Result<Bytes, Error> {
     if told_length(headers).is_some_and(|length| length > BODY_BYTES_MAX) {
         return Err(Error::BodyTooLarge);
@@ -23,6 +28,7 @@ pub(crate) async fn read(headers: &HeaderMap, body: Body, patience: Duration) ->
     match tokio::time::timeout(patience, collected(body)).await.map_err(|_| Error::BodyTooSlow)? {
         Ok(whole) => Ok(whole),
         Err(error) if error.is::<LengthLimitError>() => Err(Error::BodyTooLarge),
+        Err(error) if error.source().is_some_and(|source| source.is::<NoRoom>()) => Err(Error::TooBusy),
         Err(error) => Err(Error::BodyUnreadable(axum::Error::new(error))),
     }
 }

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::{Token, claims, claims_with};
 use crate::embedded::forge::{Forge, base64};
+use crate::http::raw_json::strings_in_strings;
 
 pub(super) fn all(key: &Forge) -> Vec<Token> {
     let tokens = [parts(key), signatures(key), spellings(key), contents(key)].concat();
@@ -145,6 +146,14 @@ fn contents(key: &Forge) -> Vec<(&'static str, String)> {
         ("a header that is null", key.token("null", &usual)),
         ("an empty header", key.token("", &usual)),
         ("a header without anything", key.token("{}", &usual)),
+        (
+            "claims of strings within strings",
+            signed(format!("{{\"a\":{}", strings_in_strings(5_500)).as_bytes()),
+        ),
+        (
+            "a header of strings within strings",
+            key.token(format!("{{\"a\":{}", strings_in_strings(5_500)), &usual),
+        ),
         ("a header nested deeply", key.token(format!("{{\"a\":{}", "[".repeat(5_000)), &usual)),
     ]
 }
