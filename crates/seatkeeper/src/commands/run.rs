@@ -41,26 +41,29 @@ pub(crate) async fn run(args: RunArgs) -> Result<ExitCode, Error> {
         // A file that cannot be written must not cost the exit code of the command.
         OpenOptions::new().create(true).append(true).open(path).map_err(RunError::ReportFile)?;
     }
-    let ended = held(&args, &mut report).await;
+    // A system that starts no thread starts no command either.
+    let story = Story::new(args.quiet).map_err(RunError::Start)?;
+    let ended = held(&args, &mut report, &story).await;
     let code = match &ended {
         Ok(code) => *code,
         Err(error) => error.exit_code(),
     };
     report.finish(code, ended.as_ref().err());
+    if let Err(error) = &ended {
+        story.fail(error);
+    }
     if let Some(path) = &args.report
         && let Err(error) = report.write(path)
     {
         // The command has run: a full disk must not replace the command's exit code.
-        Error::from(RunError::Report(error)).report();
+        story.fail(&RunError::Report(error));
     }
-    ended?;
     Ok(ExitCode::from(code))
 }
 
-async fn held(args: &RunArgs, report: &mut Report) -> Result<u8, RunError> {
+async fn held(args: &RunArgs, report: &mut Report, story: &Story) -> Result<u8, RunError> {
     let program = program::find(args.program())?;
     let mut signals = Signals::listen().map_err(RunError::Signals)?;
-    let story = Story::new(args.quiet);
     let clients = Clients::new(args)?;
     let began = Instant::now();
     let seats = seats::acquire(&clients, args, &mut signals, story).await;

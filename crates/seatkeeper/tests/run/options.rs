@@ -147,6 +147,29 @@ async fn left_over_processes_of_another_user_keep_the_seat_for_the_stop_timeout_
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_zombie_that_is_never_reaped_keeps_no_seat() {
+    let harness = Harness::open();
+    let key = license(&harness, 1).await;
+    let file = harness.path("parent");
+    // `sleep` has left the group, and never reaps the shell that it took over as its child.
+    let parent = format!(
+        "echo $$ > {0}.new; mv {0}.new {0}; (until grep -qx sleep /proc/$$/comm; do sleep 0.05; done) & \
+         exec setsid sleep 600",
+        file.display()
+    );
+    let script = format!("sh -c \"$0\" & until test -s {}; do sleep 0.05; done; exit 5", file.display());
+    for options in [&["--stop-timeout", "1h"][..], &["--stop-timeout", "1s", "--on-exit", "kill-group"][..]] {
+        let run = run(&harness, &key, options).args(["sh", "-c", &script, &parent]).spawn().unwrap();
+        let parent = pid_in(&file);
+        assert_eq!(code(run), Some(5), "{options:?}");
+        assert!(is_running(parent), "{options:?}");
+        send(parent, Signal::KILL);
+        until_live(&harness, 0).await;
+        std::fs::remove_file(&file).unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_seat_is_free_when_the_last_process_of_the_group_has_ended() {
     let harness = Harness::open();
     let key = license(&harness, 1).await;

@@ -1,12 +1,13 @@
 //! Signals reach every process of the command, and the seat is released.
 
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{PipeWriter, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, TimeDelta};
+use rustix::io::ioctl_fionbio;
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -119,6 +120,44 @@ async fn a_command_that_ignores_the_signal_is_killed_in_time() {
     assert_eq!(code(run), Some(137));
     until_gone(pid);
     until_live(&harness, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_full_stderr_holds_up_neither_heartbeats_nor_signals() {
+    let harness = Harness::open();
+    let ttl = Duration::from_secs(3);
+    let license = harness.license_with(json!({ "max_seats": 1, "ttl_seconds": ttl.as_secs() })).await;
+    let key = license["license_key"].as_str().unwrap();
+    let file = harness.path("pid");
+    let script = format!("echo $$ > {0}.new; mv {0}.new {0}; exec sleep 600", file.display());
+    // The test is the only reader, and never reads: as `less` that waits for a key.
+    let (_reader, stderr) = std::io::pipe().unwrap();
+    fill(&stderr);
+    let start = |options: &[&str]| {
+        let mut run = run(&harness, key, options);
+        run.args(["sh", "-c", &script]).stderr(stderr.try_clone().unwrap()).spawn().unwrap()
+    };
+    let run = start(&[]);
+    pid_in(&file);
+    let waiting = start(&["--wait", "forever"]);
+    let session = live(&harness).await[0]["session_id"].clone();
+    tokio::time::sleep(ttl * 2).await;
+    assert_eq!(live(&harness).await[0]["session_id"], session, "the seat outlives the TTL");
+    let began = Instant::now();
+    for run in [waiting, run] {
+        send(run.id(), Signal::TERM);
+        assert_eq!(code(run), Some(143));
+    }
+    // Half of the time limit before SIGKILL.
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+    until_live(&harness, 0).await;
+}
+
+/// Fills a pipe, so that the next write blocks.
+fn fill(mut pipe: &PipeWriter) {
+    ioctl_fionbio(pipe, true).unwrap();
+    while pipe.write_all(&[b'\n'; 4096]).is_ok() {}
+    ioctl_fionbio(pipe, false).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]

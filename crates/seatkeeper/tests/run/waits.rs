@@ -66,6 +66,7 @@ async fn each_refusal_has_its_code() {
         (run_at(&harness, &closed, &key, &["--wait", "1s"]), 69),
         (run_at(&harness, "ftp://nowhere", &key, &[]), 2),
         (run(&harness, &key, &["--wait", "soon"]), 2),
+        (run(&harness, &key, &["--stop-timeout", "200000000000000d"]), 2),
     ];
     for (mut run, wanted) in cases {
         let output = run.arg("true").output().unwrap();

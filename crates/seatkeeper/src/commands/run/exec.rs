@@ -54,7 +54,8 @@ fn become_command(args: &ExecArgs) -> io::Error {
     command.exec()
 }
 
-/// Makes the kernel send TERM when `run` dies, even by KILL.
+/// Makes the kernel send TERM when `run` dies, even by KILL. The kernel forgets the request when the process changes
+/// its user or group, or executes a program with set-user-ID, set-group-ID or file capabilities.
 #[cfg(target_os = "linux")]
 fn ask_for_death_signal(parent: i32) -> io::Result<()> {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};

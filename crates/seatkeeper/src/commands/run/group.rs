@@ -1,6 +1,7 @@
 //! The process group of the command.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 use rustix::process::{
@@ -77,16 +78,67 @@ impl Group {
         matches!(self, Self::Terminal(_)) && [Signal::INT, Signal::QUIT].contains(&signal)
     }
 
-    /// Returns `true` while the group has processes after the end of the leader.
-    pub(super) fn has_left_overs(self) -> bool {
-        match self {
-            Self::Own(leader) => {
-                // An unreaped zombie would count as a process of the group for ever.
-                while let Ok(Some(_)) = waitpgid(leader, WaitOptions::NOHANG) {}
-                // A group of another user's processes answers `PERM`, and is not empty.
-                test_kill_process_group(leader) != Err(Errno::SRCH)
-            }
-            Self::Terminal(_) => false,
+    /// Returns the processes of the group that may outlive the leader.
+    pub(super) fn left_overs(self) -> LeftOverProcesses {
+        LeftOverProcesses { group: self, living: None }
+    }
+}
+
+/// The processes of the command's group after the end of the leader.
+#[derive(Debug)]
+pub(super) struct LeftOverProcesses {
+    group: Group,
+    /// A process that lived at the last look.
+    living: Option<PathBuf>,
+}
+
+impl LeftOverProcesses {
+    /// Returns `true` while the group has a process that is no zombie.
+    pub(super) fn exist(&mut self) -> bool {
+        let Group::Own(leader) = self.group else { return false };
+        // Reaps the zombies among the children of `run`.
+        while let Ok(Some(_)) = waitpgid(leader, WaitOptions::NOHANG) {}
+        match test_kill_process_group(leader) {
+            Ok(()) => !self.are_zombies(leader),
+            // A group of another user's processes answers `PERM`, and is not empty.
+            Err(error) => error != Errno::SRCH,
         }
     }
+
+    /// Returns `true` if the group has zombies alone. Their parent is outside of the group, and may never reap them.
+    /// Systems without `/proc` tell no zombies.
+    fn are_zombies(&mut self, leader: Pid) -> bool {
+        // A look at each process of a large host would cost more than a look at one.
+        if self.living.as_deref().and_then(|process| is_living(process, leader)) == Some(true) {
+            return false;
+        }
+        let processes = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path());
+        let mut has_zombies = false;
+        for process in processes {
+            match is_living(&process, leader) {
+                Some(true) => {
+                    self.living = Some(process);
+                    return false;
+                }
+                Some(false) => has_zombies = true,
+                None => {}
+            }
+        }
+        // A group without any process in `/proc`: the processes are hidden, or have just ended.
+        has_zombies
+    }
+}
+
+/// Returns `true` for a process of the group that lives, `false` for a zombie of the group, and `None` for every other
+/// process. `process` is the folder of the process in `/proc`.
+fn is_living(process: &Path, group: Pid) -> Option<bool> {
+    let stat = fs::read(process.join("stat")).ok()?;
+    // The name of the program, in parentheses, may have spaces and parentheses.
+    let stat = String::from_utf8_lossy(&stat);
+    let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
+    let (state, process_group, threads) = (fields.first()?, fields.get(2)?, fields.get(17)?);
+    let is_member = process_group.parse::<i32>() == Ok(group.as_raw_nonzero().get());
+    // The first thread of a process may end before the others, and is a zombie until they end.
+    let has_ended = ["Z", "X"].contains(state) && ["0", "1"].contains(threads);
+    is_member.then_some(!has_ended)
 }

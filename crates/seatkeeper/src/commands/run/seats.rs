@@ -104,7 +104,7 @@ pub(super) async fn acquire(
     clients: &Clients,
     args: &RunArgs,
     signals: &mut Signals,
-    story: Story,
+    story: &Story,
 ) -> Result<Vec<HeldSeat>, RunError> {
     let holder = RunHolder::new(args)?;
     let mut seats = Vec::new();
@@ -126,7 +126,7 @@ async fn acquire_one(
     holder: &RunHolder,
     license: &str,
     signals: &mut Signals,
-    story: Story,
+    story: &Story,
 ) -> Result<HeldSeat, RunError> {
     let share = match holder.is_shared {
         true => Some(tokio::select! {
@@ -150,7 +150,7 @@ async fn acquire_one(
 }
 
 /// Waits for the grant of a seat, and tells the user of the wait and of the seat.
-async fn wait_for_grant(held: &HeldSeat, signals: &mut Signals, story: Story) -> Result<(), RunError> {
+async fn wait_for_grant(held: &HeldSeat, signals: &mut Signals, story: &Story) -> Result<(), RunError> {
     let license = || masked(&held.license);
     let granted = held.seat.granted();
     tokio::pin!(granted);
@@ -184,7 +184,7 @@ pub(super) fn request(client: &Client, license: &str, holder: &RunHolder) -> Sea
 
 /// Releases the seats concurrently, but for seats that other runs keep. An acquire without an answer counts as a seat: its
 /// session would live until the TTL.
-pub(super) async fn release(seats: Vec<HeldSeat>, story: Story) {
+pub(super) async fn release(seats: Vec<HeldSeat>, story: &Story) {
     let mut releases = Vec::new();
     for HeldSeat { license, seat, share, .. } in seats {
         let last = match share.map(Share::leave) {

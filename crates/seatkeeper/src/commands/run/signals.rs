@@ -1,8 +1,10 @@
 //! The signals that `run` forwards to its command.
 
 use std::io;
+use std::time::Duration;
 
 use rustix::process::Signal;
+use tokio::time::timeout;
 
 use crate::signals::{Listener, number_of};
 
@@ -40,6 +42,12 @@ impl Signals {
             () = self.user1.recv() => Signal::USR1,
             () = self.user2.recv() => Signal::USR2,
         }
+    }
+
+    /// Returns a signal that has arrived already.
+    pub(super) async fn arrived(&mut self) -> Option<Signal> {
+        // The runtime learns of a signal between two steps of its tasks: a look without a wait could miss the signal.
+        timeout(Duration::ZERO, self.next()).await.ok()
     }
 
     /// Returns the number of the next signal that asks the process to end.

@@ -32,7 +32,7 @@ pub(super) async fn run(
     args: &RunArgs,
     seats: &[HeldSeat],
     signals: &mut Signals,
-    story: Story,
+    story: &Story,
 ) -> Result<Ended, RunError> {
     let began = Instant::now();
     adopt_orphans();
@@ -41,6 +41,9 @@ pub(super) async fn run(
     let (mut leader, group, failure) = child::start(program, args, seats).map_err(RunError::Start)?;
     let mut watched = Watched::new(args, group, seats, story);
     let mut job = Job::new(group);
+    while let Some(signal) = signals.arrived().await {
+        watched.forward_early(signal);
+    }
     let status = loop {
         tokio::select! {
             status = leader.wait() => break status.map_err(RunError::Start)?,
@@ -66,7 +69,7 @@ struct Watched<'a> {
     args: &'a RunArgs,
     group: Group,
     seats: &'a [HeldSeat],
-    story: Story,
+    story: &'a Story,
     /// The standing of each seat, as the user was told.
     told: Vec<Standing>,
     lost: Option<Loss>,
@@ -90,7 +93,7 @@ enum Standing {
 }
 
 impl<'a> Watched<'a> {
-    fn new(args: &'a RunArgs, group: Group, seats: &'a [HeldSeat], story: Story) -> Self {
+    fn new(args: &'a RunArgs, group: Group, seats: &'a [HeldSeat], story: &'a Story) -> Self {
         let told = vec![Standing::Held; seats.len()];
         Self { args, group, seats, story, told, lost: None, kill_at: None, stopped: false }
     }
@@ -102,12 +105,13 @@ impl<'a> Watched<'a> {
         changes: &mut mpsc::UnboundedReceiver<Change>,
     ) -> LeftOvers {
         let give_up = tokio::time::Instant::now() + self.args.stop_timeout;
-        if self.kill_at.is_some() {
+        let mut left_overs = self.group.left_overs();
+        if self.kill_at.is_some() && left_overs.exist() {
             // TERM, because a background process of a shell ignores INT and QUIT.
             self.group.send(Signal::TERM);
         }
-        let mut left_overs = LeftOvers::None;
-        while self.group.has_left_overs() {
+        let mut fate = LeftOvers::None;
+        while left_overs.exist() {
             tokio::select! {
                 signal = signals.next() => self.forward(signal),
                 Some(change) = changes.recv() => self.change(change),
@@ -124,7 +128,7 @@ impl<'a> Watched<'a> {
                             return LeftOvers::Left;
                         }
                         OnExit::KillGroup => {
-                            left_overs = LeftOvers::Killed;
+                            fate = LeftOvers::Killed;
                             self.story.tell("processes of the command are left; killing them");
                             if !self.kill_group() {
                                 return self.leave_unkillable();
@@ -135,7 +139,16 @@ impl<'a> Watched<'a> {
                 () = sleep(LOOK_INTERVAL) => {}
             }
         }
-        left_overs
+        fate
+    }
+
+    /// Forwards a signal from before the start of the command: the terminal has not sent the signal to the command.
+    fn forward_early(&mut self, signal: Signal) {
+        if self.group.hears_from_terminal(signal) {
+            self.group.send(signal);
+        } else {
+            self.forward(signal);
+        }
     }
 
     fn forward(&mut self, signal: Signal) {
