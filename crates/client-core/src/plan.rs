@@ -11,7 +11,7 @@ pub struct Plan {
     pub door: Door,
     /// The time to ask again while every seat is in use.
     pub wait: Wait,
-    /// The time to try a server that does not answer; a longer `wait` prevails.
+    /// The time to try a server that does not answer, with at least two seconds for each try; a longer `wait` prevails.
     pub patience: Duration,
 }
 

@@ -54,7 +54,8 @@ impl DeviceRequest {
         self
     }
 
-    /// Sets how long to try a server that does not answer. Default: 10 s; a longer wait prevails.
+    /// Sets how long to try a server that does not answer, with at least two seconds for each try. Default: 10 s; a longer wait
+    /// prevails.
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = Some(patience);
         self

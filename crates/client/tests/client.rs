@@ -281,14 +281,14 @@ impl LosingFirstReply {
 }
 
 #[tokio::test]
-async fn a_token_source_that_takes_twelve_seconds_is_called_once() {
+async fn a_token_source_that_takes_longer_than_an_acquire_is_called_once() {
     let server = Answering::start(201, GRANT).await;
     let calls = Arc::new(AtomicUsize::new(0));
     let counted = calls.clone();
     let builder = Client::builder(&server.url).event_streams(false).token_source(move || {
         counted.fetch_add(1, Ordering::Relaxed);
         async {
-            tokio::time::sleep(Duration::from_secs(12)).await;
+            tokio::time::sleep(Duration::from_secs(4)).await;
             Ok(TOKEN.to_owned())
         }
     });
@@ -299,6 +299,18 @@ async fn a_token_source_that_takes_twelve_seconds_is_called_once() {
     let seat = acquire(Duration::from_secs(60)).await.unwrap();
     assert_eq!((calls.load(Ordering::Relaxed), server.lines().len()), (1, 1), "{:?}", server.lines());
     seat.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_acquire_from_a_silent_server_ends_with_the_patience() {
+    let silent = Answering::start_late(201, GRANT, Duration::from_secs(60)).await;
+    let client = client(&silent.url);
+    let began = Instant::now();
+    let error =
+        client.license("K").machine("m1").patience(Duration::from_secs(1)).acquire().await.unwrap_err();
+    let took = began.elapsed();
+    assert!(matches!(error, Error::Offline { failure: Failure::Timeout, .. }), "{error:?}");
+    assert!((Duration::from_secs(2)..Duration::from_secs(6)).contains(&took), "{took:?}");
 }
 
 #[tokio::test]

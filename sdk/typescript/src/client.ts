@@ -49,7 +49,10 @@ export interface Application {
 export interface WaitOptions {
   /** Seconds to ask again while every seat is in use, or `forever`. By default the first denial is final. */
   readonly wait?: number | "forever";
-  /** Seconds to try a server that does not answer; a longer `wait` prevails. Default: 10. */
+  /**
+   * Seconds to try a server that does not answer, with at least two seconds for each try; a longer `wait` prevails.
+   * Default: 10.
+   */
   readonly patience?: number;
   /** Gives the acquire up; a seat that came too late is given back. */
   readonly signal?: AbortSignal;

@@ -171,9 +171,12 @@ export class Hold implements Seat, Host, StreamHost {
     this.#publish({ kind: "released" }, true, false);
   }
 
-  /** Gives the seat of a page that goes away back: by a beacon with the release code, else by a release. */
+  /**
+   * Gives the seat of a page that goes away back: by a beacon with the release code, else by a release. A release under
+   * way gets a beacon as well: an answer to the release that wants another try, such as 401, finds no page.
+   */
   unload(): void {
-    const { session, releasingCode } = this.#machine.lease?.grant ?? {};
+    const { session, releasingCode } = this.#grant;
     if (releasingCode && this.#driver.server.beacon(releaseByCode(this.#plan.door, session!, releasingCode))) this.leave();
     else this.step({ kind: EventKind.Release });
   }

@@ -82,6 +82,18 @@ test("a failure after an answer has no cause of an earlier try", async (t) => {
   await assert.rejects(acquire, (error: Error) => error instanceof OfflineError && tries > 1 && !("cause" in error));
 });
 
+test("an acquire from a server that never answers ends soon after its patience", async (t) => {
+  const server = createServer().listen(0, "127.0.0.1");
+  t.after(() => server.close());
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const began = performance.now();
+  const acquire = new Client(url, { token: "t" }).license("K").acquire({ machineId: "m", patience: 1 });
+  await assert.rejects(acquire, (error) => error instanceof OfflineError && error.failure === "timeout");
+  const seconds = (performance.now() - began) / 1_000;
+  assert.ok(seconds >= 1 && seconds < 8, `${seconds} s`);
+});
+
 test("an answer that is not HTTP leaves no byte in the error", async (t) => {
   const server = createServer((socket) => {
     const head = "HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\n";

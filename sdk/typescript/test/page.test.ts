@@ -40,10 +40,15 @@ class Page {
     this.detach = attachToPage(this.driver, window as unknown as Host);
   }
 
-  static async open(grant: Record<string, unknown> = {}): Promise<Page> {
+  /** Opens a page whose server answers a DELETE once `release` has settled. */
+  static async open(grant: Record<string, unknown> = {}, release?: Promise<void>): Promise<Page> {
     const body = { ...GRANT, release_code: "c0de", ...grant };
     const server = await scripted(
-      ({ target }) => ({ status: target.startsWith("POST") ? 201 : 200, body }),
+      ({ target }) => ({
+        status: target.startsWith("POST") ? 201 : 200,
+        body,
+        delay: target === RELEASE && release !== undefined ? release : 0,
+      }),
       (stream) => stream.send(":\n\n"),
     );
     const page = new Page(server);
@@ -118,6 +123,17 @@ test("page: a page that closes gives its seat back by a beacon", async () => {
   await stream.closed;
   await sleep(150);
   assert.deepEqual([page.server.arrived(RELEASE), page.server.arrived(BEAT), page.driver.holds.size], [[], [], 0]);
+  await page.close();
+});
+
+test("page: a page that closes during a release sends a beacon as well, for the release may not arrive", async () => {
+  const page = await Page.open({}, new Promise(() => undefined));
+  const beacons = await withBeacons(true, async () => {
+    void page.hold.release();
+    page.turn("pagehide", false);
+  });
+  assert.equal(beacons.length, 1);
+  assert.equal(await page.hold.finished, false);
   await page.close();
 });
 

@@ -10,7 +10,7 @@ use super::orphan::Orphan;
 use super::releasing::Releasing;
 use crate::answer::{Setback, read_acquire};
 use crate::event::Event;
-use crate::plan::Wait;
+use crate::plan::{Plan, Wait};
 use crate::problem::Problem;
 use crate::response::{Failure, Response};
 use crate::retry::Retry;
@@ -21,6 +21,8 @@ use crate::time::Deadline;
 const INTERVAL: Duration = Duration::from_secs(60);
 /// The timeout of an acquire: longer than a server's own limit on a commit.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(10);
+/// The least timeout near the end of the patience: a token, a connection and an answer need their time.
+const TIMEOUT_MIN: Duration = Duration::from_secs(2);
 /// The pause after a denial without `retry_after_seconds`.
 const PAUSE: Duration = Duration::from_secs(10);
 
@@ -38,9 +40,10 @@ pub(super) struct Acquiring {
 
 impl Acquiring {
     pub(super) fn start(orphan: Orphan, context: &mut Context<'_>) -> Self {
+        let began = context.now.instant();
         let mut retry = Retry::default();
-        let exchange = ask(false, &mut retry, context);
-        Self { exchange, retry, began: context.now.instant(), last: false, orphan }
+        let exchange = ask(false, began, &mut retry, context);
+        Self { exchange, retry, began, last: false, orphan }
     }
 
     pub(super) fn wake_at(&self) -> Deadline {
@@ -52,7 +55,7 @@ impl Acquiring {
         if self.exchange.cancel(context) {
             self.orphan.acquire_aborted();
         }
-        self.exchange = ask(false, &mut self.retry, context);
+        self.exchange = ask(false, self.began, &mut self.retry, context);
         self
     }
 
@@ -63,7 +66,7 @@ impl Acquiring {
         match self.exchange.take(event, context) {
             Outcome::Unrelated => Phase::Acquiring(self),
             Outcome::Send { refreshed } => {
-                self.exchange = ask(refreshed, &mut self.retry, context);
+                self.exchange = ask(refreshed, self.began, &mut self.retry, context);
                 Phase::Acquiring(self)
             }
             Outcome::Answered { response, sent, refreshed } => {
@@ -109,7 +112,7 @@ impl Acquiring {
 
     /// Every seat is in use: asks again when the server says, and a last time when the wait is over.
     fn full(mut self, problem: Box<Problem>, context: &mut Context<'_>) -> Phase {
-        let Some(over) = self.over(context.plan.wait) else {
+        let Some(over) = wait_over(self.began, context.plan.wait) else {
             return self.refused(Refusal::Denied(problem));
         };
         if over.has_passed(context.now) {
@@ -124,8 +127,7 @@ impl Acquiring {
 
     /// Tries again, or ends with `refusal` once patience is over.
     fn failed(mut self, refusal: Refusal, retry_after: Option<Duration>, context: &mut Context<'_>) -> Phase {
-        let patience = self.began.after(context.plan.patience);
-        let over = self.over(context.plan.wait).map_or(patience, |over| over.max(patience));
+        let over = given_up_at(self.began, context.plan);
         let at = self.retry.after_failure(context.now, INTERVAL, retry_after, context.jitter);
         if self.last || over.has_passed(context.now) {
             return self.refused(refusal);
@@ -144,17 +146,26 @@ impl Acquiring {
     fn refused(self, refusal: Refusal) -> Phase {
         Phase::Refused(refusal, self.orphan)
     }
+}
 
-    /// Returns the end of the wait for a free seat; `None` if the first denial is final.
-    fn over(&self, wait: Wait) -> Option<Deadline> {
-        match wait {
-            Wait::No => None,
-            Wait::For(span) => Some(self.began.after(span)),
-            Wait::Forever => Some(Deadline::NEVER),
-        }
+/// Returns the end of the wait for a free seat of an acquire that began at `began`; `None` if the first denial is final.
+fn wait_over(began: Deadline, wait: Wait) -> Option<Deadline> {
+    match wait {
+        Wait::No => None,
+        Wait::For(span) => Some(began.after(span)),
+        Wait::Forever => Some(Deadline::NEVER),
     }
 }
 
-fn ask(refreshed: bool, retry: &mut Retry, context: &mut Context<'_>) -> Exchange {
-    Exchange::send(context.acquire(), TIMEOUT, refreshed, retry, context)
+/// Returns the end of the patience with a silent server, or of a longer wait.
+fn given_up_at(began: Deadline, plan: &Plan) -> Deadline {
+    let patience = began.after(plan.patience);
+    wait_over(began, plan.wait).map_or(patience, |over| over.max(patience))
+}
+
+/// Sends the request of an acquire that began at `began`. A request outlasts the patience by [`TIMEOUT_MIN`] at most.
+fn ask(refreshed: bool, began: Deadline, retry: &mut Retry, context: &mut Context<'_>) -> Exchange {
+    let rest = given_up_at(began, context.plan).remaining(context.now);
+    let timeout = rest.clamp(TIMEOUT_MIN, TIMEOUT);
+    Exchange::send(context.acquire(), timeout, refreshed, retry, context)
 }

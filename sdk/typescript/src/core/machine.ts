@@ -15,6 +15,8 @@ const TIMER_LATE = 10 * SECOND;
 const INTERVAL = 60 * SECOND;
 /** The timeout of an acquire: longer than a server's own limit on a commit. */
 const TIMEOUT = 10 * SECOND;
+/** The shortest timeout of an acquire near the end of patience: a token, a connection and an answer need time. */
+const TIMEOUT_MIN = 2 * SECOND;
 /** The seconds to wait after a denial without `retry_after_seconds`. */
 const PAUSE_SECONDS = 10;
 /** Holders of expired sessions acquire again within this. */
@@ -233,7 +235,8 @@ export class Machine extends Exchange {
       const call = this.#isByCode ? releaseByCode(door, session!, releasingCode!) : release(door, session!);
       return [call, RELEASE_TIMEOUT];
     }
-    const timeout = this.#phase === Phase.Finding ? RELEASE_TIMEOUT : TIMEOUT;
+    const rest = this.#phase === Phase.Acquiring ? this.#givenUpAt - this.instant : TIMEOUT;
+    const timeout = this.#phase === Phase.Finding ? RELEASE_TIMEOUT : Math.min(TIMEOUT, Math.max(TIMEOUT_MIN, rest));
     if (!this.#renews) return [acquire(door, this.#lastSession), timeout];
     const offline = this.#secondsSince(this.#offlineSince) || undefined;
     const call = heartbeat(door, this.#lastSession!, this.#secondsSince(this.#activeAt), offline);
@@ -297,9 +300,14 @@ export class Machine extends Exchange {
     this.start(Math.min(this.instant + jittered(pause, 1, 1.25, this.#jitter), over));
   }
 
+  /** The end of patience with a server that does not answer, or of a longer wait. */
+  get #givenUpAt(): Micros {
+    return this.#began + Math.max(this.#plan.wait, this.#plan.patience);
+  }
+
   #notAnswered({ failure, retryAfter, problem }: Setback & { kind: Kind.Transient }): void {
     const { instant: now, attempts } = this;
-    const over = this.#began + Math.max(this.#plan.wait, this.#plan.patience);
+    const over = this.#givenUpAt;
     if (this.#isLast || this.#passed(over)) return this.#end(unreachable(failure, problem?.requestId));
     const at = attempts.afterFailure(now, INTERVAL, retryAfter, NEVER, this.#jitter);
     this.#isLast = at >= over;
