@@ -1,5 +1,8 @@
 //! Groups that watch together, through the loss of Redis's memory, over PostgreSQL alone, and through killed servers.
 
+mod in_between;
+mod lost_master;
+
 use std::time::{Duration, Instant};
 
 use seatkeeper_testbed::clock::Clock;

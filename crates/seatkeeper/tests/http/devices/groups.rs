@@ -6,6 +6,7 @@ mod content;
 mod events;
 mod guests;
 mod joins_per_hour;
+mod screen;
 mod steps;
 
 use super::player::{self, live, path};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use seatkeeper_core::{PoolId, SessionId, Span};
+use seatkeeper_core::{PoolId, RegistryTime, SessionId, Span};
 use seatkeeper_ledger::group_contents::ContentReport;
 
 use super::group_plan::GroupPlan;
@@ -38,15 +38,22 @@ pub(super) async fn fits(
     Ok(content.is_some() && hosts.as_deref() == content)
 }
 
-/// Returns `true` if the content of a member has differed from the host's for too long. While plan or ledger do not answer,
-/// no member leaves: a heartbeat does not depend on the ledger.
-pub(super) async fn must_leave(app: &App, screen: &PoolId, report: ContentReport<'_>) -> bool {
+/// Returns `true` if the content of a member has differed from the host's for too long, and the latest heartbeat of
+/// the host, at `host_heard`, came after the first difference: a crashed host does not say what it watches, and is
+/// succeeded when its TTL is over. While plan or ledger do not answer, no member leaves: a heartbeat does not depend
+/// on the ledger.
+pub(super) async fn must_leave(
+    app: &App,
+    screen: &PoolId,
+    report: ContentReport<'_>,
+    host_heard: RegistryTime,
+) -> bool {
     if app.engine.is_ledger_away() {
         return false;
     }
     let differs = tokio::time::timeout(LEDGER_WAIT_MAX, differs_for(app, screen, report)).await;
     match differs.unwrap_or(Err(Error::TimedOut)) {
-        Ok(differs) => differs.is_some_and(|span| span >= DIFFERS_MAX),
+        Ok(differs) => differs.is_some_and(|span| span >= DIFFERS_MAX && host_heard >= report.at - span),
         Err(error) => {
             tracing::warn!(
                 causes = error.with_causes(),

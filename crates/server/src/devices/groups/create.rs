@@ -3,8 +3,11 @@
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use garde::Validate;
-use seatkeeper_core::{Claim, Origin, Policy, PoolKind, Replacement, SessionId, Tier, WhenFull, WhenHeld};
-use seatkeeper_registry::{Answer, Request};
+use seatkeeper_core::{
+    Bucket, Claim, EndReason, Origin, Policy, PoolKind, Replacement, SessionId, Tier, WhenFull, WhenHeld,
+};
+use seatkeeper_ledger::buckets::BucketMode;
+use seatkeeper_registry::{Answer, Error as RegistryError, Granted, Request};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -15,6 +18,7 @@ use super::group_plan::{GroupPlan, groups_off};
 use super::join_code::{self, JOIN_CODE_LIFETIME};
 use super::members::{Join, Joined, Member, add_member, live_members};
 use super::members_of;
+use super::screen::any;
 use crate::app::App;
 use crate::auth::Caller;
 use crate::devices::admit::DeviceType;
@@ -117,7 +121,7 @@ async fn create_group(request: &DeviceRequest, body: Unread) -> Result<Response,
     })
 }
 
-/// Replaces `session` by the session of the group's screen. Returns `None` if the pool is full without `session`.
+/// Replaces `session` by the session of the group's screen. Returns `None` if the claim is denied.
 ///
 /// The registry ends `session` and admits the screen in one step, so a group takes one screen at every instant. The
 /// screen's holder is derived from `session`, so a retry finds the screen. A screen that stands is not claimed again: its
@@ -138,6 +142,7 @@ async fn take_screen(
     if !live().any(|live| live.id == session) {
         return screen.map(|screen| Some(screen.id)).ok_or(Error::SessionNotFound);
     }
+    check_groups_served(app)?;
     let claim = Claim {
         holder,
         user: who.user.clone(),
@@ -152,9 +157,27 @@ async fn take_screen(
     };
     let request =
         Request { pool: &pool, claim: &claim, policy: &policy, origin, particulars: &device.particulars };
-    let claimed = app.engine.claim(request, app.settings.devices.durability).await?;
-    Ok(match claimed.answer {
-        Answer::Granted { session: screen, .. } => Some(screen.session.id),
-        Answer::Denied(_) => None,
-    })
+    let durability = app.settings.devices.durability;
+    let claimed = app.engine.claim(request, durability).await?;
+    let Answer::Granted { how, session: screen, ended } = claimed.answer else { return Ok(None) };
+    let screen = screen.session.id;
+    if how == Granted::Admitted && !ended.iter().any(|(ended, _)| *ended == session) {
+        // `session` has ended since the look, so nothing was handed over: the screen took a free seat.
+        let subscribers = any(&who.tenant, PoolKind::Subscriber);
+        app.engine.end(screen, &subscribers, EndReason::Released, origin, durability).await?;
+        return Err(Error::SessionNotFound);
+    }
+    Ok(Some(screen))
+}
+
+/// Returns `Err` unless groups are served in every bucket. The bucket of the members follows from the screen's id, and
+/// the registry makes the id in the step that ends the device's session. So any bucket may be needed, and the session
+/// must not end for a group that nobody serves.
+fn check_groups_served(app: &App) -> Result<(), Error> {
+    app.engine.is_ready()?;
+    let mode = |bucket| app.engine.registries().mode_for(PoolKind::Group, app.engine.mode(bucket));
+    match Bucket::all().find(|bucket| mode(*bucket) == BucketMode::Deny) {
+        Some(bucket) => Err(Error::Registry(RegistryError::NotServing { bucket })),
+        None => Ok(()),
+    }
 }

@@ -7,9 +7,10 @@ use uuid::Uuid;
 use super::device::device_of;
 use super::group_plan::GroupPlan;
 use super::members::live_members;
-use super::news;
-use super::screen::{any, own};
+use super::screen::{any, live_owner, own};
+use super::{members_of, news};
 use crate::app::App;
+use crate::auth::Caller;
 use crate::devices::device_request::DeviceRequest;
 use crate::devices::fingerprint::fingerprint;
 use crate::devices::in_use::LISTED_MAX;
@@ -25,10 +26,13 @@ pub(super) enum Departure {
     Leaves,
     /// The subscriber removes a guest.
     Removed,
+    /// The member watches other content than the host.
+    Differs,
 }
 
-/// Ends a membership. The last member gives the screen back. A removal is on record before `depart` returns, because the
-/// record refuses the guest's older join codes.
+/// Ends a membership. The last member gives the screen back. A removal is on record before `depart` returns, because
+/// the record refuses the guest's older join codes. Returns `Err(SessionNotFound)` for the removal of a guest that has
+/// left by itself, because the guest's codes still count.
 pub(super) async fn depart(
     app: &App,
     tenant: &TenantId,
@@ -40,10 +44,33 @@ pub(super) async fn depart(
     let (reason, recorded) = match departure {
         Departure::Leaves => (EndReason::Released, durability),
         Departure::Removed => (EndReason::Revoked, Durability::Ledger),
+        Departure::Differs => (EndReason::GroupContent, durability),
     };
-    app.engine.end(member, &any(tenant, PoolKind::Group), reason, origin, recorded).await?;
+    let has_ended = app.engine.end(member, &any(tenant, PoolKind::Group), reason, origin, recorded).await?;
     news::announce(app, tenant, group);
-    give_back_empty_screen(app, tenant, group, origin).await
+    give_back_empty_screen(app, tenant, group, origin).await?;
+    if departure == Departure::Removed && !has_ended { Err(Error::SessionNotFound) } else { Ok(()) }
+}
+
+/// Gives the screen of a group back if the group has no members now: a fault may have come between the end of the last
+/// member and the end of the screen. Does nothing unless `member` was a member, and the caller is the member's user or
+/// the subscriber of the screen.
+pub(super) async fn depart_again(
+    app: &App,
+    who: &Caller,
+    (group, member): (SessionId, SessionId),
+    origin: &Origin,
+) -> Result<(), Error> {
+    if !live_members(app, &who.tenant, group).await?.is_empty() {
+        return Ok(());
+    }
+    let Some(owner) = live_owner(app, &who.tenant, group).await? else { return Ok(()) };
+    let record = app.engine.record(member, &any(&who.tenant, PoolKind::Group)).await?;
+    let was_member = record.is_some_and(|record| {
+        let is_permitted = owner == who.user || record.session.users.contains(&who.user);
+        is_permitted && record.pool == members_of(&who.tenant, group)
+    });
+    if was_member { give_back_empty_screen(app, &who.tenant, group, origin).await } else { Ok(()) }
 }
 
 /// Gives the screen of a group back after an operator has ended sessions of `pool`, if the pool is a group without members
@@ -51,7 +78,7 @@ pub(super) async fn depart(
 pub(crate) async fn give_back_screen_of(app: &App, pool: &PoolId, origin: &Origin) -> Result<(), Error> {
     let (PoolKind::Group, Ok(group)) = (pool.kind, pool.name.parse()) else { return Ok(()) };
     // The operator may have named a session of a single device.
-    let live = app.engine.live(group, &any(&pool.tenant, PoolKind::Subscriber)).await?;
+    let live = app.engine.live_anywhere(group, &any(&pool.tenant, PoolKind::Subscriber)).await?;
     match live.filter(|live| is_screen(&live.session.holder)) {
         Some(_) => give_back_empty_screen(app, &pool.tenant, group, origin).await,
         None => Ok(()),

@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::content;
+use super::departure::{Departure, depart};
 use super::members::{host, live_members};
-use super::screen::{any, own, renew};
-use super::{content, news};
+use super::screen::{own, renew};
 use crate::app::App;
 use crate::error::Error;
 use crate::http::{Body, BodyProblems, Meta, Problems, Who, optional_name_field, session_ended};
@@ -80,11 +81,12 @@ pub(super) async fn heartbeat(
     };
     let members = live_members(&app, &who.tenant, group).await?;
     let (host, at) = (host(&members).unwrap_or(id), member.last_heartbeat);
+    let host_heard =
+        members.iter().find(|live| live.session.id == host).map(|live| live.session.last_heartbeat);
     let report = ContentReport { member: id, host, content: ask.content_id.as_deref(), at, ttl: member.ttl };
-    if content::must_leave(&app, &screen, report).await {
+    if content::must_leave(&app, &screen, report, host_heard.unwrap_or(at)).await {
+        depart(&app, &who.tenant, (group, id), Departure::Differs, &origin).await?;
         let reason = EndReason::GroupContent;
-        app.engine.end(id, &any(&who.tenant, kind), reason, &origin, durability).await?;
-        news::announce(&app, &who.tenant, group);
         return Ok(
             session_ended(EndedSession { reason, last_heartbeat: at, is_on_record: true }).into_response()
         );

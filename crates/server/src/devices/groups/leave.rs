@@ -8,9 +8,10 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::departure::{Departure, depart};
-use super::members::seen_by;
+use super::departure::{Departure, depart, depart_again};
+use super::members::{Seen, seen_by};
 use crate::app::App;
+use crate::auth::Caller;
 use crate::error::Error;
 use crate::http::{Body, BodyProblems, Meta, Problems, Who};
 use crate::problem::Problem;
@@ -43,14 +44,26 @@ pub(super) async fn leave(
     Body(ask): Body<LeaveGroup>,
 ) -> Result<StatusCode, Error> {
     let id = |uuid| SessionId::try_from(uuid).map_err(|_| Error::SessionNotFound);
-    let (group, member) = (id(ask.group_id)?, id(ask.session_id)?);
-    let seen = seen_by(&app, &who, group).await?;
-    let leaving = seen.members.iter().find(|live| live.session.id == member);
-    let departure = match leaving.map(|live| live.session.users.contains(&who.user)) {
-        Some(true) => Departure::Leaves,
-        Some(false) if seen.as_owner => Departure::Removed,
-        Some(false) | None => return Err(Error::SessionNotFound),
+    let (group, member, origin) = (id(ask.group_id)?, id(ask.session_id)?, meta.origin(who.as_user()));
+    let departure = match seen_by(&app, &who, group).await {
+        Ok(seen) => departure_of(&seen, member, &who),
+        Err(Error::SessionNotFound) => None,
+        Err(error) => return Err(error),
     };
-    depart(&app, &who.tenant, (group, member), departure, &meta.origin(who.as_user())).await?;
+    let Some(departure) = departure else {
+        depart_again(&app, &who, (group, member), &origin).await?;
+        return Err(Error::SessionNotFound);
+    };
+    depart(&app, &who.tenant, (group, member), departure, &origin).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+/// Returns the way in which the caller ends the membership; `None` if there is no such member for the caller.
+fn departure_of(seen: &Seen, member: SessionId, who: &Caller) -> Option<Departure> {
+    let leaving = seen.members.iter().find(|live| live.session.id == member)?;
+    if leaving.session.users.contains(&who.user) {
+        Some(Departure::Leaves)
+    } else {
+        seen.as_owner.then_some(Departure::Removed)
+    }
 }

@@ -75,7 +75,7 @@ pub(super) struct Seen {
 /// Returns the live members of a group to a caller with a member of its own, or who pays the screen. To any other caller
 /// the group looks missing.
 pub(super) async fn seen_by(app: &App, who: &Caller, group: SessionId) -> Result<Seen, Error> {
-    let screen = app.engine.live(group, &own(who, PoolKind::Subscriber)).await?;
+    let screen = app.engine.live_anywhere(group, &own(who, PoolKind::Subscriber)).await?;
     let members = live_members(app, &who.tenant, group).await?;
     let is_member = members.iter().any(|live| live.session.users.contains(&who.user));
     if screen.is_some() || is_member {
@@ -148,6 +148,8 @@ pub(super) async fn add_member(app: &App, join: Join<'_>) -> Result<Joined, Erro
     let (at, ttl) = (live.session.last_heartbeat, live.session.ttl);
     let report = ContentReport { member, host, content, at, ttl };
     content::keep(app, plan, report).await?;
+    // The member lives no longer than the screen, which may end with a subscription.
+    let (expires_in, expires) = (live.expires_in, live.expires).min((screen.expires_in, screen.expires));
     news::announce(app, &who.tenant, group);
     Ok(Joined::Member(Box::new(Member {
         session_id: member.as_uuid(),
@@ -156,8 +158,8 @@ pub(super) async fn add_member(app: &App, join: Join<'_>) -> Result<Joined, Erro
         members: claimed.live,
         members_max: claimed.limit.0,
         started_at: text_of(live.session.started),
-        expires_at: text_of(live.expires),
-        expires_in_seconds: live.expires_in.as_secs_floor(),
+        expires_at: text_of(expires),
+        expires_in_seconds: expires_in.as_secs_floor(),
         heartbeat_interval_seconds: heartbeat_interval_seconds(live.session.ttl.min(screen.ttl)),
     })))
 }

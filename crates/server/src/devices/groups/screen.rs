@@ -29,7 +29,7 @@ pub(super) async fn live_owner(
     tenant: &TenantId,
     screen: SessionId,
 ) -> Result<Option<UserId>, Error> {
-    let live = app.engine.live(screen, &any(tenant, PoolKind::Subscriber)).await?;
+    let live = app.engine.live_anywhere(screen, &any(tenant, PoolKind::Subscriber)).await?;
     Ok(live.map(|live| owner_of(&live.pool)))
 }
 

@@ -1,17 +1,23 @@
 //! Groups under a plan with `group_same_content`.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use super::steps::{
-    GROUPS, admit, assert_refused, beat, create_with, device, join, join_with, subscribe, watch, with,
+    GROUPS, admit, assert_refused, beat, create_with, device, join, join_with, leave, subscribe, watch, with,
 };
 use crate::http::tenant_client::TenantClient;
 use crate::http::until::within;
 
 /// Deadline of the end of a member that watches other content: 60 s, and time for a busy machine.
 const ENDED_WITHIN: Duration = Duration::from_secs(120);
+
+/// Longer than the time for which a member may watch other content than a host that says what it watches.
+const BEYOND_A_MINUTE: Duration = Duration::from_secs(66);
+
+/// Pause between two heartbeats.
+const BETWEEN_BEATS: Duration = Duration::from_secs(3);
 
 /// Returns a tenant whose user `ann` may have groups that watch the same content.
 async fn open() -> TenantClient {
@@ -62,9 +68,9 @@ async fn a_member_that_differs_for_a_minute_leaves_and_one_that_follows_stays() 
     watch(&ann, &follower["session_id"], "other").await.expect(200);
     watch(&ann, &follower["session_id"], "film").await.expect(200);
     watch(&ann, &away["session_id"], "other").await.expect(200);
-    let started = std::time::Instant::now();
+    let started = Instant::now();
     let ended = within(ENDED_WITHIN, "the member leaves", async || {
-        tokio::time::sleep(Duration::from_secs(3)).await;
+        tokio::time::sleep(BETWEEN_BEATS).await;
         watch(&ann, &host["session_id"], "film").await.expect(200);
         let answer = watch(&ann, &away["session_id"], "third").await;
         if answer.status == 410 { Ok(answer.body) } else { Err(answer.body.to_string()) }
@@ -74,6 +80,34 @@ async fn a_member_that_differs_for_a_minute_leaves_and_one_that_follows_stays() 
     assert!(started.elapsed() >= Duration::from_secs(59), "{:?}", started.elapsed());
     let alive = watch(&ann, &follower["session_id"], "film").await.expect(200);
     assert_eq!(alive["members"], 2);
+}
+
+/// The members of a host that has crashed go on to the next content, long before the host expires.
+#[tokio::test]
+async fn a_silent_host_ends_no_member_that_goes_on_to_other_content() {
+    let api = TenantClient::open();
+    let terms = json!({
+        "device_limit": 1, "group_members_max": 3, "group_same_content": true, "ttl_seconds": 600
+    });
+    subscribe(&api, "ann", terms).await;
+    let ann = api.user("ann");
+    let host = create_with(&ann, watching("tv", "film")).await;
+    let [eldest, youngest] = [
+        join_with(&ann, &host["join_code"], watching("phone", "film")).await.expect(201),
+        join_with(&ann, &host["join_code"], watching("tablet", "film")).await.expect(201),
+    ];
+    let started = Instant::now();
+    while started.elapsed() < BEYOND_A_MINUTE {
+        for member in [&eldest, &youngest] {
+            watch(&ann, &member["session_id"], "serial").await.expect(200);
+        }
+        tokio::time::sleep(BETWEEN_BEATS).await;
+    }
+    leave(&ann, &host["group_id"], &host["session_id"]).await.expect(204);
+    for member in [&eldest, &youngest] {
+        let alive = watch(&ann, &member["session_id"], "serial").await.expect(200);
+        assert_eq!((&alive["host_session_id"], &alive["members"]), (&eldest["session_id"], &json!(2)));
+    }
 }
 
 #[tokio::test]
