@@ -169,6 +169,19 @@ pub(crate) async fn check_is_at_home(
     }
 }
 
+/// Returns whether [`Ledger::take_home`] would place a home of `version` here: as in `place_home.sql`, the home on
+/// record is older, and not on its way out of this region, unless to the region `lost`.
+pub(crate) async fn may_arrive(
+    tx: &mut Tx,
+    (tenant, user): (&TenantId, &UserId),
+    version: u64,
+    lost: Option<Region>,
+) -> Result<bool, Error> {
+    let may_replace =
+        |home: Home| home.version < version && (home.state != HomeState::Moving || Some(home.region) == lost);
+    Ok(read(tx, tenant, user).await?.is_none_or(may_replace))
+}
+
 /// Reads the home of a subscriber in a transaction.
 async fn read(tx: &mut Tx, tenant: &TenantId, user: &UserId) -> Result<Option<Home>, Error> {
     let home = tx.query(include_str!("../sql/home.sql"));

@@ -4,6 +4,7 @@
 //! Each change of a subscription takes the tenant's next version number, and appends a record to the
 //! entitlement stream of the user's pool in the same transaction. Subscriptions are never deleted.
 
+mod arrive;
 mod change;
 mod create;
 mod read;

@@ -141,6 +141,8 @@ pub(crate) enum Error {
     RegionSettingsDiffer { tenant: TenantId, recorded: Region, named: Region },
     #[error("the number of region {peer} belongs to another deployment than the one that asks")]
     RegionNumberTaken { peer: Region },
+    #[error("region {lost} is lost, and region {successor} has adopted its pools")]
+    RegionAdopted { lost: Region, successor: Region },
     #[error("region {peer} refuses this deployment: its region's number belongs to another deployment")]
     RegionNumberRefused { peer: Region },
     #[error("no peer region has accepted this new deployment yet")]

@@ -288,6 +288,11 @@ impl From<Error> for Problem {
                 &REGION_NUMBER_TAKEN,
                 "Two deployments use one region's number and key; an operator must act.",
             ),
+            Error::RegionAdopted { successor, .. } => Self::new(
+                &REGION_NUMBER_TAKEN,
+                "Region `adopted_by` has adopted the pools of the region: stop the servers of the region.",
+            )
+            .with("adopted_by", successor.number()),
             Error::RegionNumberRefused { .. } => Self::new(
                 &REGION_SETTINGS_DIFFER,
                 "Another deployment has the number of this region; an operator must act.",

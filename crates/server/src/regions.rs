@@ -58,6 +58,9 @@ pub(crate) use record_reader::RecordReader;
 use without_home::HomesAway;
 pub(crate) use without_home::{HomeTerms, REGION_TERMS, WithoutHome};
 
+/// The beginning of the paths of a region's API for its peers.
+pub(crate) const PEERS_PATH: &str = "/api/v1/regions/";
+
 /// The path of an anchor's API for the homes of subscribers.
 pub(crate) const HOMES_PATH: &str = "/api/v1/regions/homes";
 

@@ -39,31 +39,41 @@ impl Ledger {
             return Ok(answered);
         }
         homes::check_is_at_home(&mut tx, (&new.tenant, &new.user), &write).await?;
-        make_room(&mut tx, &new, &write).await?;
-        let subscription = Subscription {
-            id: SubscriptionId(ids::mint(write.at)),
-            version: tenants::next_version(&mut tx, &new.tenant, write.at).await?,
-            tenant: new.tenant,
-            user: new.user,
-            plan: new.plan,
-            status: SubscriptionStatus::Active,
-            starts_at: new.starts_at.unwrap_or(write.at),
-            ends_at: new.ends_at,
-            created_at: write.at,
-            updated_at: write.at,
-        };
-        subscription.check_dates(write.at)?;
-        let plan = plans::in_transaction(&mut tx, &subscription.tenant, &subscription.plan).await?;
-        let plan = plan.ok_or(Error::UnknownPlan)?;
-        if plan.status == PlanStatus::Retired {
-            return Err(Error::PlanRetired);
-        }
-        rows::insert(&mut tx, &subscription).await?;
-        rows::record(&mut tx, Action::SubscriptionCreated, &subscription, &plan, &write).await?;
+        let subscription = in_transaction(&mut tx, new, &write).await?;
         rows::keep(&mut tx, &subscription, &write).await?;
         tx.commit().await?;
         Ok(Written { value: subscription, effect: Effect::Changed })
     }
+}
+
+/// Creates a subscription and records the change. The caller must [`hold`](tenants::hold) the tenant.
+pub(super) async fn in_transaction(
+    tx: &mut Tx,
+    new: NewSubscription,
+    write: &Write<'_>,
+) -> Result<Subscription, Error> {
+    make_room(tx, &new, write).await?;
+    let subscription = Subscription {
+        id: SubscriptionId(ids::mint(write.at)),
+        version: tenants::next_version(tx, &new.tenant, write.at).await?,
+        tenant: new.tenant,
+        user: new.user,
+        plan: new.plan,
+        status: SubscriptionStatus::Active,
+        starts_at: new.starts_at.unwrap_or(write.at),
+        ends_at: new.ends_at,
+        created_at: write.at,
+        updated_at: write.at,
+    };
+    subscription.check_dates(write.at)?;
+    let plan = plans::in_transaction(tx, &subscription.tenant, &subscription.plan).await?;
+    let plan = plan.ok_or(Error::UnknownPlan)?;
+    if plan.status == PlanStatus::Retired {
+        return Err(Error::PlanRetired);
+    }
+    rows::insert(tx, &subscription).await?;
+    rows::record(tx, Action::SubscriptionCreated, &subscription, &plan, write).await?;
+    Ok(subscription)
 }
 
 /// Checks that the user has no active subscription. An active subscription past its end is recorded as

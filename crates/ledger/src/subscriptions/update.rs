@@ -4,6 +4,7 @@ use seatkeeper_core::TenantId;
 
 use super::{Subscription, SubscriptionChange, SubscriptionId, SubscriptionStatus, read, write as rows};
 use crate::audit::Action;
+use crate::database::Tx;
 use crate::plans::PlanStatus;
 use crate::{Effect, Error, Ledger, Write, Written, homes, plans, tenants};
 
@@ -28,29 +29,40 @@ impl Ledger {
         if let Some(answered) = rows::answered(&mut tx, tenant, &write).await? {
             return Ok(answered);
         }
-        let version = tenants::next_version(&mut tx, tenant, write.at).await?;
         let now = read::in_transaction(&mut tx, tenant, id).await?.ok_or(Error::NotFound)?;
         homes::check_is_at_home(&mut tx, (tenant, &now.user), &write).await?;
-        let mut subscription = change.applied_to(&now);
-        let effect = if subscription == now { Effect::Unchanged } else { Effect::Changed };
-        if effect == Effect::Changed {
-            write.check_version(now.version)?;
-            if now.status_at(write.at) != SubscriptionStatus::Active {
-                return Err(Error::SubscriptionOver);
-            }
-            subscription.check_dates(write.at)?;
-            let plan = plans::in_transaction(&mut tx, tenant, &subscription.plan).await?;
-            let plan = plan.ok_or(Error::UnknownPlan)?;
-            if plan.status == PlanStatus::Retired && subscription.plan != now.plan {
-                return Err(Error::PlanRetired);
-            }
-            subscription.version = version;
-            subscription.updated_at = write.at;
-            rows::replace(&mut tx, &subscription).await?;
-            rows::record(&mut tx, Action::SubscriptionUpdated, &subscription, &plan, &write).await?;
-        }
-        rows::keep(&mut tx, &subscription, &write).await?;
+        let written = in_transaction(&mut tx, now, change, &write).await?;
+        rows::keep(&mut tx, &written.value, &write).await?;
         tx.commit().await?;
-        Ok(Written { value: subscription, effect })
+        Ok(written)
     }
+}
+
+/// Changes the subscription `now` and records the change. The caller must [`hold`](tenants::hold) the tenant.
+pub(super) async fn in_transaction(
+    tx: &mut Tx,
+    now: Subscription,
+    change: &SubscriptionChange,
+    write: &Write<'_>,
+) -> Result<Written<Subscription>, Error> {
+    let version = tenants::next_version(tx, &now.tenant, write.at).await?;
+    let mut subscription = change.applied_to(&now);
+    if subscription == now {
+        return Ok(Written { value: now, effect: Effect::Unchanged });
+    }
+    write.check_version(now.version)?;
+    if now.status_at(write.at) != SubscriptionStatus::Active {
+        return Err(Error::SubscriptionOver);
+    }
+    subscription.check_dates(write.at)?;
+    let plan = plans::in_transaction(tx, &now.tenant, &subscription.plan).await?;
+    let plan = plan.ok_or(Error::UnknownPlan)?;
+    if plan.status == PlanStatus::Retired && subscription.plan != now.plan {
+        return Err(Error::PlanRetired);
+    }
+    subscription.version = version;
+    subscription.updated_at = write.at;
+    rows::replace(tx, &subscription).await?;
+    rows::record(tx, Action::SubscriptionUpdated, &subscription, &plan, write).await?;
+    Ok(Written { value: subscription, effect: Effect::Changed })
 }

@@ -10,12 +10,14 @@ use seatkeeper_core::{
 };
 use seatkeeper_ledger::homes::{Adoption, Arrival, ArrivalKind, Home, HomeState, HomesCursor, KnownHome};
 use seatkeeper_ledger::licenses::License;
-use seatkeeper_ledger::subscriptions::{Subscription, SubscriptionChange, SubscriptionId};
+use seatkeeper_ledger::subscriptions::{
+    Subscription, SubscriptionChange, SubscriptionFilter, SubscriptionId,
+};
 use seatkeeper_ledger::verify::{HomeMove, HomeMoveKind, HomeTrails, RegionBreach, Verdict};
 use seatkeeper_ledger::{Effect, Error, Idempotency, Ledger, Write};
 
 use crate::story::{
-    Story, TTL, admin, by, ledger, licensed, new_license, new_subscription, subscribed, tenant,
+    START, Story, TTL, admin, by, ledger, licensed, new_license, new_subscription, subscribed, tenant,
 };
 
 pub(crate) const OWN: Region = Region::new(1);
@@ -640,6 +642,52 @@ async fn a_subscription_is_written_in_the_home_alone() {
     target.learn_home(&tenant, &user, (OWN, 1), TARGET).await.unwrap();
     assert!(matches!(subscribe_at(&target, Some(TARGET)).await, Err(Error::HomeElsewhere { .. })));
     subscribe_at(&target, None).await.unwrap();
+}
+
+/// Returns the plan of `ann`'s active subscription.
+async fn active_plan(ledger: &Ledger) -> Option<String> {
+    let (tenant, user) = subscriber();
+    let entitled = ledger.subscriber(&tenant, &user).await.unwrap().entitled(START, TTL);
+    entitled.plan.map(|plan| plan.as_str().to_owned())
+}
+
+#[tokio::test]
+async fn a_subscription_comes_along_with_a_home_and_a_repeated_arrival_undoes_no_later_change() {
+    let (_place, ledger) = ledger().await;
+    let (tenant, user) = subscriber();
+    let origin = admin();
+    let take = async |plan: Option<&str>, arrival: (u64, Option<Region>)| {
+        let told = plan.map(|plan| new_subscription("ann", plan));
+        ledger.take_subscription((&tenant, &user), told, arrival, by(&origin)).await.unwrap()
+    };
+    let arrive = async |version| {
+        let terms = terms(&ledger).await;
+        ledger.take_home(&arrival(version, Vec::new()), OWN, terms, NOW).await.unwrap();
+    };
+    // The arrival may be cut off before the home is here.
+    for (plan, effect) in [
+        (Some("basic"), Effect::Changed),
+        (Some("basic"), Effect::Unchanged),
+        (None, Effect::Changed),
+        (None, Effect::Unchanged),
+        (Some("basic"), Effect::Changed),
+        (Some("premium"), Effect::Changed),
+    ] {
+        assert_eq!(take(plan, (2, None)).await, effect, "{plan:?}");
+        assert_eq!(active_plan(&ledger).await.as_deref(), plan);
+    }
+    arrive(2).await;
+    let active = ledger.list_subscriptions(&tenant, &SubscriptionFilter::default(), NOW, None, 10).await;
+    cancel_at_home(&ledger, active.unwrap().items.last().unwrap().id).await.unwrap();
+    assert_eq!(take(Some("premium"), (2, None)).await, Effect::Unchanged);
+    assert_eq!(active_plan(&ledger).await, None, "the cancellation goes on");
+
+    // A home on its way out of here is taken back by its adoption alone.
+    ledger.begin_home_move(&tenant, &user, OWN, LOST).await.unwrap();
+    assert_eq!(take(Some("basic"), (4, None)).await, Effect::Unchanged);
+    assert_eq!(take(Some("basic"), (4, Some(TARGET))).await, Effect::Unchanged);
+    assert_eq!(take(Some("basic"), (4, Some(LOST))).await, Effect::Changed);
+    assert_eq!(active_plan(&ledger).await.as_deref(), Some("basic"));
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use sqlx::{ConnectOptions as _, Connection as _};
 use tokio_util::sync::CancellationToken;
 
 use crate::harness::Answer;
-use crate::world::{AP, EU, NAMES, TENANT, US, World, region_of, screen};
+use crate::world::{AP, EU, NAMES, TENANT, US, World, region_of, screen, write_key_pair};
 
 const DEVICES: &str = "/api/v1/devices/sessions";
 
@@ -121,7 +121,7 @@ async fn silence_ends(world: &World, admits_from: u64, license: &Value, (held, s
 /// Asserts that the tokens of the lost region are refused, and that no server starts on the restored ledger.
 async fn lost_is_out(world: &World) {
     for region in [US, AP] {
-        let token = world.region_token(EU, region, "192.0.2.1").await;
+        let token = world.region_token(EU, region, Some("192.0.2.1")).await;
         let refused = world.send_with(region, "ann", &token, Method::GET, DEVICES, json!({})).await;
         assert_eq!(refused.expect(421)["type"], "/problems/region-token-refused");
     }
@@ -201,7 +201,7 @@ async fn lost_region_is_adopted(shares: [bool; 3]) {
 /// Begins the adoption with the key of the lost region, and asserts that the key hands over licenses of no tenant whose anchor
 /// is the successor.
 async fn foreign_licenses_are_refused(world: &World) {
-    let token = world.region_token(EU, US, "192.0.2.1").await;
+    let token = world.region_token(EU, US, None).await;
     let send = async |step: &str, body| {
         let path = format!("/api/v1/regions/adoptions/{step}");
         world.send_with(US, "ann", &token, Method::POST, &path, body).await
@@ -225,13 +225,39 @@ pub(crate) async fn refuse_a_batch(data_dir: &Path) {
         "INSERT INTO usage_windows (starts_at, ends_at, records, micro_units)
          VALUES ('2030-01-31T00:00:00.000+00:00', '2030-01-31T00:01:00.000+00:00', 1, 23)",
         "INSERT INTO usage_outbox (id, window_starts_at, tenant_id, batch, records, micro_units, state, attempts,
-                                   not_found, next_attempt_at)
+                                   not_found, may_be_stored, next_attempt_at)
          VALUES (randomblob(16), '2030-01-31T00:00:00.000+00:00', 'acme', 1, 1, 23, 'dead', 1,
-                 0, '2030-01-31T00:01:00.000+00:00')",
+                 0, 0, '2030-01-31T00:01:00.000+00:00')",
     ] {
         sqlx::query(statement).execute(&mut ledger).await.unwrap();
     }
     ledger.close().await.unwrap();
+}
+
+/// The key of a lost region is replaced for the adoption, and its servers come back with the old key: no token of
+/// theirs is valid, and they hear of the adoption all the same.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_region_that_comes_back_with_an_old_key_does_not_start() {
+    let mut world = world().await;
+    play(&world, EU, "ann", "tv").await.expect(201);
+    world.back_up(EU).await;
+    let mut before = world.settings[EU].clone();
+    world.lose(EU).await;
+    adopt(&world.settings[EU], "eu", "us").await.unwrap().counts.expect("a first adoption");
+    let old_key = world.key_file("eu-before");
+    write_key_pair(old_key.parent().unwrap(), "eu-before");
+    before.region.key_file = Some(old_key);
+    match start(before, CancellationToken::new()).await {
+        Err(StartError::NumberTaken { own, .. }) => assert_eq!(own.number(), 1),
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("the lost region has started"),
+    }
+    // A region that is not lost hears only that its token is not valid.
+    let forged = world.region_token_ahead(600, AP, US);
+    let path = "/api/v1/regions/deployments";
+    let refused = world.send_with(US, "ann", &forged, Method::POST, path, json!({})).await;
+    assert_eq!(refused.expect(421)["type"], "/problems/region-token-refused");
+    world.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

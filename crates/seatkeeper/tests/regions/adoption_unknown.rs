@@ -21,7 +21,7 @@ async fn a_home_that_the_successor_learns_from_the_anchor_admits_nobody_before_t
     world.lose(US).await;
     let begin = json!({ "successor": 3, "ttl_milliseconds": TTL_SECONDS * 1_000, "only_check": false });
     for region in [AP, EU] {
-        let token = world.region_token(US, region, "192.0.2.1").await;
+        let token = world.region_token(US, region, None).await;
         let path = "/api/v1/regions/adoptions/begin";
         world.send_with(region, "ann", &token, Method::POST, path, begin.clone()).await.expect(200);
     }

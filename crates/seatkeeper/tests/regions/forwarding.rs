@@ -1,7 +1,10 @@
 //! Any region takes any request, and the home answers.
 
 use reqwest::Method;
+use seatkeeper_ledger::Ledger;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use uuid::Uuid;
 
 use crate::harness::{Client, EventStream};
@@ -123,7 +126,7 @@ async fn a_stream_of_events_is_forwarded() {
 async fn the_home_takes_the_clients_address_from_the_token_of_a_region() {
     let world = World::start().await;
     world.client(AP, "bob").post("/api/v1/devices/sessions", screen("tv")).await.expect(201);
-    let to_home = world.region_token(US, AP, "203.0.113.7").await;
+    let to_home = world.region_token(US, AP, Some("203.0.113.7")).await;
     let path = "/api/v1/devices/sessions";
     let forwarded = world.send_with(AP, "bob", &to_home, Method::POST, path, screen("phone")).await;
     forwarded.expect(201);
@@ -136,7 +139,7 @@ async fn the_home_takes_the_clients_address_from_the_token_of_a_region() {
 async fn a_forwarded_request_is_answered_at_home_alone_and_never_forwarded_again() {
     let world = World::start().await;
     let home = world.client(US, "ann").post("/api/v1/devices/sessions", screen("tv")).await.expect(201);
-    let token = world.region_token(AP, EU, "203.0.113.7").await;
+    let token = world.region_token(AP, EU, Some("203.0.113.7")).await;
     let path = "/api/v1/devices/sessions";
     let answer = world.send_with(EU, "ann", &token, Method::POST, path, screen("phone")).await.expect(421);
     assert_eq!((&answer["type"], &answer["home"]), (&json!("/problems/wrong-region"), &json!(2)));
@@ -153,8 +156,8 @@ async fn a_token_that_no_peer_signed_for_this_region_is_refused() {
     let key = world.license(EU, 1).await;
     let seat = world.client(EU, "ann").acquire(&key, "desk").await.expect(201);
     let heartbeat = format!("/api/v1/licenses/sessions/{}/heartbeat", seat["session_id"].as_str().unwrap());
-    let for_another = world.region_token(US, AP, "203.0.113.7").await;
-    let own = world.region_token(EU, EU, "203.0.113.7").await;
+    let for_another = world.region_token(US, AP, Some("203.0.113.7")).await;
+    let own = world.region_token(EU, EU, Some("203.0.113.7")).await;
     // Clocks that are two minutes apart.
     let [behind, ahead] = [-120, 120].map(|ahead| world.region_token_ahead(ahead, US, EU));
     for token in ["forged", &for_another, &own, &behind, &ahead] {
@@ -165,9 +168,67 @@ async fn a_token_that_no_peer_signed_for_this_region_is_refused() {
     }
     let path = "/api/v1/regions/homes";
     let ask = json!({ "tenant": TENANT, "user": "ann" });
-    let token = world.region_token(US, EU, "203.0.113.7").await;
+    // The API of a region for its peers is for no client of a peer.
+    let for_client = world.region_token(US, EU, Some("203.0.113.7")).await;
+    let answer = world.send_with(EU, "ann", &for_client, Method::POST, path, ask.clone()).await.expect(421);
+    assert_eq!(answer["type"], "/problems/region-token-refused");
+    let token = world.region_token(US, EU, None).await;
     let answer = world.send_with(EU, "ann", &token, Method::POST, path, ask).await.expect(200);
     assert_eq!(answer["region"], 2);
+    world.close().await;
+}
+
+/// Sends a request to a region with a target that HTTP clients do not send, and returns the status.
+async fn status_of_target(world: &World, region: usize, target: &str, body: &Value) -> u16 {
+    let (address, token) = (world.address(region), world.client(region, "ann").token);
+    let body = body.to_string();
+    let request = format!(
+        "POST {target} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).await.unwrap();
+    let answer = String::from_utf8_lossy(&answer);
+    let status = answer.split(' ').nth(1).and_then(|status| status.parse().ok());
+    status.unwrap_or_else(|| panic!("{target}: {answer}"))
+}
+
+/// A URL parser reads some paths as other paths. No such path leads a client to the API of a region for its peers.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_clients_path_does_not_lead_to_the_api_for_regions() {
+    let world = World::start().await;
+    world.client(EU, "bob").post("/api/v1/devices/sessions", screen("tv")).await.expect(201);
+    let after = json!({ "since": "1970-01-01T00:00:00Z", "tenant": "", "user": "" });
+    let ask = json!({ "tenant": TENANT, "user": "mallory", "after": after });
+    let licenses = "/api/v1/admin/licenses";
+    for up in [r"..\..", r"..\%2e%2e", r"%2e%2e\.%2E", r"x\..\..\..", r".\..\.."] {
+        for peer_path in [r"homes", r"homes\here", r"deployments", r"heartbeats", r"adoptions\begin"] {
+            for before in [licenses.to_owned(), format!("http://127.0.0.1{licenses}")] {
+                let target = format!(r"{before}/{up}\regions\{peer_path}");
+                let status = status_of_target(&world, US, &target, &ask).await;
+                assert!((400..500).contains(&status), "{target}: {status}");
+            }
+        }
+    }
+    for target in [
+        "/api/v1/admin/licenses/..%2f..%2fregions%2fhomes",
+        "/api/v1/admin/licenses/..%5c..%5cregions%5chomes",
+        "/api/v1/admin/licenses/..;/..;/regions/homes",
+        "/api/v1/admin/licenses/../../regions/homes",
+        "/api/v1/admin/licenses/%2e%2e",
+        "/api/v1/admin/licenses//../regions/homes",
+        "//api/v1/regions/homes",
+        "/api/v1/regions/homes",
+    ] {
+        let status = status_of_target(&world, US, target, &ask).await;
+        assert!((400..500).contains(&status), "{target}: {status}");
+    }
+    let ledger = Ledger::open_read_only(world.ledger(EU)).await.unwrap();
+    assert_eq!(ledger.home(&TENANT.into(), &"mallory".into()).await.unwrap(), None, "no home is assigned");
+    ledger.close().await;
     world.close().await;
 }
 

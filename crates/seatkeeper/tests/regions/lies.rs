@@ -17,14 +17,14 @@ use crate::world::{AP, EU, NAMES, TENANT, US, World, region_of};
 
 /// Tells the anchor, with the key of region `teller`, that a home is in a region.
 async fn tell_anchor(world: &World, teller: usize, user: &str, (region, version): (usize, u64)) -> Answer {
-    let token = world.region_token(teller, EU, "192.0.2.1").await;
+    let token = world.region_token(teller, EU, None).await;
     let told = json!({ "tenant": TENANT, "user": user, "region": region + 1, "version": version });
     world.send_with(EU, user, &token, Method::POST, "/api/v1/regions/homes/moved", told).await
 }
 
 /// Hands a home over to region `to`, with the key of region `from`.
 async fn hand_over(world: &World, from: usize, to: usize, user: &str, version: u64) -> Answer {
-    let token = world.region_token(from, to, "192.0.2.1").await;
+    let token = world.region_token(from, to, None).await;
     let handover = json!({
         "tenant": TENANT, "user": user, "version": version, "seq": 0, "limit": 0, "sessions": [], "subscription": null,
         "answers": [],

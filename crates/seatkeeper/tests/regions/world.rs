@@ -254,32 +254,41 @@ impl World {
         Client::new(&self.url(region), mint(&self.settings[region], &request).unwrap())
     }
 
-    /// Signs a token of region `from` for region `to`, as for a client with the address `client`.
-    pub(crate) async fn region_token(&self, from: usize, to: usize, client: &str) -> String {
+    /// Signs a token of region `from` for region `to`: for a client with the address `client`, or for the region
+    /// itself.
+    pub(crate) async fn region_token(&self, from: usize, to: usize, client: Option<&str>) -> String {
         let ledger = Ledger::open_read_only(self.ledger(from)).await.unwrap();
         let OwnRegion { deployment, .. } = ledger.own_region().await.unwrap().expect("a region");
         ledger.close().await;
-        self.region_token_as(&deployment.to_string(), from, to, client)
+        self.signed(&deployment.to_string(), (from, to), client, 0)
     }
 
     /// Signs such a token by a clock that is `ahead` seconds ahead of the receiver's.
     pub(crate) fn region_token_ahead(&self, ahead: i64, from: usize, to: usize) -> String {
         let deployment = "00000000-0000-4000-8000-000000000000";
-        self.signed(deployment, (from, to), "192.0.2.1", ahead)
+        self.signed(deployment, (from, to), Some("192.0.2.1"), ahead)
     }
 
-    /// Signs such a token for another deployment with the key of region `from`.
-    pub(crate) fn region_token_as(&self, deployment: &str, from: usize, to: usize, client: &str) -> String {
-        self.signed(deployment, (from, to), client, 0)
+    /// Signs a token of another deployment with the key of region `from`, for the deployment itself.
+    pub(crate) fn region_token_as(&self, deployment: &str, from: usize, to: usize) -> String {
+        self.signed(deployment, (from, to), None, 0)
     }
 
-    fn signed(&self, deployment: &str, (from, to): (usize, usize), client: &str, ahead: i64) -> String {
+    fn signed(
+        &self,
+        deployment: &str,
+        (from, to): (usize, usize),
+        client: Option<&str>,
+        ahead: i64,
+    ) -> String {
         let key = std::fs::read(self.key_file(NAMES[from])).unwrap();
         let name = |region: usize| format!("seatkeeper-region-{}", region + 1);
         let expires = wall_clock::now().timestamp() + ahead + 60;
-        let claims = json!({
-            "iss": name(from), "aud": name(to), "exp": expires, "deployment": deployment, "client": client,
-        });
+        let mut claims =
+            json!({ "iss": name(from), "aud": name(to), "exp": expires, "deployment": deployment });
+        if let Some(client) = client {
+            claims["client"] = json!(client);
+        }
         let header =
             Header { typ: Some("seatkeeper-region+jwt".to_owned()), ..Header::new(Algorithm::EdDSA) };
         jsonwebtoken::encode(&header, &claims, &EncodingKey::from_ed_pem(&key).unwrap()).unwrap()

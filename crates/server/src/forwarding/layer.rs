@@ -1,5 +1,6 @@
 //! The layer in front of the APIs: a request of a pool at home elsewhere is forwarded to the pool's home.
 
+mod accept;
 mod administered;
 mod fast_path;
 mod former_home;
@@ -9,12 +10,11 @@ mod sending;
 mod without_home;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::extract::{MatchedPath, Request};
 use axum::middleware::Next;
 use axum::response::{IntoResponse as _, Response};
-use seatkeeper_core::RequestId;
 use seatkeeper_ledger::homes::Home;
 
 use self::incoming::Incoming;
@@ -24,10 +24,8 @@ use super::newer;
 use crate::app::App;
 use crate::error::Error;
 use crate::flood::Flood;
-use crate::http::Meta;
 use crate::problem::LeftHome;
-use crate::regions::{DEPLOYMENTS_PATH, Forwarder, REGION_TOKEN, Regions, check_silence};
-use crate::relocation::ADOPTIONS_PATH;
+use crate::regions::{Regions, check_silence};
 
 /// The most regions that are asked for one request as its home: the home as this region knows it, or the region in a session's
 /// id, and two newer homes.
@@ -142,51 +140,5 @@ impl Layer {
             Some(admits_from) => check_silence(&self.app.engine, admits_from).await,
             None => Ok(()),
         }
-    }
-
-    /// Checks the token of a forwarded request, and takes over the client's address and the id of the request.
-    async fn accept(&self, request: &mut Request) -> Result<Option<Forwarder>, Error> {
-        let Some(token) = request.headers().get(REGION_TOKEN) else { return Ok(None) };
-        let token = token.to_str().map_err(|_| Error::RegionTokenRefused(None))?;
-        let checked = self.regions.forwarder(token);
-        let forwarder = checked.map_err(|error| {
-            let cause = &error as &dyn std::error::Error;
-            match self.refused_tokens.next_line(Instant::now()) {
-                Some(unlogged) => tracing::warn!(
-                    error = cause,
-                    unlogged,
-                    "a token of another region was refused, and so was its request: check region.peers, the key files and the clocks of both"
-                ),
-                None => tracing::debug!(error = cause, "one of many tokens of other regions was refused"),
-            }
-            Error::RegionTokenRefused(Some(error))
-        })?;
-        // The keys of a lost region count for its adoption alone.
-        let is_lost = self.regions.adoption_of(forwarder.region).is_some();
-        if is_lost && !request.uri().path().starts_with(ADOPTIONS_PATH) {
-            // The servers of a lost region, back again, must hear the refusal.
-            let peer = forwarder.region;
-            return Err(match request.uri().path() == DEPLOYMENTS_PATH {
-                true => Error::RegionNumberTaken { peer },
-                false => Error::RegionTokenRefused(None),
-            });
-        }
-        self.regions.check_deployment(forwarder.region, forwarder.deployment).await?;
-        if !forwarder.knows_receiver {
-            tracing::error!(
-                region = forwarder.region.number(),
-                "a peer knows another deployment by the number of this region, and the peer's requests are refused: run `seatkeeper \
-                 repair region` on the peer's ledger"
-            );
-            return Err(Error::RegionTokenRefused(None));
-        }
-        if let Some(meta) = request.extensions_mut().get_mut::<Meta>() {
-            meta.ip = forwarder.client.address;
-            if let Some(id) = &forwarder.client.request_id {
-                meta.id = RequestId::new(id.as_str());
-            }
-        }
-        request.extensions_mut().insert(forwarder.clone());
-        Ok(Some(forwarder))
     }
 }

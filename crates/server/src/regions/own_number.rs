@@ -20,14 +20,13 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::{Notify, watch};
 
 use super::Regions;
-use super::requests::problem_type;
 use crate::error::Error;
 use standing::{Answer, Answers, Standing};
 
 /// The path at which a region accepts the deployment of a peer, and answers with the own deployment.
 pub(crate) const DEPLOYMENTS_PATH: &str = "/api/v1/regions/deployments";
 
-/// The type of the problem of a rival.
+/// The type of the problem of a rival, and of a lost region that is adopted.
 const NUMBER_TAKEN_TYPE: &str = "/problems/region-number-taken";
 
 /// Time limit of the question to a peer.
@@ -56,6 +55,15 @@ pub(crate) struct NumberChecker(pub(crate) Arc<Regions>);
 #[derive(Serialize, Deserialize)]
 pub(crate) struct DeploymentAnswer {
     deployment: DeploymentId,
+}
+
+/// The refusal of a deployment.
+#[derive(Deserialize)]
+struct NumberRefusal {
+    #[serde(rename = "type")]
+    kind: String,
+    /// The region that has adopted the pools. `None`: the peer knows a rival.
+    adopted_by: Option<u8>,
 }
 
 impl OwnNumber {
@@ -97,9 +105,10 @@ fn log(standing: Standing) {
         Standing::Confirmed => tracing::info!("the peer regions that answer accept this deployment"),
         Standing::Disputed(peer) => tracing::error!(
             region = peer.number(),
-            "a peer knows another deployment by the number of this region, and this one assigns no homes meanwhile: if this is \
-             the true one, run `seatkeeper repair region` on the peer's ledger; otherwise give this deployment a region.number \
-             and a key of its own"
+            "a peer knows another deployment by the number of this region, or has begun to adopt the region, and this \
+             deployment assigns no homes meanwhile: if an adoption has begun, stop these servers and run `seatkeeper \
+             region adopt` again; if this is the true deployment, run `seatkeeper repair region` on the peer's ledger; \
+             otherwise give this deployment a region.number and a key of its own"
         ),
         Standing::Refused(peer) => tracing::error!(
             region = peer.number(),
@@ -150,7 +159,7 @@ impl Regions {
     async fn ask_for_number(&self) -> Result<bool, LedgerError> {
         let asked = self.living_peers().map(async |(peer, _)| (peer, self.ask_for_number_at(peer).await));
         let round = join_all(asked).await;
-        let is_refused = round.iter().any(|(_, answer)| *answer == Some(Answer::Refusal));
+        let is_refused = round.iter().any(|(_, answer)| answer.is_some_and(Answer::is_refusal));
         self.own_number.note(round).await?;
         Ok(is_refused)
     }
@@ -164,7 +173,9 @@ impl Regions {
             self.check_deployment(peer, deployment).await.ok()?;
             return Some(Answer::Consent);
         }
-        (problem_type(&body)? == NUMBER_TAKEN_TYPE).then_some(Answer::Refusal)
+        let NumberRefusal { kind, adopted_by } = serde_json::from_slice(&body).ok()?;
+        let refusal = adopted_by.map_or(Answer::Refusal, |_| Answer::Adopted);
+        (kind == NUMBER_TAKEN_TYPE).then_some(refusal)
     }
 
     /// Returns the answer to an accepted peer.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use reqwest::header::HeaderMap;
-use reqwest::{Client, Method, Response, StatusCode};
+use reqwest::{Client, Method, Response, StatusCode, Url};
 use seatkeeper_core::Region;
 
 use super::peer_token::REGION_TOKEN;
@@ -56,15 +56,23 @@ impl Peers {
         self.urls.get(&region).map(String::as_str).ok_or(Error::RegionUnknown(region))
     }
 
+    /// Returns the URL of a path and query at a peer. Returns `Err(NoSuchRoute)` unless the path of the URL equals the
+    /// given path: a URL parser takes `\` for `/` and resolves dot segments, so a client's path could lead to a route
+    /// of the peer that is not for clients. The parser leaves the meaning of a query unchanged.
+    pub(super) fn url_of(&self, region: Region, path_and_query: &str) -> Result<Url, Error> {
+        let url = Url::parse(&format!("{}{path_and_query}", self.url(region)?));
+        let path = path_and_query.split_once('?').map_or(path_and_query, |(path, _)| path);
+        url.ok().filter(|url| url.path() == path).ok_or(Error::NoSuchRoute)
+    }
+
     /// Returns `true` if the region is a peer.
     pub(super) fn has(&self, region: Region) -> bool {
         self.urls.contains_key(&region)
     }
 
-    /// Sends a request to the peer at `url`, and returns the beginning of the answer.
-    pub(super) async fn send(&self, url: &str, token: &str, sent: Sent<'_>) -> Result<Response, PeerFault> {
-        // The path begins with a slash, so it cannot change the host.
-        let url = format!("{url}{}", sent.path);
+    /// Sends a request to a peer at `url`, which [`Peers::url_of`] has made of the request's path. Returns the
+    /// beginning of the answer.
+    pub(super) async fn send(&self, url: Url, token: &str, sent: Sent<'_>) -> Result<Response, PeerFault> {
         let request = self.client.request(sent.method, url).headers(sent.headers).header(REGION_TOKEN, token);
         match tokio::time::timeout(self.answer_timeout, request.body(sent.body).send()).await {
             Ok(Ok(answer)) => Ok(answer),

@@ -3,6 +3,7 @@
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use reqwest::{Method, Response};
 use seatkeeper_core::Region;
+use seatkeeper_ledger::homes::Adoption;
 use serde::{Deserialize, Serialize};
 
 use super::peers::is_from_server;
@@ -28,10 +29,16 @@ impl Regions {
         self.tokens.check(token)
     }
 
-    /// Sends a request of a client to a peer, and returns the beginning of the answer.
+    /// Returns the adoption of the lost region that a token claims to be from. Nothing in the token is verified.
+    pub(crate) fn adoption_of_claimed(&self, token: &str) -> Option<Adoption> {
+        self.adoption_of(self.tokens.claimed(token)?)
+    }
+
+    /// Sends a request of a client to a peer, and returns the beginning of the answer. Returns `Err(NoSuchRoute)`, and
+    /// sends nothing, for a path that a URL parser reads as another path.
     pub(crate) async fn send(&self, peer: Region, client: Client, sent: Sent<'_>) -> Result<Response, Error> {
         let unavailable = |source| Error::RegionUnavailable { peer, source };
-        let url = self.peers.url(peer)?;
+        let url = self.peers.url_of(peer, sent.path)?;
         let receiver = (peer, self.deployments.known(peer));
         let token = self.tokens.sign(receiver, client).map_err(PeerFault::Unsigned).map_err(unavailable)?;
         let answer = self.peers.send(url, &token, sent).await.map_err(unavailable)?;

@@ -108,7 +108,7 @@ impl Mover {
         }
         let now = self.engine.time_for(&pool).await?;
         let Handover { seq, sessions, subscription, answers, .. } = handover;
-        self.take_subscription(&tenant, &user, subscription, now).await?;
+        self.take_subscription((&tenant, &user), subscription, (version, Some(lost)), now).await?;
         let terms = self.entitled_at(&tenant, &user, now).await?.terms;
         let arrival = Arrival {
             tenant: tenant.clone(),

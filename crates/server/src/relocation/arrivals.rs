@@ -52,7 +52,8 @@ impl Mover {
             self.regions.check_departure(&tenant, &user, from, step).await?;
             self.check_is_new(&tenant, &user, &handover).await?;
             let now = self.engine.time_for(&pool).await?;
-            self.take_subscription(&tenant, &user, handover.subscription.clone(), now).await?;
+            let subscription = handover.subscription.clone();
+            self.take_subscription((&tenant, &user), subscription, (version, None), now).await?;
             let terms = self.entitled_at(&tenant, &user, now).await?.terms;
             let Handover { seq, sessions, answers, .. } = handover;
             let (tenant, user) = (tenant.clone(), user.clone());

@@ -1,11 +1,11 @@
 //! The subscription that a home takes along.
 
-use seatkeeper_core::{Origin, RegistryTime, TenantId, Terms, UserId};
+use seatkeeper_core::{Origin, Region, RegistryTime, TenantId, Terms, UserId};
 use seatkeeper_ledger::plans::PlanStatus;
 use seatkeeper_ledger::subscriptions::{
-    NewSubscription, Subscriber, Subscription, SubscriptionChange, SubscriptionFilter, SubscriptionStatus,
+    NewSubscription, Subscriber, Subscription, SubscriptionFilter, SubscriptionStatus,
 };
-use seatkeeper_ledger::{Ledger, Write};
+use seatkeeper_ledger::{Effect, Ledger, Write};
 
 use super::Mover;
 use super::handover::Subscribed;
@@ -47,41 +47,30 @@ impl Mover {
         Ok(subscriber.entitled(now, self.ttl_default).terms)
     }
 
-    /// Gives the subscriber the subscription of the other region. Repeating the call changes nothing.
+    /// Gives the subscriber the subscription of the other region, before the home arrives by `version`. Repeating the
+    /// call changes nothing, also after the home has arrived. `lost` is the lost region of an adopted home.
     pub(super) async fn take_subscription(
         &self,
-        tenant: &TenantId,
-        user: &UserId,
+        (tenant, user): (&TenantId, &UserId),
         told: Option<Subscribed>,
+        arrival: (u64, Option<Region>),
         now: RegistryTime,
     ) -> Result<(), Error> {
         let told = told.filter(|told| told.lasts(now));
         let plan = told.as_ref().map_or_else(String::new, |told| told.plan.as_str().to_owned());
+        let new = told.map(|Subscribed { plan, starts_at, ends_at }| NewSubscription {
+            tenant: tenant.clone(),
+            user: user.clone(),
+            plan,
+            starts_at: Some(starts_at),
+            ends_at,
+        });
         let write =
             Write { origin: &Origin::SYSTEM, at: now, idempotency: None, home: None, expected_version: None };
-        let here = self.subscribed(tenant, user, now).await?;
-        let written = match (here, told) {
-            (None, None) => return Ok(()),
-            (Some(here), Some(told)) if Subscribed::from_subscription(&here) == told => return Ok(()),
-            (None, Some(Subscribed { plan, starts_at, ends_at })) => {
-                let (tenant, user, starts_at) = (tenant.clone(), user.clone(), Some(starts_at));
-                let new = NewSubscription { tenant, user, plan, starts_at, ends_at };
-                self.ledger.create_subscription(new, write).await
-            }
-            (Some(here), told) => {
-                let change = match told {
-                    None => SubscriptionChange { cancel: true, ..SubscriptionChange::default() },
-                    Some(told) => SubscriptionChange {
-                        plan: Some(told.plan),
-                        starts_at: Some(told.starts_at),
-                        ends_at: Some(told.ends_at),
-                        cancel: false,
-                    },
-                };
-                self.ledger.update_subscription(tenant, here.id, &change, write).await
-            }
-        };
-        self.entitlements.changed(Changed::Subscriber(tenant.clone(), user.clone())).await;
+        let written = self.ledger.take_subscription((tenant, user), new, arrival, write).await;
+        if !matches!(written, Ok(Effect::Unchanged)) {
+            self.entitlements.changed(Changed::Subscriber(tenant.clone(), user.clone())).await;
+        }
         match written {
             Ok(_) => Ok(()),
             Err(seatkeeper_ledger::Error::UnknownPlan) => Err(no_plan(&plan)),

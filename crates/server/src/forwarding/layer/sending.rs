@@ -124,6 +124,8 @@ impl Layer {
         };
         let outcome = match &answer {
             Ok(answer) if answer.status() != StatusCode::MISDIRECTED_REQUEST => ForwardOutcome::Answered,
+            // Nothing was sent for the path, so the error tells nothing about the home.
+            Err(Error::NoSuchRoute) => return Err(Error::NoSuchRoute),
             Ok(_) | Err(_) => ForwardOutcome::Unavailable,
         };
         self.app.metrics.regions.forwarded(outcome, began.elapsed());

@@ -12,9 +12,9 @@ pub(super) enum Standing {
     Unconfirmed,
     /// A peer has accepted the deployment, or the region began without peers.
     Confirmed,
-    /// The named peer knows a rival, and a further peer accepts the deployment.
+    /// The named peer knows a rival or an adoption, and a further peer accepts the deployment.
     Disputed(Region),
-    /// The named peer knows a rival, and no peer accepts the deployment.
+    /// The named peer knows a rival or an adoption, and no peer accepts the deployment.
     Refused(Region),
 }
 
@@ -25,6 +25,15 @@ pub(super) enum Answer {
     Consent,
     /// The peer knows a rival.
     Refusal,
+    /// The peer has an adoption of the region on record.
+    Adopted,
+}
+
+impl Answer {
+    /// Returns whether the peer does not accept the deployment.
+    pub(super) fn is_refusal(self) -> bool {
+        matches!(self, Self::Refusal | Self::Adopted)
+    }
 }
 
 /// The last answer of each peer, and the record.
@@ -56,6 +65,10 @@ impl Answers {
 
     /// Takes the answers of every living peer over, and returns the standing. The last answer of a silent peer counts, so that
     /// the restart of a peer changes nothing. The other nodes of the region add to the record.
+    ///
+    /// Against an adoption, only a consent of this round counts. A peer that consented before may have recorded the
+    /// adoption since, and the successor admits once every peer has. A peer that consents now has not recorded the
+    /// adoption, so the adoption is not done.
     pub(super) fn take(
         &mut self,
         round: Vec<(Region, Option<Answer>)>,
@@ -73,13 +86,16 @@ impl Answers {
         self.last.retain(|peer, _| round.iter().any(|(living, _)| living == peer));
         let has_peers = !round.is_empty();
         let is_silent = round.iter().all(|(_, answer)| answer.is_none());
+        let consents_now = round.iter().any(|(_, answer)| *answer == Some(Answer::Consent));
         self.last.extend(round.into_iter().filter_map(|(peer, answer)| Some((peer, answer?))));
         if has_peers && is_silent {
             return before;
         }
-        let refusals = self.last.iter().filter(|(_, answer)| **answer == Answer::Refusal);
+        let refusals = self.last.iter().filter(|(_, answer)| answer.is_refusal());
         let refusal = refusals.map(|(peer, _)| *peer).min_by_key(|peer| peer.number());
-        let has_consent = self.last.values().any(|answer| *answer == Answer::Consent);
+        let has_answer = |wanted: Answer| self.last.values().any(|answer| *answer == wanted);
+        let has_consent =
+            if has_answer(Answer::Adopted) { consents_now } else { has_answer(Answer::Consent) };
         let standing = match refusal {
             Some(peer) if has_consent && self.is_confirmed => Standing::Disputed(peer),
             Some(peer) => Standing::Refused(peer),

@@ -6,11 +6,13 @@ use std::time::Duration;
 use axum::body::Bytes;
 use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Method, StatusCode};
+use seatkeeper_core::Region;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use super::{Peers, Sent, is_from_server};
+use crate::error::Error;
 use crate::outbound::PeerFault;
-use crate::settings::RegionSettings;
+use crate::settings::{PeerSettings, RegionSettings};
 
 #[test]
 fn only_a_load_balancer_without_a_server_counts_as_silence() {
@@ -32,11 +34,53 @@ fn only_a_load_balancer_without_a_server_counts_as_silence() {
     }
 }
 
+#[test]
+fn a_url_has_the_path_that_was_given() {
+    let url = "http://us.example:9082/".to_owned();
+    let us = PeerSettings { number: 2, name: "us".to_owned(), url, public_key_file: "us.pub.pem".into() };
+    let settings = RegionSettings { peers: vec![us], ..RegionSettings::default() };
+    let peers = Peers::new(&settings).unwrap();
+    for (given, sent) in [
+        ("/", "/"),
+        ("/api/v1/licenses", "/api/v1/licenses"),
+        ("/api/v1/licenses?", "/api/v1/licenses?"),
+        ("/a%5c..%2f%20;b//c?user=o'neil&d=%2e%2e\\..", "/a%5c..%2f%20;b//c?user=o%27neil&d=%2e%2e\\.."),
+    ] {
+        let url = peers.url_of(Region::new(2), given).unwrap();
+        assert_eq!(url.as_str(), format!("http://us.example:9082{sent}"));
+    }
+    for given in [
+        "/licenses/..\\..\\regions",
+        "/licenses/..",
+        "/licenses/../regions",
+        "/licenses/./regions",
+        "/licenses/%2e%2E/regions",
+        "/licenses/.%2e",
+        "/licenses/x\ty",
+        "/licenses/x\ny",
+        "/licenses/x y",
+        "/licenses/#regions",
+        "/licenses/ü",
+        "*",
+        "",
+        "?x",
+        "@rival.example/licenses",
+        ".rival.example/licenses",
+        "0/licenses",
+        "\\licenses",
+    ] {
+        let refused = peers.url_of(Region::new(2), given).map(String::from);
+        assert!(matches!(refused, Err(Error::NoSuchRoute)), "{given}: {refused:?}");
+    }
+    assert!(matches!(peers.url_of(Region::new(3), "/"), Err(Error::RegionUnknown(_))));
+}
+
 /// Sends a request to an address, and returns the fault.
 async fn fault(address: SocketAddr) -> PeerFault {
     let settings = RegionSettings { forward_timeout_milliseconds: 400, ..RegionSettings::default() };
     let sent = Sent { method: Method::GET, path: "/", headers: HeaderMap::new(), body: Bytes::new() };
-    Peers::new(&settings).unwrap().send(&format!("http://{address}"), "token", sent).await.unwrap_err()
+    let url = format!("http://{address}").parse().unwrap();
+    Peers::new(&settings).unwrap().send(url, "token", sent).await.unwrap_err()
 }
 
 #[tokio::test]

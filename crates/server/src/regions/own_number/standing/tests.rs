@@ -7,6 +7,7 @@ const C: Region = Region::new(3);
 
 const YES: Option<Answer> = Some(Answer::Consent);
 const NO: Option<Answer> = Some(Answer::Refusal);
+const ADOPTED: Option<Answer> = Some(Answer::Adopted);
 
 fn on_record(is_confirmed: bool, refused_by: Option<Region>) -> RecordedAnswers {
     RecordedAnswers { is_confirmed, refused_by, is_disputed: false }
@@ -50,6 +51,26 @@ fn a_confirmed_deployment_is_stopped_by_a_refusal_without_any_consent() {
     ] {
         assert_eq!(after(known, &rounds), standing, "{rounds:?}");
     }
+}
+
+/// A peer that has consented before may have recorded the adoption since.
+#[test]
+fn an_adoption_is_outweighed_by_a_consent_of_the_same_round_alone() {
+    let known = on_record(true, None);
+    for (rounds, standing) in [
+        (vec![[ADOPTED, YES]], Standing::Disputed(B)),
+        (vec![[ADOPTED, None]], Standing::Refused(B)),
+        (vec![[YES, YES], [None, None], [ADOPTED, None]], Standing::Refused(B)),
+        (vec![[ADOPTED, YES], [None, YES]], Standing::Disputed(B)),
+        (vec![[ADOPTED, YES], [ADOPTED, None]], Standing::Refused(B)),
+        (vec![[ADOPTED, YES], [ADOPTED, ADOPTED]], Standing::Refused(B)),
+        (vec![[ADOPTED, None], [ADOPTED, YES]], Standing::Disputed(B)),
+        (vec![[ADOPTED, None], [YES, None]], Standing::Confirmed),
+    ] {
+        assert_eq!(after(known, &rounds), standing, "{rounds:?}");
+    }
+    let refused = after(on_record(true, Some(B)), &[[ADOPTED, None], [None, None]]);
+    assert_eq!(refused, Standing::Refused(B), "after a restart");
 }
 
 #[test]
