@@ -9,7 +9,7 @@ use seatkeeper_core::Region;
 use seatkeeper_engine::wall_clock;
 use seatkeeper_ledger::homes::DeploymentId;
 
-use super::{Claims, Client, Forwarder, PeerTokens, RegionKeys, TYPE, name_of};
+use super::{Claims, Client, Forwarder, PeerTokens, RegionKeys, TOKEN_BYTES_MAX, TYPE, name_of};
 
 const LEEWAY: Duration = Duration::from_secs(5);
 const EU: Region = Region::new(1);
@@ -79,6 +79,17 @@ fn a_token_for_another_region_or_of_another_key_is_refused() {
     let for_deployment = |receiver| us.sign((EU, Some(receiver)), Client::default()).unwrap();
     assert!(eu.check(&for_deployment(eu.deployment)).unwrap().knows_receiver);
     assert!(!eu.check(&for_deployment(DeploymentId::random())).unwrap().knows_receiver, "a rival");
+}
+
+#[test]
+fn a_long_token_is_refused() {
+    let (us, eu, _) = regions();
+    let of_length = |length| {
+        let client = Client { address: None, request_id: Some("r".repeat(length)) };
+        us.sign((EU, None), client).unwrap()
+    };
+    assert!(eu.check(&of_length(TOKEN_BYTES_MAX / 2)).is_ok());
+    assert!(eu.check(&of_length(TOKEN_BYTES_MAX)).is_err());
 }
 
 #[test]
