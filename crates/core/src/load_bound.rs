@@ -4,7 +4,7 @@
 //! same result as on the whole pool. A new step of the rule gets its own constructor of [`LoadBound`].
 
 use crate::rule::EVICTIONS_MAX;
-use crate::{Policy, RegistryTime, Seats, Standing, Terms, WhenFull};
+use crate::{Policy, RegistryTime, Seats, Standing, Terms};
 
 /// The sessions to load for a decision, in addition to two groups that are always loaded: sessions silent for
 /// their TTL, and sessions named by id or by holder.
@@ -39,12 +39,8 @@ impl LoadBound {
             // A limit of 0 evicts no session, and waiting does not free a seat.
             Self::Stalest(_) if limit == 0 => Self::Stalest(0),
             // Enough sessions to free a seat, up to the evictions of a single decision. A denied claim evicts
-            // no session, but needs the sessions that decide when a seat comes free.
-            Self::Stalest(_) => {
-                let until_free = (live + 1).saturating_sub(limit);
-                let evicts = policy.when_full == WhenFull::Evict && policy.terms.is_some();
-                Self::Stalest(if evicts { until_free.min(EVICTIONS_MAX) } else { until_free })
-            }
+            // no session, but needs as many sessions for the wait that it tells.
+            Self::Stalest(_) => Self::Stalest((live + 1).saturating_sub(limit).min(EVICTIONS_MAX)),
         }
     }
 }

@@ -8,6 +8,7 @@ mod many;
 mod queue;
 mod sessions;
 
+use crate::rule::EVICTIONS_MAX;
 use crate::{Holder, RegistryTime, Seats, Session, SessionId, Span, Terms, UserId};
 use sessions::Sessions;
 
@@ -140,14 +141,18 @@ impl Pool {
         Some(self.within_entitlement(silent))
     }
 
-    /// Returns the earliest time at which the pool falls below `limit` if no holder renews. `None` if the
-    /// pool is already below, or under a limit of 0. The cost grows with the number of sessions above the
-    /// limit.
+    /// Returns the earliest time at which the pool falls below `limit` if no holder renews. If more than
+    /// [`EVICTIONS_MAX`] sessions have to go, returns the time at which that many are gone: a lower bound. `None` if the
+    /// pool is already below, or under a limit of 0. The cost grows with the number of sessions above the limit, up to
+    /// the bound.
     pub fn below_limit_at(&self, limit: Seats) -> Option<RegistryTime> {
-        let above = (self.live() as usize).checked_sub(limit.0 as usize)?;
-        let mut soonest: Vec<_> = self.sessions().soonest_silent(above + 1).collect();
+        if limit == Seats(0) {
+            return None;
+        }
+        let last = self.live().checked_sub(limit.0)?.min(EVICTIONS_MAX - 1) as usize;
+        let mut soonest: Vec<_> = self.sessions().soonest_silent(last + 1).collect();
         soonest.sort_unstable();
-        soonest.get(above).map(|&at| self.within_entitlement(at))
+        soonest.get(last).map(|&at| self.within_entitlement(at))
     }
 
     /// Adds a session. The holder and the id must be new to the pool.

@@ -63,8 +63,8 @@ pub enum Outcome {
 pub enum Denial {
     /// Every seat is taken.
     Full {
-        /// Time until a seat can come free, if holders go silent. `None` under a limit of 0, because no seat
-        /// ever can.
+        /// Time until a seat can come free, if holders go silent. A lower bound if more than [`EVICTIONS_MAX`]
+        /// sessions have to go first. `None` under a limit of 0, because no seat ever can.
         free_in: Option<Span>,
     },
     /// The entitlement has reached its end.

@@ -44,6 +44,26 @@ BEGIN
 END
 $$;
 
+-- Deletes sessions of a bucket that is to be cleared, at most p_max. Returns the number of deleted sessions.
+CREATE FUNCTION registry.rebuild_clear_sessions(p_bucket smallint, p_epoch bigint, p_max bigint) RETURNS bigint
+LANGUAGE plpgsql VOLATILE
+AS $$
+DECLARE
+    v_sessions bigint := 0;
+BEGIN
+    PERFORM registry.rebuild_goes_on(p_bucket, p_epoch);
+    PERFORM 1 FROM registry.buckets WHERE bucket = p_bucket AND filled_for = p_epoch;
+    IF NOT FOUND THEN
+        DELETE FROM registry.sessions s WHERE s.id = ANY (ARRAY(
+            SELECT x.id FROM registry.pools p JOIN registry.sessions x USING (pool)
+            WHERE p.bucket = p_bucket LIMIT p_max
+        ));
+        GET DIAGNOSTICS v_sessions = ROW_COUNT;
+    END IF;
+    RETURN v_sessions;
+END
+$$;
+
 -- Clears a bucket: pools, sessions and journal, whose positions restart. Raises the bucket's latest time to at
 -- least p_not_before. A repeated call for the same epoch changes nothing, because the bucket may have been filled
 -- meanwhile.

@@ -28,7 +28,7 @@ impl<R: Admission + Sessions + Pools + Expiry + Journal + ?Sized> Registry for R
 pub struct ClosedAt {
     /// The registry's time.
     pub time: RegistryTime,
-    /// The epoch of the pool's bucket, as known to the node.
+    /// The epoch of the pool's bucket, as in a [`Receipt`].
     pub epoch: u64,
 }
 

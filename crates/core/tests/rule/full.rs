@@ -1,7 +1,9 @@
 //! Clauses 4 and 5: a free seat, and the behaviour of a full pool.
 
 use seatkeeper_core::rule::EVICTIONS_MAX;
-use seatkeeper_core::{EndReason, Outcome, Pool, RegistryTime, Seats, Span, Terms, rule};
+use seatkeeper_core::{
+    EndReason, LoadBound, Others, Outcome, Policy, Pool, RegistryTime, Seats, Session, Span, Terms, rule,
+};
 
 use crate::scene::{
     Scene, TTL, TTL_DEFAULT, a_session_id, by, devices, devices_that_deny, every_denying_kind, every_kind,
@@ -350,6 +352,38 @@ fn the_pools_own_questions_have_answers_when_it_is_empty() {
     assert!(pool.get(a_session_id(1)).is_none() && pool.held_by(&"ann".into()).is_none());
     assert_eq!(pool.terms(), None::<Terms>);
     assert_eq!(pool.below_limit_at(Seats(1)), None::<RegistryTime>);
+}
+
+/// The registry may have to load these sessions from a database for each denial.
+#[test]
+fn a_denial_by_a_pool_far_above_its_limit_needs_a_bounded_number_of_sessions() {
+    for mut scene in every_denying_kind(5_000) {
+        for number in 0..5_000 {
+            scene.claim(&format!("machine-{number}")).admitted();
+            scene.pass(Span::from_millis(1));
+        }
+        let terms = scene.changed(|terms| terms.limit = Seats(1));
+        let policy = Policy { terms: Some(terms), ..scene.policy };
+        let live = scene.pool.live();
+        let LoadBound::Stalest(needed) = LoadBound::to_admit(scene.pool.terms(), &policy, live, scene.now)
+        else {
+            panic!("nobody is over");
+        };
+        assert!(needed <= EVICTIONS_MAX, "{needed} sessions");
+        let stalest: Vec<_> = scene.pool.stalest_first().take(needed as usize).cloned().collect();
+        let others = Others {
+            count: live - needed,
+            silent_from: stalest.last().map(Session::silent_until).unwrap_or_default(),
+        };
+        let view = Pool::in_view(scene.pool.terms(), stalest, others);
+        let whole = std::mem::replace(&mut scene.pool, view);
+        scene.policy = policy;
+        let of_view = scene.claim("new").full();
+        scene.pool = whole;
+        assert_eq!(scene.claim("new").full(), of_view);
+        let until_all_but_one_are_gone = scene.pool.next_expiry().unwrap() + Span::from_millis(4_999);
+        assert!(of_view > Some(Span::ZERO) && of_view < Some(until_all_but_one_are_gone.since(scene.now)));
+    }
 }
 
 #[test]

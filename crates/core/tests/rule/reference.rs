@@ -1,6 +1,7 @@
 //! A second implementation of the admission rule, as simple as possible: a list of sessions, scanned from end
 //! to end. It shares the input and output types with the crate, but no code.
 
+use seatkeeper_core::rule::EVICTIONS_MAX;
 use seatkeeper_core::{
     Claim, Denial, EndReason, Holder, Outcome, Policy, PoolKind, RegistryTime, Seats, Session, SessionId,
     Span, Standing, Terms, Users, WhenFull, WhenHeld, WhenNamed,
@@ -217,7 +218,7 @@ impl Naive {
     pub(crate) fn free_in(&self, limit: usize, now: RegistryTime) -> Option<Span> {
         let mut expiries: Vec<_> = self.live.iter().map(|it| self.expiry(it)).collect();
         expiries.sort();
-        let must_go = self.live.len() + 1 - limit;
+        let must_go = (self.live.len() + 1 - limit).min(EVICTIONS_MAX as usize);
         (limit > 0).then(|| expiries[must_go - 1].since(now))
     }
 }

@@ -534,6 +534,8 @@ CREATE TABLE usage_outbox (
     attempts         BIGINT      NOT NULL CHECK (attempts >= 0),
     -- The sink's last answers in a row with status 404.
     not_found        BIGINT      NOT NULL CHECK (not_found >= 0),
+    -- 1: an attempt was sent and got no clear answer, so the sink may have the batch.
+    may_be_stored    BIGINT      NOT NULL CHECK (may_be_stored IN (0, 1)),
     next_attempt_at  TIMESTAMPTZ NOT NULL,
     last_status      BIGINT      CHECK (last_status BETWEEN 100 AND 999),
     last_error       TEXT,

@@ -478,6 +478,8 @@ CREATE TABLE usage_outbox (
     attempts         INTEGER NOT NULL CHECK (attempts >= 0),
     -- The sink's last answers in a row with status 404.
     not_found        INTEGER NOT NULL CHECK (not_found >= 0),
+    -- 1: an attempt was sent and got no clear answer, so the sink may have the batch.
+    may_be_stored    INTEGER NOT NULL CHECK (may_be_stored IN (0, 1)),
     next_attempt_at  TEXT    NOT NULL,
     last_status      INTEGER CHECK (last_status BETWEEN 100 AND 999),
     last_error       TEXT,

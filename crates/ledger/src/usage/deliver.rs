@@ -24,6 +24,9 @@ pub struct DueBatch {
     pub attempts: u32,
     /// The sink's last answers in a row with status 404.
     pub not_found: u32,
+    /// An earlier attempt was sent and got no clear answer, so the sink may have the batch. Only attempts under the
+    /// same id may follow, also after the batch was dead.
+    pub may_be_stored: bool,
     /// The due time of the attempt.
     pub due: RegistryTime,
     /// The batch's records.
@@ -46,16 +49,19 @@ pub enum Settlement {
         status: Option<u16>,
         /// The error, in a bounded text.
         error: String,
+        /// The attempt was sent and got no clear answer, so the sink may have the batch.
+        may_be_stored: bool,
         /// The time of the retry.
         at: RegistryTime,
     },
-    /// The sink refused the batch as too large. Two batches with half of the records each take its place.
+    /// The sink refused the batch as too large, and does not have it. Two batches with half of the records each take its
+    /// place.
     Split {
         /// The time of the response.
         at: RegistryTime,
     },
-    /// The sink refused a batch of several records for good, maybe for the sake of one record. The batch is split like a
-    /// batch that is too large, or dead after too many such splits.
+    /// The sink refused a batch of several records for good, maybe for the sake of one record, and does not have it.
+    /// The batch is split like a batch that is too large, or dead after too many such splits.
     Refused {
         /// The HTTP status of the response.
         status: u16,
@@ -145,13 +151,14 @@ impl Ledger {
         let settlement = if is_split { settlement } else { settlement.without_split() };
         let (state, at, status, error, delivered) = match &settlement {
             Settlement::Delivered { status, at } => ("delivered", at, Some(*status), None, Some(at)),
-            Settlement::Retry { status, error, at } => ("pending", at, *status, Some(error), None),
+            Settlement::Retry { status, error, at, .. } => ("pending", at, *status, Some(error), None),
             Settlement::Dead { status, error, at } => ("dead", at, Some(*status), Some(error), None),
             Settlement::Split { .. } | Settlement::Refused { .. } => {
                 tx.commit().await?;
                 return Ok(settlement);
             }
         };
+        let may_be_stored = matches!(settlement, Settlement::Retry { may_be_stored: true, .. });
         let done = tx
             .query(include_str!("../../sql/settle_batch.sql"))
             .bind(batch)
@@ -160,6 +167,7 @@ impl Ledger {
             .bind(status.map(i64::from))
             .bind(error)
             .bind(delivered.map(|at| times::stored(*at)))
+            .bind(i64::from(may_be_stored))
             .execute()
             .await?;
         if done == 1 && delivered.is_some() {
@@ -187,6 +195,7 @@ impl DueBatch {
             window,
             attempts: fields.small("attempts")?,
             not_found: fields.small("not_found")?,
+            may_be_stored: fields.whole("may_be_stored")? > 0,
             due: fields.time("next_attempt_at")?,
             records: records_of(fields.value("payload")?, window.starts())?,
         })

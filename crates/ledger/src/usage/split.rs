@@ -24,8 +24,9 @@ pub(super) enum Cause {
 }
 
 /// Replaces a pending batch by two batches with half of the records each, due at `at`. Records keep their ids. The
-/// batches get new ids, because a sink may have stored the refusal under the old id. Returns `false` without a split of
-/// the batch: for a single record, or after too many refusals of the window.
+/// batches get new ids, because a sink may have stored the refusal under the old id. So the sink must not have the
+/// batch: a sink that honours the ids of batches alone would count the records twice. Returns `false` without a split
+/// of the batch: for a single record, or after too many refusals of the window.
 pub(super) async fn split(tx: &mut Tx, batch: Uuid, at: RegistryTime, cause: Cause) -> Result<bool, Error> {
     let row = tx.query(include_str!("../../sql/batch_to_split.sql")).bind(batch).fetch_optional().await?;
     let Some(row) = row else { return Ok(false) };

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeSet;
 
+use seatkeeper_core::rule::EVICTIONS_MAX;
 use seatkeeper_core::{EndReason, Seats, Span};
 
 use super::books::{Account, waiting};
 use super::harness::{Harness, Scene};
 use super::opening::held_since_long;
 use super::plan::{capacity, devices, seats};
-use crate::Error;
+use super::pool::admin;
+use crate::{Error, Heartbeat};
 
 pub async fn a_pool_admits_up_to_its_limit_and_then_denies(h: &impl Harness) {
     let pool = h.pool(seats(3)).await;
@@ -69,6 +71,29 @@ pub async fn a_denial_says_in_how_long_a_seat_can_come_free(h: &impl Harness) {
     let free_in = pool.at_limit(1).claim("cid").await.full().expect("a seat can come free");
     assert!(free_in <= bob.expires.since(asked), "above the limit two have to go: {free_in:?}");
     assert!(free_in >= bob.expires.since(h.now().await), "above the limit two have to go: {free_in:?}");
+}
+
+/// Otherwise each denial would read every session above a lowered limit.
+pub async fn a_denial_far_above_the_limit_tells_the_wait_until_a_bounded_number_is_gone(h: &impl Harness) {
+    const LIVE: u64 = EVICTIONS_MAX as u64 + 40;
+    let pool = h.pool_not_open(seats(LIVE as u32));
+    let mut held = Vec::new();
+    for number in 1..=LIVE {
+        held.push(held_since_long(h, &pool, &format!("machine {number}"), number).await);
+    }
+    let opened_after = h.now().await;
+    pool.open(LIVE, held.clone()).await;
+    let opened_by = h.now().await;
+    h.let_pass(Span::from_millis(500)).await;
+    // The sessions beyond the bound go later.
+    for session in &held[EVICTIONS_MAX as usize..] {
+        let renewed = pool.heartbeat_by(&admin(), session.id).await;
+        assert!(matches!(renewed, Heartbeat::Renewed(_)), "{renewed:?}");
+    }
+    let asked = h.now().await;
+    let free_in = pool.at_limit(1).claim("new").await.full().expect("a seat can come free");
+    assert!(free_in <= (opened_by + pool.ttl()).since(asked), "{free_in:?}");
+    assert!(free_in >= (opened_after + pool.ttl()).since(h.now().await), "{free_in:?}");
 }
 
 pub async fn a_limit_of_zero_denies(h: &impl Harness) {

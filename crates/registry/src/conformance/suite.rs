@@ -36,6 +36,7 @@ macro_rules! conformance_list {
                 a_full_pool_admits_again_once_a_ttl_is_over,
                 a_seat_that_was_given_back_can_be_taken_at_once,
                 a_denial_says_in_how_long_a_seat_can_come_free,
+                a_denial_far_above_the_limit_tells_the_wait_until_a_bounded_number_is_gone,
                 a_limit_of_zero_denies,
                 a_full_pool_of_devices_evicts_the_stalest,
                 a_heartbeat_keeps_a_device_from_being_the_stalest,

@@ -30,14 +30,15 @@ impl Admission for PostgresRegistry {
     }
 
     async fn closed_at(&self, pool: &PoolId) -> Result<Option<ClosedAt>, Error> {
-        let epoch = self.section.epoch(pool.bucket());
+        let connection = self.connection().await?;
+        let epoch = self.section.receipt_epoch().resolve(self.section.epoch(pool.bucket()));
         let read = sqlx::query_scalar(include_str!("sql/closed_at.sql"))
             .bind(self.section.number_of(pool.bucket()))
             .bind(pool.kind.as_str())
             .bind(pool.tenant.as_str())
             .bind(&*pool.name);
         let closed_at: Option<i64> =
-            run(self.connection().await?, async |connection| read.fetch_one(connection).await).await??;
+            run(connection, async |connection| read.fetch_one(connection).await).await??;
         Ok(closed_at.map(|closed_at| ClosedAt { time: time(closed_at), epoch }))
     }
 
@@ -90,7 +91,7 @@ impl PostgresRegistry {
             self.serves(seen.bucket, seen.epoch, seen.serving)?;
             // The bucket is locked: a node that freezes from here on loses the transaction, or keeps the pool closed.
             if closed_at.is_some_and(|closed_at| {
-                closed_at.epoch != seen.epoch || !is_recent(closed_at.time, seen.now)
+                closed_at.epoch != seen.receipt_epoch || !is_recent(closed_at.time, seen.now)
             }) {
                 return Ok(transaction.rollback().await?);
             }

@@ -13,12 +13,13 @@ use seatkeeper_host_clock::HostInstant;
 use seatkeeper_postgres::Connections;
 use sqlx::Postgres;
 use sqlx::pool::PoolConnection;
+use uuid::Uuid;
 
 use super::connect::begin_long;
 use super::fault::Fault;
 use super::from_row::from_row;
 use super::heartbeat_flow::HeartbeatFlow;
-use super::limit::{answered, answered_long, run};
+use super::limit::{LONG_ANSWER_MAX, answered, answered_long, run};
 use super::row::{signed, time};
 use super::section::Section;
 use crate::clock_trust::{ClockSteps, ClockTrust};
@@ -26,6 +27,16 @@ use crate::{Error, Store};
 
 /// Lease of the clock. A clock that jumps further ends no session.
 const LEASE: Span = Span::from_secs(10);
+
+/// Sessions renewed by the statement that restarts registry time. More would take longer than a statement may.
+const RENEWED_AT_ONCE_MAX: i64 = 20_000;
+
+/// Sessions renewed by a short statement.
+const RENEWED_PER_PAGE_MAX: i64 = 2_000;
+
+/// Time that a renewal ahead of the restart reaches beyond the clock, at first. Half of the time must be left for the
+/// statement that restarts registry time.
+const RENEWED_AHEAD_MIN: Duration = Duration::from_secs(120);
 
 /// Age of a reading after which [`PostgresClock::keep`] reads the clock again. Several readings fit into a
 /// lease.
@@ -75,6 +86,14 @@ from_row! {
     }
 }
 
+from_row! {
+    /// A row of `registry.renew_ahead`.
+    struct PageRow {
+        last_id: Option<Uuid>,
+        sessions: i64,
+    }
+}
+
 /// Registry time, as read from the database.
 pub(super) struct TimeTold {
     pub(super) now: RegistryTime,
@@ -121,7 +140,7 @@ impl PostgresClock {
         self.tell_time(self.connection().await?, Section::FIRST_REBUILT, None).await?;
         let latest = *self.latest.lock();
         if latest.is_some_and(|reading| reading.is_believed && !reading.is_leased) {
-            self.trust_clock(self.connection().await?).await?;
+            self.restart_time().await?;
         }
         Ok(())
     }
@@ -166,8 +185,55 @@ impl PostgresClock {
     }
 
     /// Gives each session a full TTL, and restarts registry time by a clock that this node believes.
-    async fn trust_clock(&self, connection: PoolConnection<Postgres>) -> Result<(), Fault> {
-        let mut transaction = answered(begin_long(connection)).await??;
+    async fn restart_time(&self) -> Result<(), Fault> {
+        let count = sqlx::query_scalar(include_str!("sql/has_many_sessions.sql")).bind(RENEWED_AT_ONCE_MAX);
+        let has_many: bool =
+            run(self.connection().await?, async |connection| count.fetch_one(connection).await).await??;
+        let renewed = if has_many { self.renew_ahead().await? } else { 0 };
+        self.trust_clock(renewed).await
+    }
+
+    /// Renews the sessions in short statements, far enough ahead that few are left for the statement that restarts
+    /// registry time. Claims and heartbeats go on meanwhile. Returns the number of renewed sessions.
+    async fn renew_ahead(&self) -> Result<i64, Fault> {
+        let mut ahead = RENEWED_AHEAD_MIN;
+        loop {
+            tracing::warn!(
+                ahead_s = ahead.as_secs(),
+                "registry time in PostgreSQL stands still, and many sessions are renewed before it runs again; seats \
+                 of silent clients come free up to `ahead_s` later than usual"
+            );
+            let began = HostInstant::now();
+            let renewed = self.renew_pages(ahead).await?;
+            if began.elapsed() + LONG_ANSWER_MAX <= ahead / 2 {
+                return Ok(renewed);
+            }
+            ahead *= 2;
+        }
+    }
+
+    /// Renews the sessions once, page by page.
+    async fn renew_pages(&self, ahead: Duration) -> Result<i64, Fault> {
+        let (mut after, mut renewed) = (Uuid::nil(), 0);
+        loop {
+            let renew = sqlx::query_as(include_str!("sql/renew_ahead.sql"))
+                .bind(after)
+                .bind(RENEWED_PER_PAGE_MAX)
+                .bind(signed(ahead.as_millis() as u64))
+                .bind(self.not_after());
+            let PageRow { last_id, sessions } =
+                run(self.connection().await?, async |connection| renew.fetch_one(connection).await).await??;
+            renewed += sessions;
+            match last_id {
+                Some(last) => after = last,
+                None => return Ok(renewed),
+            }
+        }
+    }
+
+    /// Renews the sessions that were not renewed ahead, and restarts registry time in the same transaction.
+    async fn trust_clock(&self, renewed_ahead: i64) -> Result<(), Fault> {
+        let mut transaction = answered(begin_long(self.connection().await?)).await??;
         let trust = sqlx::query_as(include_str!("sql/trust_clock.sql"))
             .bind(self.not_after())
             .bind(signed(LEASE.as_millis()))
@@ -177,7 +243,7 @@ impl PostgresClock {
         *self.latest.lock() = None;
         if let Some(TrustRow { sessions, skipped }) = trusted {
             tracing::warn!(
-                sessions,
+                sessions = sessions + renewed_ahead,
                 skipped_ms = skipped,
                 "registry time in PostgreSQL runs again, after a stop while heartbeats failed, no node served, or the \
                  clock of PostgreSQL's server was wrong; each session has a full TTL from now"

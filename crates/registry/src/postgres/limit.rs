@@ -16,7 +16,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(8);
 
 /// Time limit for the answer to a statement in a transaction of [`begin_long`](super::connect::begin_long). The server cancels
 /// the statement after 30 s.
-const LONG_ANSWER_MAX: Duration = Duration::from_secs(33);
+pub(super) const LONG_ANSWER_MAX: Duration = Duration::from_secs(33);
 
 /// Runs a single statement on a connection. A connection whose answer is late is closed, and does not return to the pool.
 pub(super) async fn run<T>(

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use seatkeeper_core::rule::EVICTIONS_MAX;
 use seatkeeper_core::{
     Bucket, Holder, LoadBound, Others, Pool, PoolId, RegistryTime, Session, SessionId, Span, Terms,
 };
@@ -56,8 +57,8 @@ pub(super) struct PoolSnapshot {
     /// The bucket's number in the database.
     pub(super) number: i16,
     pub(super) epoch: u64,
-    /// The epoch of receipts.
-    receipt_epoch: u64,
+    /// The epoch of receipts: in the lasting section, the generation of the database.
+    pub(super) receipt_epoch: u64,
     pub(super) serving: bool,
     pub(super) fence: i64,
     /// End of the journal.
@@ -84,7 +85,7 @@ impl PoolSnapshot {
 }
 
 /// Reads the target, and loads at least the sessions that `load_bound` demands. Returns `Err(Conflict)` if an
-/// optimistic read loaded too few.
+/// optimistic read would have to load more than [`EVICTIONS_MAX`] per TTL.
 pub(super) async fn read_pool(
     connection: &mut PgConnection,
     section: &Section,
@@ -98,7 +99,8 @@ pub(super) async fn read_pool(
         match (load_bound(&seen), seen.shown) {
             (_, None) => return Ok(seen),
             (LoadBound::Stalest(needed), Some(shown)) if needed <= shown => return Ok(seen),
-            // Without the lock, sessions could be renewed between two reads.
+            // As many as a claim ever needs are read again without the lock: other pools of the bucket do not wait.
+            (LoadBound::Stalest(needed), Some(_)) if needed <= EVICTIONS_MAX => stalest = Some(needed),
             (LoadBound::Stalest(_) | LoadBound::Whole, Some(_)) if matches!(turn, Locking::Without) => {
                 return Err(Fault::Conflict);
             }

@@ -20,6 +20,9 @@ use crate::Error;
 use crate::contract::{JournalEntry, Receipt};
 use crate::rebuild::{Condition, Filling, Identity, Rebuild, State};
 
+/// Sessions deleted by one statement.
+const CLEARED_AT_ONCE_MAX: i64 = 5_000;
+
 from_row! {
     struct ConditionRow {
         bucket: i16,
@@ -66,6 +69,8 @@ impl Rebuild for PostgresRegistry {
     }
 
     async fn rebuild_clear(&self, bucket: Bucket, epoch: u64, not_before: RegistryTime) -> Result<(), Error> {
+        // A statement that deletes every session of a large bucket takes longer than a statement may.
+        while self.clear_sessions(bucket, epoch).await? == CLEARED_AT_ONCE_MAX {}
         let clearing = sqlx::query(include_str!("sql/rebuild_clear.sql"))
             .bind(self.section.number_of(bucket))
             .bind(signed(epoch))
@@ -97,6 +102,16 @@ impl PostgresRegistry {
         let rows: Vec<ConditionRow> =
             run(self.connection().await?, async |connection| read.fetch_all(connection).await).await??;
         rows.into_iter().map(|row| row.read(&self.section)).collect()
+    }
+
+    /// Deletes some sessions of a bucket that is to be cleared. Returns the number of deleted sessions.
+    async fn clear_sessions(&self, bucket: Bucket, epoch: u64) -> Result<i64, Fault> {
+        let clear = sqlx::query_scalar(include_str!("sql/rebuild_clear_sessions.sql"))
+            .bind(self.section.number_of(bucket))
+            .bind(signed(epoch))
+            .bind(CLEARED_AT_ONCE_MAX);
+        let cleared = run(self.connection().await?, async |connection| clear.fetch_one(connection).await);
+        cleared.await?.map_err(|error| Fault::in_bucket(error, bucket))
     }
 
     async fn fill(&self, epoch: u64, pool: Filling<'_>) -> Result<(), Fault> {

@@ -18,6 +18,9 @@ pub struct RegistryRepair {
     pub waiting: u64,
 }
 
+/// The repair changes every session, and an operator waits for it.
+const NO_TIMEOUT: &str = "SET LOCAL statement_timeout = 0";
+
 from_row! {
     /// A row of `registry.repair_clock`.
     struct RepairRow {
@@ -42,6 +45,7 @@ pub async fn repair_clock(
     }
     let connection = connections.acquire().await.map_err(Fault::from)?;
     let mut transaction = begin_long(connection).await.map_err(Fault::from)?;
+    sqlx::query(NO_TIMEOUT).execute(&mut *transaction).await.map_err(Fault::from)?;
     let RepairRow { told, waiting } = sqlx::query_as(include_str!("sql/repair_clock.sql"))
         .bind(signed(to.as_millis()))
         .fetch_one(&mut *transaction)

@@ -24,9 +24,9 @@ const ATTEMPTS_MAX: usize = 8;
 /// Time limit of a call: long enough for a step that ends a hundred thousand sessions.
 pub(super) const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Time limit of an attempt without the bucket's lock. The server cancels each of the two statements after 5 s, so a later
-/// answer means a lost connection.
-const OPTIMISTIC_MAX: Duration = Duration::from_secs(13);
+/// Time limit of an attempt without the bucket's lock. The server cancels each of the two or three statements after 5 s, so
+/// a later answer means a lost connection.
+const OPTIMISTIC_MAX: Duration = Duration::from_secs(18);
 
 /// A finished step.
 pub(super) struct Done<T> {

@@ -7,8 +7,8 @@ use seatkeeper_core::{Bucket, Holder, PoolId};
 use super::codec::pool_id_bytes;
 
 /// Bytes of the hash that stands for a pool or a holder: the most that fit into Redis's smallest allocation.
-/// No two names collide by chance, and a deliberate collision gains nothing, because a claim compares the
-/// names.
+/// No two names collide by chance. A deliberate collision wins no seat: a claim compares the names, and no small pool with
+/// two holders of one key becomes large.
 pub(super) const KEY_BYTES: usize = 14;
 
 /// Prefix of all keys of Seatkeeper.

@@ -20,6 +20,27 @@ const EACH_READING_TAKES_8_S: &str = "
     CREATE OR REPLACE FUNCTION registry.clock() RETURNS bigint LANGUAGE sql VOLATILE
     AS 'UPDATE clock_by_hand SET millis = millis + 8000 RETURNING millis'";
 
+/// Sessions of one pool, and one session that is over.
+const MANY_SESSIONS: &str = "
+    INSERT INTO registry.pools (bucket, kind, tenant, name, seq, live, due)
+    VALUES (7, 'license', 'tenant', 'pool', 0, 50001, 9999999999999);
+    INSERT INTO registry.sessions (id, pool, holder, users, started, last_heartbeat, ttl, tier)
+    SELECT gen_random_uuid(), (SELECT pool FROM registry.pools), number, '{ann}', 1, 1799999999000, 60000, 1
+    FROM generate_series(1, 50000) AS number;
+    INSERT INTO registry.sessions (id, pool, holder, users, started, last_heartbeat, ttl, tier)
+    VALUES (gen_random_uuid(), (SELECT pool FROM registry.pools), 'over', '{ann}', 1, 1799999930000, 60000, 1)";
+
+const LONG_UPDATES_ARE_CANCELLED: &str = "
+    CREATE FUNCTION cancel_long() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF (SELECT count(*) FROM renewed) > 40000 THEN
+            RAISE EXCEPTION 'canceling statement due to statement timeout' USING ERRCODE = '57014';
+        END IF;
+        RETURN NULL;
+    END $$;
+    CREATE TRIGGER cancel_long AFTER UPDATE ON registry.sessions REFERENCING NEW TABLE AS renewed
+    FOR EACH STATEMENT EXECUTE FUNCTION cancel_long()";
+
 /// Age from which a heartbeat is judged, and more.
 const JUDGED_AFTER: Duration = Duration::from_secs(1);
 
@@ -95,6 +116,30 @@ async fn the_lease_of_a_clock_that_is_trusted_again_begins_at_the_end_of_the_ste
     let latest_reading = read.fetch_one(&mut connection).await.expect("a time") - START;
     assert_eq!(lease_end(&mut connection).await, latest_reading + LEASE);
     assert!(latest_reading >= LEASE + 1_000 + 3 * 8_000, "read at the end of the step as well");
+}
+
+/// A million sessions are more than a statement may take. The trigger stands for the time limit of a statement.
+#[tokio::test]
+async fn time_runs_again_also_with_more_sessions_than_one_statement_can_renew() {
+    let (database, _registry, mut connection) = by_hand().await;
+    lease_after(&mut connection, 0, 0).await;
+    connection.execute(MANY_SESSIONS).await.expect("sessions can be stored");
+    connection.execute(LONG_UPDATES_ARE_CANCELLED).await.expect("a trigger");
+    lease_after(&mut connection, 0, LEASE + 1_000).await;
+
+    let url = database.url().parse().expect("the URL of a database");
+    let epochs = Arc::new(Epochs::default());
+    // A node that has seen no jump of the clock.
+    let node = PostgresRegistry::connect(&url, 2, epochs, Region::default(), 10).await;
+    let node = node.expect("the registry can be opened");
+    node.clock().keep().await.expect("time is restarted");
+
+    let read = node.read_time().await.expect("the time is told");
+    assert_eq!(read, TimeReading { now: at(LEASE as u64 + 1_000), is_frozen: false });
+    let early = "SELECT count(*) FROM registry.sessions WHERE last_heartbeat < $1";
+    let early = sqlx::query_scalar::<_, i64>(early).bind(START + LEASE + 1_000);
+    let early = early.fetch_one(&mut connection).await.expect("a count");
+    assert_eq!(early, 1, "the session that was over before time stopped");
 }
 
 /// The time of a clock past its lease says so, and goes on afterwards.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use seatkeeper_core::PoolKind;
-use seatkeeper_registry::{Error, Journal as _, Receipt};
+use seatkeeper_registry::{Admission as _, Error, Journal as _, Receipt};
 use sqlx::{Connection as _, PgConnection};
 
 use super::{EPOCH, Sections, ask, claim, pool};
@@ -46,6 +46,27 @@ async fn receipts_of_a_copy_are_of_a_later_epoch_and_older_receipts_acknowledge_
     assert_eq!(again.receipt, end, "a retry rests on the same event");
     retried(|| lasting.journal_acknowledge(end)).await;
     assert_eq!(retried(|| lasting.journal_read(100)).await.entries.len(), 0);
+}
+
+/// Otherwise a node that read the record before the copy took over would give numbers of events out again.
+#[tokio::test]
+async fn a_record_that_was_read_before_a_copy_took_over_opens_no_pool() {
+    let sections = Sections::start().await;
+    let lasting = &sections.lasting;
+    let capacity = pool(PoolKind::Capacity);
+    sections.serve(capacity.bucket(), EPOCH).await;
+    let closed_at = retried(|| lasting.closed_at(&capacity)).await.expect("the pool is closed");
+    let mut operator = PgConnection::connect(&sections.database.url()).await.expect("a connection");
+
+    sqlx::raw_sql(REPLACE).execute(&mut operator).await.expect("another identity");
+    cut_off(&mut operator).await;
+    let open = async |closed_at| {
+        retried(|| lasting.open_if_recent(closed_at, &capacity, 1, None, Vec::new())).await;
+    };
+    open(closed_at).await;
+    let closed_at = retried(|| lasting.closed_at(&capacity)).await.expect("the pool is still closed");
+    open(closed_at).await;
+    assert_eq!(retried(|| lasting.closed_at(&capacity)).await, None, "the pool is open");
 }
 
 /// Closes the connections of every node.

@@ -210,3 +210,37 @@ async fn a_rebuild_that_has_begun_gives_no_position_of_its_epoch() {
     let read = node.journal_read(100).await.expect("a journal");
     assert_eq!(read.acknowledged, [claimed.receipt]);
 }
+
+/// A statement that deletes them all may take longer than a statement may. The trigger stands for the time limit.
+#[tokio::test]
+async fn a_bucket_with_many_sessions_is_cleared_for_a_rebuild() {
+    let sections = Sections::start().await;
+    let license = pool(PoolKind::License);
+    let bucket = license.bucket();
+    sections.serve(bucket, EPOCH).await;
+    claim(&sections.rebuilt, &license).await;
+    let mut operator = PgConnection::connect(&sections.database.url()).await.expect("a connection");
+    for statement in [MANY_SESSIONS, LONG_DELETES_ARE_CANCELLED] {
+        sqlx::raw_sql(statement).execute(&mut operator).await.expect("a change of the tables");
+    }
+    sections.serve(bucket, EPOCH + 1).await;
+    let left =
+        sqlx::query_scalar::<_, i64>("SELECT count(*) FROM registry.sessions").fetch_one(&mut operator);
+    assert_eq!(left.await.expect("a count"), 0);
+}
+
+const MANY_SESSIONS: &str = "
+    INSERT INTO registry.sessions (id, pool, holder, users, started, last_heartbeat, ttl, tier)
+    SELECT gen_random_uuid(), pool, number, '{ann}', 1, 1, 60000, 1
+    FROM registry.pools, generate_series(1, 12000) AS number";
+
+const LONG_DELETES_ARE_CANCELLED: &str = "
+    CREATE FUNCTION cancel_long() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF (SELECT count(*) FROM gone) > 10000 THEN
+            RAISE EXCEPTION 'canceling statement due to statement timeout' USING ERRCODE = '57014';
+        END IF;
+        RETURN NULL;
+    END $$;
+    CREATE TRIGGER cancel_long AFTER DELETE ON registry.sessions REFERENCING OLD TABLE AS gone
+    FOR EACH STATEMENT EXECUTE FUNCTION cancel_long()";

@@ -1,5 +1,6 @@
 //! A naive pool: the rule, clause by clause over a plain list, with the code of each flaw.
 
+use seatkeeper_core::rule::EVICTIONS_MAX;
 use seatkeeper_core::{
     Change, Claim, Denial, DenialFold, EndReason, Event, Folded, Origin, Particulars, Policy, PoolId,
     RegistryTime, Seats, Session, SessionId, Span, Standing, Terms, UserId, Users, WhenFull, WhenHeld,
@@ -329,7 +330,8 @@ impl Pool {
         let mut expiries: Vec<_> = self.sessions.iter().map(|session| self.expiry_of(session)).collect();
         expiries.sort_unstable();
         let above = expiries.len().checked_sub(limit.0 as usize);
-        let free_at = above.and_then(|above| expiries.get(above));
+        let last = above.map(|above| above.min(EVICTIONS_MAX as usize - 1)).filter(|_| limit != Seats(0));
+        let free_at = last.and_then(|last| expiries.get(last));
         let free_in = free_at.map(|at| at.since(step.now));
         self.deny(claim, Denial::Full { free_in }, step)
     }

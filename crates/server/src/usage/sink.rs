@@ -29,6 +29,10 @@ pub(crate) enum Reply {
         /// The beginning of the body.
         said: String,
     },
-    /// No answer, for example after a timeout: the sink may or may not have the batch.
-    Unanswered { why: String },
+    /// No answer, for example after a timeout.
+    Unanswered {
+        why: String,
+        /// The request may have reached the sink, so the sink may have the batch.
+        may_be_stored: bool,
+    },
 }

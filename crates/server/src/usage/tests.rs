@@ -25,7 +25,7 @@ struct NoSink;
 #[async_trait]
 impl Sink for NoSink {
     async fn send(&self, _: &DueBatch) -> Reply {
-        Reply::Unanswered { why: "nobody is there".into() }
+        Reply::Unanswered { why: "nobody is there".into(), may_be_stored: false }
     }
 }
 

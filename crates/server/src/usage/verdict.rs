@@ -17,6 +17,8 @@ const PASSING: [u16; 5] = [401, 403, 408, 425, 429];
 /// deployment of the sink costs no batch.
 const NOT_FOUND_MAX: u32 = 15;
 const NOT_FOUND: u16 = 404;
+/// The least status of an error of the server, which may have stored the batch before the error.
+const SERVER_ERROR_MIN: u16 = 500;
 const TOO_LARGE: u16 = 413;
 
 /// Statuses by which a sink refuses the content of a batch, maybe of a single record.
@@ -32,17 +34,18 @@ pub(super) fn settlement(
 ) -> Settlement {
     let pause = pause(batch.attempts, jitter);
     let (status, retry_after, said) = match reply {
-        Reply::Unanswered { why } => return Settlement::Retry { status: None, error: why, at: now + pause },
+        Reply::Unanswered { why, may_be_stored } => {
+            return Settlement::Retry { status: None, error: why, may_be_stored, at: now + pause };
+        }
         Reply::Answered { status, retry_after, said } => (status, retry_after, said),
     };
     if (200..300).contains(&status) || duplicate_statuses.contains(&status) {
         Settlement::Delivered { status, at: now }
     } else if is_passing(status, batch) {
-        Settlement::Retry { status: Some(status), error: said, at: now + pause.max(asked_for(retry_after)) }
-    } else if status == TOO_LARGE && batch.records.len() > 1 {
-        Settlement::Split { at: now }
-    } else if INVALID.contains(&status) && batch.records.len() > 1 {
-        Settlement::Refused { status, error: said, at: now }
+        let at = now + pause.max(asked_for(retry_after));
+        Settlement::Retry { status: Some(status), error: said, may_be_stored: status >= SERVER_ERROR_MIN, at }
+    } else if batch.records.len() > 1 && (status == TOO_LARGE || INVALID.contains(&status)) {
+        refused_as_a_whole(status, said, batch, now)
     } else if status == TOO_LARGE {
         Settlement::Dead {
             status,
@@ -54,9 +57,23 @@ pub(super) fn settlement(
     }
 }
 
+/// Decides on a batch of several records after a refusal that a smaller batch may not meet. The halves of a split have
+/// new ids, so a batch that the sink may have is not split: a sink that honours the ids of batches alone would count
+/// the usage twice.
+fn refused_as_a_whole(status: u16, said: String, batch: &DueBatch, now: RegistryTime) -> Settlement {
+    if batch.may_be_stored {
+        let error = format!("an earlier attempt got no clear answer, so the batch is not split: {said}");
+        Settlement::Dead { status, error, at: now }
+    } else if status == TOO_LARGE {
+        Settlement::Split { at: now }
+    } else {
+        Settlement::Refused { status, error: said, at: now }
+    }
+}
+
 /// Returns whether a later attempt may succeed after an answer with `status`.
 fn is_passing(status: u16, batch: &DueBatch) -> bool {
-    status >= 500
+    status >= SERVER_ERROR_MIN
         || PASSING.contains(&status)
         || (status == NOT_FOUND && batch.not_found.saturating_add(1) < NOT_FOUND_MAX)
 }

@@ -24,7 +24,8 @@ async fn a_batch_is_due_until_the_sink_has_it_and_then_forgotten_but_for_its_sum
         "reading takes nothing away"
     );
     let fence = meter.take(JobName::UsageDelivery).await;
-    let retry = Settlement::Retry { status: Some(503), error: "busy".into(), at: meter.now + MINUTE };
+    let (error, at) = ("busy".into(), meter.now + MINUTE);
+    let retry = Settlement::Retry { status: Some(503), error, may_be_stored: true, at };
     meter.ledger.settle_usage(first[0].id, retry, &fence).await.unwrap();
     assert_eq!(meter.ledger.due_usage(meter.now, None, 10).await.unwrap(), []);
     let shown = meter.ledger.usage_batch(&tenant(1), first[0].id).await.unwrap().unwrap();
@@ -53,7 +54,8 @@ async fn a_dead_batch_waits_for_its_own_tenants_operator() {
     assert!(!meter.ledger.send_usage_again(&tenant(1), id, meter.now).await.unwrap(), "it is not dead");
     let dead = Settlement::Dead { status: 422, error: "no such capacity".into(), at: meter.now };
     meter.ledger.settle_usage(id, dead, &fence).await.unwrap();
-    let retry = Settlement::Retry { status: None, error: "late".into(), at: meter.now };
+    let (error, at) = ("late".into(), meter.now);
+    let retry = Settlement::Retry { status: None, error, may_be_stored: true, at };
     meter.ledger.settle_usage(id, retry, &fence).await.unwrap();
     meter.pass(TERM);
     assert_eq!(meter.ledger.due_usage(meter.now, None, 10).await.unwrap(), [], "an answer that comes late");
@@ -330,7 +332,8 @@ async fn a_batch_dated_by_a_wrong_clock_is_due_once_the_clock_is_right() {
     let day = Span::from_secs(86_400);
     for batch in &due {
         let at = if batch.id == due[0].id { DELIVERY_BACKOFF_MAX } else { day };
-        let retry = Settlement::Retry { status: None, error: "no".into(), at: meter.now + at };
+        let (error, at) = ("no".into(), meter.now + at);
+        let retry = Settlement::Retry { status: None, error, may_be_stored: true, at };
         meter.ledger.settle_usage(batch.id, retry, &fence).await.unwrap();
     }
     meter.ledger.recall_usage(meter.now, &fence).await.unwrap();
@@ -349,11 +352,36 @@ async fn answers_not_found_are_counted_while_they_come_in_a_row() {
     let mut counted = Vec::new();
     for status in [Some(404), Some(404), None, Some(404), Some(503), Some(404)] {
         let due = meter.ledger.due_usage(meter.now, None, 1).await.unwrap();
-        let retry = Settlement::Retry { status, error: "no".into(), at: meter.now };
+        let (error, at) = ("no".into(), meter.now);
+        let retry = Settlement::Retry { status, error, may_be_stored: false, at };
         meter.ledger.settle_usage(due[0].id, retry, &fence).await.unwrap();
         counted.push(meter.ledger.due_usage(meter.now, None, 1).await.unwrap()[0].not_found);
     }
     assert_eq!(counted, [1, 2, 0, 1, 0, 1]);
+}
+
+#[tokio::test]
+async fn a_batch_that_the_sink_may_have_is_known_as_such_for_ever() {
+    let mut meter = Meter::open().await;
+    meter.hold(1, 1).await;
+    meter.pass(MINUTE);
+    meter.emit().await;
+    let fence = meter.take(JobName::UsageDelivery).await;
+    let mut known = Vec::new();
+    for may_be_stored in [false, true, false] {
+        let due = meter.ledger.due_usage(meter.now, None, 1).await.unwrap();
+        known.push(due[0].may_be_stored);
+        let (error, at) = ("no".into(), meter.now);
+        let retry = Settlement::Retry { status: None, error, may_be_stored, at };
+        meter.ledger.settle_usage(due[0].id, retry, &fence).await.unwrap();
+    }
+    assert_eq!(known, [false, false, true]);
+    let due = meter.ledger.due_usage(meter.now, None, 1).await.unwrap();
+    let dead = Settlement::Dead { status: 413, error: "too large".into(), at: meter.now };
+    meter.ledger.settle_usage(due[0].id, dead, &fence).await.unwrap();
+    assert!(meter.ledger.send_usage_again(&tenant(1), due[0].id, meter.now).await.unwrap());
+    let again = meter.ledger.due_usage(meter.now, None, 1).await.unwrap();
+    assert!(again[0].may_be_stored && again[0].attempts == 0, "{again:?}");
 }
 
 #[tokio::test]

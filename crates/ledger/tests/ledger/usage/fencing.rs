@@ -156,7 +156,7 @@ async fn a_delivery_that_was_presumed_dead_settles_nothing() {
     for settlement in [
         delivered.clone(),
         Settlement::Dead { status: 400, error: String::new(), at },
-        Settlement::Retry { status: None, error: String::new(), at: at + MINUTE },
+        Settlement::Retry { status: None, error: String::new(), may_be_stored: true, at: at + MINUTE },
     ] {
         let refused = meter.ledger.settle_usage(due.id, settlement, &stale).await;
         assert!(matches!(refused, Err(Error::StaleRun)), "{refused:?}");

@@ -163,7 +163,9 @@ local function full()
     return FULL, NEVER
   end
   if told == '' or not (when_full == 'e' or one_is_enough) then
-    local free_at = math.min(members.silent_at(pool.count - pool.limit), pool.ends_at)
+    -- A lower bound if more sessions have to go first.
+    local last_to_go = math.min(pool.count - pool.limit, EVICTIONS_MAX - 1)
+    local free_at = math.min(members.silent_at(last_to_go), pool.ends_at)
     return FULL, math.max(0, free_at - now)
   end
   if makes_room(when_full == 'e') then
@@ -181,6 +183,23 @@ end
 local function note_admission(s)
   local entry = struct.pack('>I6c16c0c0', last, s.id, s.key, ARGV[1])
   redis.call('SETRANGE', ADMISSIONS, last % RING_ENTRIES * RING_ENTRY_BYTES, entry)
+end
+
+-- Returns whether one more session, with the given key, makes a small pool large with two sessions of one key. A large
+-- pool would lose one of them, and two holders would share a seat.
+local function would_merge(key)
+  if pool.ttls or pool.count < SMALL_MAX then
+    return false
+  end
+  local keys = { [key] = true }
+  for _, s in ipairs(pool.sessions) do
+    s.key = s.key or key_of(read_body(s).holder)
+    if keys[s.key] then
+      return true
+    end
+    keys[s.key] = true
+  end
+  return false
 end
 
 local function admit()
@@ -204,7 +223,7 @@ local function admit()
   -- 3. The holder has a session.
   local held = unless_over(members.by_holder(holder, holder_key))
   if held and read_body(held).holder ~= holder then
-    -- Two holders have one key: a deliberate hash collision wins no seat.
+    -- Two holders have one key: a deliberate hash collision wins no seat, here and in `would_merge`.
     return FULL, NEVER
   end
   if held and when_held == 'r' then
@@ -223,6 +242,9 @@ local function admit()
   if live() < pool.limit then
     if makes_room(false) then
       return MAKING_ROOM
+    end
+    if would_merge(holder_key) then
+      return FULL, NEVER
     end
     hand_over()
     return take_seat()

@@ -1,19 +1,21 @@
 //! Tests of delivery: no wrong clock keeps a batch from the sink.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::AtomicBool;
 
 use parking_lot::Mutex;
-use seatkeeper_core::Region;
+use seatkeeper_core::{Region, TenantId, Usage};
 use seatkeeper_ledger::Settings;
 use seatkeeper_registry::ManualClock;
 use seatkeeper_registry::memory::MemoryRegistry;
+use uuid::Uuid;
 
 use super::*;
-use crate::usage::emission::tests::{START, admission};
+use crate::usage::emission::tests::{START, admission, admission_of};
 use crate::usage::sink::Reply;
 
 const MINUTE: Span = Span::from_secs(60);
+const HOUR: Span = Span::from_secs(3_600);
 const DAY: Span = Span::from_secs(86_400);
 
 /// A sink that answers with each status once, and counts the batches.
@@ -53,6 +55,78 @@ async fn a_batch_that_failed_under_a_wrong_clock_is_sent_again_once_the_clock_is
     assert_eq!(script.lock().len(), 1, "the sink is busy");
     server_at(now).run(&run.fence).await.unwrap();
     assert_eq!(script.lock().len(), 0, "the sink has the batch");
+}
+
+/// A sink that counts each id of a batch once, and no id of a record. It loses its first answer, and then takes no
+/// batch of several records for a while.
+#[derive(Clone, Default)]
+struct ByBatch(Arc<Mutex<Received>>);
+
+#[derive(Default)]
+struct Received {
+    usage_by_batch: HashMap<Uuid, Usage>,
+    attempts: u32,
+    takes_all: bool,
+}
+
+#[async_trait]
+impl Sink for ByBatch {
+    async fn send(&self, batch: &DueBatch) -> Reply {
+        let mut received = self.0.lock();
+        received.attempts += 1;
+        let is_first = received.attempts == 1;
+        if !is_first && !received.takes_all && batch.records.len() > 1 {
+            return Reply::Answered { status: 413, retry_after: None, said: "too large".into() };
+        }
+        let usage = batch.records.iter().map(|record| record.usage).sum();
+        received.usage_by_batch.entry(batch.id).or_insert(usage);
+        if is_first {
+            return Reply::Unanswered { why: "the connection was lost".into(), may_be_stored: true };
+        }
+        Reply::Answered { status: 200, retry_after: None, said: String::new() }
+    }
+}
+
+#[tokio::test]
+async fn a_sink_that_knows_batches_alone_counts_usage_once_also_after_a_lost_answer_and_a_refusal() {
+    let dir = tempfile::tempdir().unwrap();
+    let ledger = Ledger::open(Settings::new(dir.path())).await.unwrap();
+    let tenant = tenant_of_two_sessions(&ledger).await;
+    let end = START + HOUR;
+    for name in [JobName::UsageEmission, JobName::UsageDelivery] {
+        ledger.ensure_job(name, MINUTE, end).await.unwrap();
+    }
+    let emission = ledger.take_job(JobName::UsageEmission, "a", end).await.unwrap().unwrap();
+    let emitted = ledger.emit_usage(end, 10, &emission.fence).await.unwrap().unwrap();
+
+    let sink = ByBatch::default();
+    let server_at = |time| Delivery {
+        registry: Arc::new(MemoryRegistry::new(1, Region::default(), 1_000, ManualClock::at(time))),
+        ledger: ledger.clone(),
+        sink: Box::new(sink.clone()),
+        duplicate_statuses: Vec::new(),
+        metrics: UsageMetrics::default(),
+    };
+    let run = ledger.take_job(JobName::UsageDelivery, "a", end).await.unwrap().unwrap();
+    for minute in 0..4 {
+        server_at(end + Span::from_secs(60 * minute)).run(&run.fence).await.unwrap();
+    }
+    sink.0.lock().takes_all = true;
+    let later = end + HOUR;
+    assert_eq!(ledger.send_dead_usage_again(&tenant, later).await.unwrap(), 1, "an operator's word");
+    server_at(later).run(&run.fence).await.unwrap();
+
+    let books = ledger.reconcile_usage(&tenant, emitted.window).await.unwrap().unwrap();
+    assert_eq!(books.first_difference, None, "all is delivered");
+    let counted: Usage = sink.0.lock().usage_by_batch.values().copied().sum();
+    assert_eq!(counted, books.held);
+}
+
+/// Puts two sessions of one tenant on record, and returns the tenant.
+async fn tenant_of_two_sessions(ledger: &Ledger) -> TenantId {
+    let events = [1, 2].map(|user| admission_of(user, START));
+    ledger.apply(&events).await.unwrap();
+    events[0].pool.tenant.clone()
 }
 
 /// A sink that is out of service, or in service.

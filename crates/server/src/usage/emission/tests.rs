@@ -17,12 +17,17 @@ const YEAR: Span = Span::from_secs(365 * 86_400);
 
 /// Returns the admission of a capacity session that started at `at` and lasts for a year.
 pub(in crate::usage) fn admission(at: RegistryTime) -> Event {
+    admission_of(2, at)
+}
+
+/// Returns the admission of the only session of a user of the tenant.
+pub(in crate::usage) fn admission_of(user: u128, at: RegistryTime) -> Event {
     let (tenant, user, capacity) =
-        (uuid::Uuid::from_u128(1), uuid::Uuid::from_u128(2), uuid::Uuid::from_u128(3));
+        (uuid::Uuid::from_u128(1), uuid::Uuid::from_u128(user), uuid::Uuid::from_u128(3));
     let pool =
         PoolId::new(PoolKind::Capacity, tenant.to_string().as_str().into(), format!("{user}/{capacity}"));
     let session = Session {
-        id: SessionId::mint(at, pool.bucket(), Region::default(), 1),
+        id: SessionId::mint(at, pool.bucket(), Region::default(), user.as_u128() as u64),
         holder: "ann".into(),
         users: Users::one("ann".into()),
         started: at,

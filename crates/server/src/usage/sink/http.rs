@@ -81,12 +81,17 @@ impl Sink for HttpSink {
     async fn send(&self, batch: &DueBatch) -> Reply {
         let body = match Body::new(batch, self.format, &self.event_source) {
             Ok(body) => body,
-            Err(error) => return Reply::Unanswered { why: bounded(&error.to_string()) },
+            Err(error) => {
+                return Reply::Unanswered { why: bounded(&error.to_string()), may_be_stored: false };
+            }
         };
         let token = self.token.as_ref().map(BearerToken::now);
         match self.post(batch, body, token.as_ref()).await {
             Ok(response) => answered(response, token.as_ref()).await,
-            Err(error) => Reply::Unanswered { why: bounded(&outbound::causes(error)) },
+            Err(error) => {
+                let may_be_stored = !error.is_connect();
+                Reply::Unanswered { why: bounded(&outbound::causes(error)), may_be_stored }
+            }
         }
     }
 }

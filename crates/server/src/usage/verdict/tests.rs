@@ -26,6 +26,7 @@ fn batch(attempts: u32, not_found: u32) -> DueBatch {
         window: Window::new(RegistryTime::default(), NOW).unwrap(),
         attempts,
         not_found,
+        may_be_stored: false,
         due: NOW,
         records: vec![record.clone(), record],
     }
@@ -37,8 +38,9 @@ fn kind(status: u16) -> &'static str {
             assert_eq!((told, at), (status, NOW));
             "delivered"
         }
-        Settlement::Retry { status: told, error, at } => {
+        Settlement::Retry { status: told, error, may_be_stored, at } => {
             assert_eq!((told, error.as_str()), (Some(status), "so it goes"));
+            assert_eq!(may_be_stored, status >= 500, "{status}");
             assert!(at > NOW, "{status} is tried again at once");
             "retry"
         }
@@ -74,10 +76,12 @@ fn a_status_says_whether_the_sink_has_it_may_have_it_later_or_never_will() {
 
 #[test]
 fn what_was_not_answered_is_tried_again() {
-    let reply = Reply::Unanswered { why: "timed out".into() };
-    let at = NOW + Span::from_millis(500);
-    let expected = Settlement::Retry { status: None, error: "timed out".into(), at };
-    assert_eq!(settlement(reply, &batch(0, 0), &[409], NOW, 0.0), expected);
+    for may_be_stored in [false, true] {
+        let reply = Reply::Unanswered { why: "timed out".into(), may_be_stored };
+        let at = NOW + Span::from_millis(500);
+        let expected = Settlement::Retry { status: None, error: "timed out".into(), may_be_stored, at };
+        assert_eq!(settlement(reply, &batch(0, 0), &[409], NOW, 0.0), expected);
+    }
 }
 
 /// Returns the milliseconds until the next attempt.
@@ -127,6 +131,15 @@ fn a_sink_that_is_not_found_is_asked_again_for_a_quarter_of_an_hour_at_least() {
         assert_eq!(dead, Settlement::Dead { status: 404, error: "so it goes".into(), at: now });
         assert_eq!(answers + 1, NOT_FOUND_MAX);
         assert!(now >= NOW + Span::from_secs(900), "dead after {} s", now.since(NOW).as_secs_floor());
+    }
+}
+
+#[test]
+fn a_batch_that_the_sink_may_have_is_dead_instead_of_split() {
+    let batch = DueBatch { may_be_stored: true, ..batch(1, 0) };
+    for status in [400, 413, 422] {
+        let settled = settlement(answered(status, None), &batch, &[], NOW, 0.0);
+        assert!(matches!(settled, Settlement::Dead { status: told, .. } if told == status), "{settled:?}");
     }
 }
 

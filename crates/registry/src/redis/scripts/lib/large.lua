@@ -45,23 +45,30 @@ local function large_members()
     return value and member(key, tonumber(redis.call('ZSCORE', ORDER, key)), value) or nil
   end
 
-  -- Returns the position of a TTL among the TTLs in use, and adds the TTL if needed. Beyond TTLS_MAX, which
-  -- takes as many changes of the pool's terms within one TTL, the nearest shorter TTL serves.
+  -- Returns whether no session has the n-th TTL.
+  local function is_unused(n)
+    local base = (n - 1) * RANGE
+    return redis.call('ZCOUNT', ORDER, base, base + RANGE - 1) == 0
+  end
+
+  -- Returns the position of a TTL among the TTLs in use, and adds the TTL if needed. The first unused position serves
+  -- as well as a later one of the TTL: so sessions move to the front, and positions at the end get unused. Beyond
+  -- TTLS_MAX, which takes as many changes of the pool's terms within one TTL, the nearest shorter TTL serves.
   local function place_of(ttl)
     local ttls = pool.ttls
+    if #ttls == 1 and ttls[1] == ttl then
+      return 1
+    end
     for n, known in ipairs(ttls) do
       if known == ttl then
         return n
       end
-    end
-    pool.changed = true
-    for n = 1, #ttls do
-      local base = (n - 1) * RANGE
-      if redis.call('ZCOUNT', ORDER, base, base + RANGE - 1) == 0 then
-        ttls[n] = ttl
+      if is_unused(n) then
+        ttls[n], pool.changed = ttl, true
         return n
       end
     end
+    pool.changed = true
     if #ttls < TTLS_MAX then
       ttls[#ttls + 1] = ttl
       return #ttls
@@ -79,6 +86,10 @@ local function large_members()
     local n = place_of(ttl)
     s.ttl = pool.ttls[n]
     redis.call('ZADD', ORDER, (n - 1) * RANGE + s.heartbeat, s.key)
+    -- A pool with one TTL takes the common case of each step: see plain.lua.
+    while #pool.ttls > 1 and is_unused(#pool.ttls) do
+      pool.ttls[#pool.ttls], pool.changed = nil, true
+    end
   end
 
   local function rewrite(s)
@@ -162,13 +173,12 @@ local function large_members()
       return over
     end,
 
-    -- With several TTLs in use, at most TIED_MAX sessions are read, and the result may be too early.
+    -- With several TTLs in use, reads up to `nth` + 1 sessions of each.
     silent_at = function(nth)
       local ttls = pool.ttls
       if #ttls == 1 then
         return redis.call('ZRANGE', ORDER, nth, nth, 'WITHSCORES')[2] + ttls[1]
       end
-      nth = math.min(nth, TIED_MAX)
       local silent = {}
       for n, ttl in ipairs(ttls) do
         local scored = renewed_by(n, RANGE, nth + 1)
