@@ -76,9 +76,9 @@ impl<S: SendBatch> Batcher<S> {
         Self { queue: start(calls_max, waiting_max, senders), open: Arc::default(), lone: None }
     }
 
-    /// Starts a task that sends the calls of [`try_call`](Self::try_call) in their order, one command at a time. A call
-    /// that finds no other call is the command of its caller, and later calls wait for the reply. Must be called in
-    /// the runtime of the task.
+    /// Starts a task to send the calls of [`try_call`](Self::try_call) in order, with a single command in flight. While
+    /// no call is open, the caller sends a new call, and later calls wait for the reply. Must be called in the runtime
+    /// of the task.
     pub fn in_order(calls_max: usize, waiting_max: usize, sender: S) -> Self {
         let sender = Arc::new(Mutex::new(sender));
         let queue = start(calls_max, waiting_max, [Arc::clone(&sender)]);
@@ -106,9 +106,9 @@ impl<S: SendBatch> Batcher<S> {
         replied.await.ok()
     }
 
-    /// Queues a call before returning, or takes the sender for the call, so that a batcher
-    /// [in order](Self::in_order) sends calls in the order of `try_call`. The future returns the reply, or `None` for a
-    /// call without a reply, or if the queue was full. Later calls wait until the future ends or is dropped.
+    /// Queues a call before returning, or takes the sender for the call: a batcher [in order](Self::in_order) sends
+    /// calls in the order of `try_call`. The future returns the reply, or `None` for a call without a reply, or if the
+    /// queue was full. Later calls wait until the future ends or is dropped.
     pub fn try_call(&self, call: S::Call) -> impl Future<Output = Option<S::Reply>> + Send + use<S> {
         if let Some(mut lone) = self.lone() {
             return Either::Left(Box::pin(async move { lone.sender.send(&[call]).await.pop() }));
@@ -120,7 +120,7 @@ impl<S: SendBatch> Batcher<S> {
         Either::Right(async move { replied.await.ok() })
     }
 
-    /// Takes the sender of lone calls, if no other call is open.
+    /// Takes the sender of lone calls, if no call is open.
     fn lone(&self) -> Option<LoneCall<S>> {
         let sender = self.lone.as_ref()?;
         let open = OpenCall::lone(&self.open)?;
@@ -129,9 +129,9 @@ impl<S: SendBatch> Batcher<S> {
     }
 }
 
-/// The sender of a call that found no other call.
+/// The sender of a call made while no call was open.
 struct LoneCall<S> {
-    // Dropped first, so that the next call that finds no other call finds the sender.
+    // Dropped before `_open`: once no call is open, the sender is free.
     sender: OwnedMutexGuard<S>,
     _open: OpenCall,
 }

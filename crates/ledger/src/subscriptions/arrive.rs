@@ -6,10 +6,10 @@ use super::{NewSubscription, SubscriptionChange, SubscriptionStatus, create, rea
 use crate::{Effect, Error, Ledger, Write, homes, tenants};
 
 impl Ledger {
-    /// Gives a subscriber the subscription that comes along with a home, or none, before [`Ledger::take_home`] takes
-    /// the home over by `version`. Nothing changes if `take_home` would change nothing: a repeated arrival must not
-    /// undo a change that was written here after the first. `lost` is the lost region of an adopted home. The errors
-    /// are those of [`Ledger::create_subscription`] and [`Ledger::update_subscription`].
+    /// Gives a subscriber the subscription of an arriving home, or no subscription, before [`Ledger::take_home`] takes
+    /// the home over by `version`. Changes no subscription if `take_home` would leave the home unchanged: a repeated
+    /// arrival must not undo a later change in this region. `lost` is the lost region of an adopted home. Returns the
+    /// errors of [`Ledger::create_subscription`] and [`Ledger::update_subscription`].
     pub async fn take_subscription(
         &self,
         (tenant, user): (&TenantId, &UserId),

@@ -3,12 +3,12 @@
 /// The key. A parser that gives the key a meaning parses the string behind the key, with a new limit of depth.
 pub(crate) const RAW_JSON: &str = "$serde_json::private::RawValue";
 
-/// Levels of arrays around each string: with the object behind them, and two objects around all, just below the limit of
+/// Levels of arrays around a string: with the object behind the arrays, and two outer objects, just below the limit of
 /// depth.
 const ARRAYS: usize = 124;
 
-/// Returns as many strings within strings as fit `bytes_max` bytes, each behind [`RAW_JSON`] within arrays. The arrays and
-/// objects stay open, because a parser reaches their end only after all strings.
+/// Returns as many strings within strings as fit `bytes_max` bytes, every string behind [`RAW_JSON`] within arrays. The
+/// arrays and objects stay open, because a parser reaches the end of an array only after the last string.
 pub(crate) fn strings_in_strings(bytes_max: usize) -> String {
     let mut json = "[".repeat(ARRAYS);
     loop {
@@ -20,8 +20,8 @@ pub(crate) fn strings_in_strings(bytes_max: usize) -> String {
     }
 }
 
-/// Escapes a text for a string of JSON. The escapes have one backslash each, so their length grows only linearly with each
-/// further escape.
+/// Escapes a text for a string of JSON. An escape has a single backslash: the length of a text grows only linearly with
+/// the number of escapings.
 fn escaped(text: &str) -> String {
     text.replace('\\', r"\u005c").replace('"', r"\u0022")
 }

@@ -15,8 +15,8 @@ use crate::http::NoRoom;
 /// The permit of a request, taken away while the client has to send.
 pub(super) type SharedPermit = Arc<Mutex<Option<OwnedSemaphorePermit>>>;
 
-/// A body that gives back the permit of its request while no bytes have arrived, so that slow clients keep no room from
-/// others. The end of the body takes a permit again, and is the error [`NoRoom`] if all permits are taken.
+/// A body that gives back the request's permit while no bytes have arrived: slow clients take no room from further
+/// requests. The end of the body takes a permit again, and is the error [`NoRoom`] if no permit is free.
 pub(super) struct AwaitedBody {
     pub(super) body: Body,
     pub(super) permits: Arc<Semaphore>,
@@ -24,7 +24,7 @@ pub(super) struct AwaitedBody {
 }
 
 impl AwaitedBody {
-    /// Takes a permit again. Returns `false` if all permits are taken.
+    /// Takes a permit again. Returns `false` if no permit is free.
     fn reenter(&self) -> bool {
         let mut permit = self.permit.lock();
         if permit.is_none() {

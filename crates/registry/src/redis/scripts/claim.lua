@@ -185,8 +185,8 @@ local function note_admission(s)
   redis.call('SETRANGE', ADMISSIONS, last % RING_ENTRIES * RING_ENTRY_BYTES, entry)
 end
 
--- Returns whether one more session, with the given key, makes a small pool large with two sessions of one key. A large
--- pool would lose one of them, and two holders would share a seat.
+-- Returns `true` if a further session, with the given key, would make a small pool large with a duplicate key. A large
+-- pool would lose a session of the duplicate key, and two holders would share a seat.
 local function would_merge(key)
   if pool.ttls or pool.count < SMALL_MAX then
     return false

@@ -30,8 +30,8 @@ impl HeldBucket {
         Self(database)
     }
 
-    /// Sends two requests to different nodes, the second while the first waits for the bucket, and lets both go on in
-    /// this order. A node by itself would queue the second before the database.
+    /// Sends two requests to different nodes, the second while the first waits for the bucket, and lets the requests go
+    /// on in order. A single node would queue the second request before the database.
     async fn in_order(
         self,
         nodes: &Nodes,
@@ -89,7 +89,7 @@ async fn a_repeated_leave_gives_the_screen_back() {
     nodes.close();
 }
 
-/// A creation looks at the session before its claim, and the session ends in between.
+/// A creation looks at the session before the claim, and the session ends in between.
 #[tokio::test]
 async fn a_session_that_ends_beside_the_creation_becomes_no_screen() {
     let nodes = Nodes::in_ledger_with(2, LASTING);
@@ -106,7 +106,7 @@ async fn a_session_that_ends_beside_the_creation_becomes_no_screen() {
     nodes.close();
 }
 
-/// A guest that leaves by itself may join again by its code, so the subscriber must hear that nobody was removed.
+/// After a guest's own leave the join code still counts: the subscriber must hear of the failed removal.
 #[tokio::test]
 async fn a_removal_that_removed_nobody_finds_no_session() {
     let nodes = Nodes::in_ledger_with(2, LASTING);

@@ -13,8 +13,8 @@ use crate::error::Error;
 use crate::http::{Admin, AdminProblems, ParameterProblems, Problems};
 use crate::problem::Problem;
 
-/// The shortest time between the end of a usage window and a requested emission. Each window has a record for each
-/// capacity held by any tenant, so requests in a loop would multiply the records of all tenants.
+/// The shortest time between the end of a usage window and a requested emission. A window has a record for every held
+/// capacity of every tenant: requests in a loop would multiply the records.
 const BETWEEN_EMISSIONS: Span = Span::from_secs(10);
 
 /// A job made due by a request.

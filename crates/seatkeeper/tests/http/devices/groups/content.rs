@@ -13,7 +13,7 @@ use crate::http::until::within;
 /// Deadline of the end of a member that watches other content: 60 s, and time for a busy machine.
 const ENDED_WITHIN: Duration = Duration::from_secs(120);
 
-/// Longer than the time for which a member may watch other content than a host that says what it watches.
+/// Longer than the 60 s for which a member may differ from the content in the host's heartbeats.
 const BEYOND_A_MINUTE: Duration = Duration::from_secs(66);
 
 /// Pause between two heartbeats.
