@@ -11,7 +11,7 @@ use seatkeeper_core::{
 use seatkeeper_ledger::homes::{Adoption, Arrival, ArrivalKind, Home, HomeState, HomesCursor, KnownHome};
 use seatkeeper_ledger::licenses::License;
 use seatkeeper_ledger::subscriptions::{
-    Subscription, SubscriptionChange, SubscriptionFilter, SubscriptionId,
+    Subscription, SubscriptionChange, SubscriptionFilter, SubscriptionId, SubscriptionStatus,
 };
 use seatkeeper_ledger::verify::{HomeMove, HomeMoveKind, HomeTrails, RegionBreach, Verdict};
 use seatkeeper_ledger::{Effect, Error, Idempotency, Ledger, Write};
@@ -677,8 +677,9 @@ async fn a_subscription_comes_along_with_a_home_and_a_repeated_arrival_undoes_no
         assert_eq!(active_plan(&ledger).await.as_deref(), plan);
     }
     arrive(2).await;
-    let active = ledger.list_subscriptions(&tenant, &SubscriptionFilter::default(), NOW, None, 10).await;
-    cancel_at_home(&ledger, active.unwrap().items.last().unwrap().id).await.unwrap();
+    let active = SubscriptionFilter { status: Some(SubscriptionStatus::Active), ..Default::default() };
+    let active = ledger.list_subscriptions(&tenant, &active, NOW, None, 10).await.unwrap();
+    cancel_at_home(&ledger, active.items[0].id).await.unwrap();
     assert_eq!(take(Some("premium"), (2, None)).await, Effect::Unchanged);
     assert_eq!(active_plan(&ledger).await, None, "the cancellation goes on");
 
