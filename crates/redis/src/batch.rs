@@ -2,16 +2,15 @@
 //!
 //! A script costs Redis about as much to call as to run, and a node about as much to send. A [`Batcher`]
 //! therefore keeps few commands in flight, and calls that arrive meanwhile join the next command: the busier
-//! a node is, the less a call costs. A call that finds no other call can be sent by its caller at once, because a
+//! a node is, the less a call costs. A call that finds no other call is sent by its caller at once, because a
 //! lone caller would only wait for the wake-ups of a task.
 
 use std::slice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use futures_util::future::Either;
 use tokio::sync::mpsc::{self, Receiver};
-use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
+use tokio::sync::{Mutex, oneshot};
 
 /// A sender of batches.
 pub trait SendBatch: Send + 'static {
@@ -33,7 +32,7 @@ pub struct Batcher<S: SendBatch> {
     /// The calls without a reply so far.
     open: Arc<AtomicUsize>,
     /// The sender of calls that find no other call; `None` if every call takes the queue.
-    lone: Option<Arc<Mutex<S>>>,
+    lone: Option<Mutex<S>>,
 }
 
 /// A call in the queue.
@@ -72,33 +71,31 @@ impl<S: SendBatch> Batcher<S> {
     /// takes at most `calls_max` calls, and at most `waiting_max` calls wait. Must be called in the runtime
     /// of the tasks.
     pub fn new(calls_max: usize, waiting_max: usize, senders: impl IntoIterator<Item = S>) -> Self {
-        let senders = senders.into_iter().map(|sender| Arc::new(Mutex::new(sender)));
-        Self { queue: start(calls_max, waiting_max, senders), open: Arc::default(), lone: None }
-    }
-
-    /// Starts a task to send the calls of [`try_call`](Self::try_call) in order, with a single command in flight. While
-    /// no call is open, the caller sends a new call, and later calls wait for the reply. Must be called in the runtime
-    /// of the task.
-    pub fn in_order(calls_max: usize, waiting_max: usize, sender: S) -> Self {
-        let sender = Arc::new(Mutex::new(sender));
-        let queue = start(calls_max, waiting_max, [Arc::clone(&sender)]);
-        Self { queue, open: Arc::default(), lone: Some(sender) }
+        let (queue, waiting) = mpsc::channel(waiting_max);
+        let waiting = Arc::new(Mutex::new(waiting));
+        for sender in senders {
+            tokio::spawn(send_batches(sender, calls_max, Arc::clone(&waiting)));
+        }
+        Self { queue, open: Arc::default(), lone: None }
     }
 
     /// Lets a call that finds no other call be sent by its caller, through `sender`: a command beside those of
     /// the tasks.
     #[must_use]
     pub fn with_lone_calls_by(self, sender: S) -> Self {
-        Self { lone: Some(Arc::new(Mutex::new(sender))), ..self }
+        Self { lone: Some(Mutex::new(sender)), ..self }
     }
 
     /// Sends a call, in a batch if other calls are open, and returns the reply, or `None` for a call without a
     /// reply. A full queue exerts backpressure: the caller waits. A caller that stops waiting may take a call
     /// back that no batch has.
     pub async fn call(&self, call: S::Call) -> Option<S::Reply> {
-        if let Some(mut lone) = self.lone() {
+        if let Some(lone) = &self.lone
+            && let Some(_open) = OpenCall::lone(&self.open)
+            && let Ok(mut sender) = lone.try_lock()
+        {
             // The box keeps the future small for the calls that take the queue.
-            return Box::pin(lone.sender.send(slice::from_ref(&call))).await.pop();
+            return Box::pin(sender.send(slice::from_ref(&call))).await.pop();
         }
         let (reply, replied) = oneshot::channel();
         let open = OpenCall::new(&self.open);
@@ -106,59 +103,22 @@ impl<S: SendBatch> Batcher<S> {
         replied.await.ok()
     }
 
-    /// Queues a call before returning, or takes the sender for the call: a batcher [in order](Self::in_order) sends
-    /// calls in the order of `try_call`. The future returns the reply, or `None` for a call without a reply, or if the
-    /// queue was full. Later calls wait until the future ends or is dropped.
+    /// Queues a call before returning, so that calls are sent in the order of `try_call`. The future returns the
+    /// reply, or `None` for a call without a reply, or if the queue was full.
     pub fn try_call(&self, call: S::Call) -> impl Future<Output = Option<S::Reply>> + Send + use<S> {
-        if let Some(mut lone) = self.lone() {
-            return Either::Left(Box::pin(async move { lone.sender.send(&[call]).await.pop() }));
-        }
         let (reply, replied) = oneshot::channel();
         let open = OpenCall::new(&self.open);
         // A full queue drops `reply`, which ends the wait below.
         let _ = self.queue.try_send(Waiting { call, reply, open });
-        Either::Right(async move { replied.await.ok() })
+        async move { replied.await.ok() }
     }
-
-    /// Takes the sender of lone calls, if no call is open.
-    fn lone(&self) -> Option<LoneCall<S>> {
-        let sender = self.lone.as_ref()?;
-        let open = OpenCall::lone(&self.open)?;
-        let sender = Arc::clone(sender).try_lock_owned().ok()?;
-        Some(LoneCall { sender, _open: open })
-    }
-}
-
-/// The sender of a call made while no call was open.
-struct LoneCall<S> {
-    // Dropped before `_open`: once no call is open, the sender is free.
-    sender: OwnedMutexGuard<S>,
-    _open: OpenCall,
-}
-
-/// Starts a task for each of `senders`, and returns the queue of the tasks.
-fn start<S: SendBatch>(
-    calls_max: usize,
-    waiting_max: usize,
-    senders: impl IntoIterator<Item = Arc<Mutex<S>>>,
-) -> mpsc::Sender<Waiting<S::Call, S::Reply>> {
-    let (queue, waiting) = mpsc::channel(waiting_max);
-    let waiting = Arc::new(Mutex::new(waiting));
-    for sender in senders {
-        tokio::spawn(send_batches(sender, calls_max, Arc::clone(&waiting)));
-    }
-    queue
 }
 
 /// The queue, shared by the tasks: one task at a time takes a batch.
 type SharedQueue<C, R> = Arc<Mutex<Receiver<Waiting<C, R>>>>;
 
 /// Sends the calls of a queue until the queue is closed.
-async fn send_batches<S: SendBatch>(
-    sender: Arc<Mutex<S>>,
-    calls_max: usize,
-    queue: SharedQueue<S::Call, S::Reply>,
-) {
+async fn send_batches<S: SendBatch>(mut sender: S, calls_max: usize, queue: SharedQueue<S::Call, S::Reply>) {
     let mut batch = Vec::with_capacity(calls_max);
     let (mut calls, mut callers) = (Vec::with_capacity(calls_max), Vec::with_capacity(calls_max));
     while queue.lock().await.recv_many(&mut batch, calls_max).await > 0 {
@@ -166,8 +126,7 @@ async fn send_batches<S: SendBatch>(
             calls.push(call);
             callers.push((reply, open));
         }
-        let replies = sender.lock().await.send(&calls).await;
-        for (value, (reply, open)) in replies.into_iter().zip(callers.drain(..)) {
+        for (value, (reply, open)) in sender.send(&calls).await.into_iter().zip(callers.drain(..)) {
             // Closed first, so that the next call of a lone caller finds no other call.
             drop(open);
             // The caller may have gone: ignore the error.

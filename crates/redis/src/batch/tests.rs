@@ -114,34 +114,3 @@ async fn a_caller_that_leaves_is_no_longer_open() {
     assert_eq!(next, Some(4));
     assert_eq!((lone_sizes.recv().await, lone_sizes.recv().await), (Some(1), Some(1)));
 }
-
-#[tokio::test]
-async fn in_order_a_call_waits_for_an_earlier_call_that_its_caller_sends() {
-    let (sender, allow, mut sizes) = doubler();
-    let batcher = Batcher::in_order(4, 16, sender);
-    (0..2).for_each(|_| allow.send(()).expect("the sender waits"));
-    let mut first = Box::pin(batcher.try_call(1));
-    let mut second = Box::pin(batcher.try_call(2));
-    // The task has every chance to send the second call.
-    for _ in 0..100 {
-        assert!(futures_util::poll!(&mut second).is_pending());
-        tokio::task::yield_now().await;
-    }
-    assert!(sizes.is_empty(), "the second call overtakes the first");
-    assert_eq!(futures_util::poll!(&mut first), std::task::Poll::Ready(Some(2)), "no task sends it");
-    assert_eq!(timeout(WAIT_MAX, second).await.expect("the sender is free"), Some(4));
-    assert_eq!((sizes.recv().await, sizes.recv().await), (Some(1), Some(1)));
-}
-
-#[tokio::test]
-async fn in_order_a_call_goes_on_after_an_earlier_caller_has_left() {
-    let (sender, allow, mut sizes) = doubler();
-    let batcher = Batcher::in_order(4, 16, sender);
-    let mut left = Box::pin(batcher.try_call(1));
-    assert!(futures_util::poll!(&mut left).is_pending());
-    let next = batcher.try_call(2);
-    drop(left);
-    allow.send(()).expect("the sender waits");
-    assert_eq!(timeout(WAIT_MAX, next).await.expect("the sender is free"), Some(4));
-    assert_eq!((sizes.recv().await, sizes.recv().await), (Some(1), Some(1)));
-}

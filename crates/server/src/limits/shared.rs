@@ -12,9 +12,6 @@ use super::rate::{Rate, Verdict};
 /// Time limit for Redis's reply.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A caller that gives up its own command after this time, without a reply, has seen a silent Redis.
-const HUNG_UP_MIN: Duration = Duration::from_millis(500);
-
 /// Backoff after a command without a reply.
 const PAUSE: Duration = Duration::from_secs(1);
 
@@ -46,7 +43,7 @@ impl Shared {
     pub(super) fn new(redis: Servers) -> Self {
         let script = Script::new(include_str!("shared/gcra.lua"));
         let counter = Counter { redis, script, paused_until: None };
-        Self { batcher: Batcher::in_order(CALLS_MAX, WAITING_MAX, counter) }
+        Self { batcher: Batcher::new(CALLS_MAX, WAITING_MAX, [counter]) }
     }
 
     /// Decides if a use of `key` passes, and counts a use that passes. Redis decides the uses of this node in the
@@ -64,11 +61,7 @@ impl SendBatch for Counter {
         if self.paused_until.is_some_and(|until| Instant::now() < until) {
             return Vec::new();
         }
-        let mut command = Command { counter: self, sent: Instant::now(), has_ended: false };
-        let told = tokio::time::timeout(PATIENCE, command.counter.verdicts(calls)).await;
-        command.has_ended = true;
-        drop(command);
-        let why = match told {
+        let why = match tokio::time::timeout(PATIENCE, self.verdicts(calls)).await {
             Ok(Ok(verdicts)) => {
                 self.note_answered();
                 return verdicts;
@@ -78,22 +71,6 @@ impl SendBatch for Counter {
         };
         self.note_silent(&why);
         Vec::new()
-    }
-}
-
-/// A command in flight. The drop of a command that has not ended, because its caller hung up, begins the backoff if Redis
-/// was silent for long.
-struct Command<'a> {
-    counter: &'a mut Counter,
-    sent: Instant,
-    has_ended: bool,
-}
-
-impl Drop for Command<'_> {
-    fn drop(&mut self) {
-        if !self.has_ended && self.sent.elapsed() >= HUNG_UP_MIN {
-            self.counter.note_silent("a client gave up before the reply");
-        }
     }
 }
 

@@ -5,7 +5,7 @@ use futures_util::future::join_all;
 use seatkeeper_redis::Servers;
 use seatkeeper_testbed::redis::{Memory, Redis, RedisCluster, RedisSetup};
 
-use super::{HUNG_UP_MIN, PATIENCE, PAUSE, Shared, name_of};
+use super::{PATIENCE, PAUSE, Shared, name_of};
 use crate::limits::key::Key;
 use crate::limits::rate::{Rate, Verdict};
 
@@ -128,20 +128,4 @@ async fn each_of_many_keys_that_come_at_once_has_its_own_rate() {
         passed[usize::try_from(number).unwrap()] += u64::from(verdict.expect("an answer").passes);
     }
     assert!(passed.iter().zip(0..).all(|(passed, number)| *passed == burst_of(number)), "{passed:?}");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_caller_that_hangs_up_on_a_silent_redis_spares_the_next() {
-    let redis = Redis::start();
-    let servers = servers(&redis.url());
-    let shared = Shared::new(servers.clone());
-    let rate = Rate { burst: 3, interval: 3_600_000_000 };
-    assert!(shared.count(key(1), rate).await.is_some());
-    let silence = redis::cmd("CLIENT").arg("PAUSE").arg(30_000).arg("ALL").take();
-    servers.query::<()>("any", &silence).await.expect("Redis falls silent");
-    let hung_up = tokio::time::timeout(HUNG_UP_MIN, shared.count(key(1), rate)).await;
-    hung_up.expect_err("Redis is silent");
-    let began = std::time::Instant::now();
-    assert_eq!(shared.count(key(1), rate).await, None);
-    assert!(began.elapsed() < PAUSE, "the next caller waited for the silent Redis");
 }
