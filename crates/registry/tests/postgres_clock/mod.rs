@@ -20,7 +20,7 @@ const EACH_READING_TAKES_8_S: &str = "
     CREATE OR REPLACE FUNCTION registry.clock() RETURNS bigint LANGUAGE sql VOLATILE
     AS 'UPDATE clock_by_hand SET millis = millis + 8000 RETURNING millis'";
 
-/// Sessions of one pool, and one session that is over.
+/// Adds a pool of 50,000 live sessions, and an expired session.
 const MANY_SESSIONS: &str = "
     INSERT INTO registry.pools (bucket, kind, tenant, name, seq, live, due)
     VALUES (7, 'license', 'tenant', 'pool', 0, 50001, 9999999999999);

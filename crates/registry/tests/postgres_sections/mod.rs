@@ -211,7 +211,7 @@ async fn a_rebuild_that_has_begun_gives_no_position_of_its_epoch() {
     assert_eq!(read.acknowledged, [claimed.receipt]);
 }
 
-/// A statement that deletes them all may take longer than a statement may. The trigger stands for the time limit.
+/// A single deletion of every session would exceed the time limit of a statement. The trigger stands for the limit.
 #[tokio::test]
 async fn a_bucket_with_many_sessions_is_cleared_for_a_rebuild() {
     let sections = Sections::start().await;

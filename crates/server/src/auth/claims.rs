@@ -17,7 +17,7 @@ pub(super) struct Claims(HashMap<String, Claim>);
 enum Claim {
     Text(String),
     Number(f64),
-    /// Any other value, which no claim of interest has.
+    /// A boolean, a null, an array or an object: the server reads no claim of these types.
     Other,
 }
 

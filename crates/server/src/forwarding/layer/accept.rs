@@ -21,8 +21,8 @@ impl Layer {
         let path = request.uri().path();
         let forwarder = self.regions.forwarder(token).map_err(|error| self.refused(path, token, error))?;
         if path.starts_with(PEERS_PATH) && forwarder.client != Client::default() {
-            // A region never forwards a client's request to this API. A proxy or a peer has read the client's path as
-            // another.
+            // A region never forwards a client's request to this API: a proxy or a peer has changed the meaning of the
+            // client's path.
             return Err(Error::RegionTokenRefused(None));
         }
         // The keys of a lost region count for its adoption alone.
