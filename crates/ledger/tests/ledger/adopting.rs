@@ -9,7 +9,8 @@ use seatkeeper_ledger::{Effect, Error, Idempotency, Ledger, Write};
 use sqlx::{Connection as _, Executor as _};
 use tokio::time::timeout;
 
-use crate::homes::{LOST, NOW, OWN, SECOND, arrival, home_of, subscribe_at, terms};
+use crate::homes::{LOST, NOW, OWN, SECOND, arrival, home_of, terms};
+use crate::homes_with_writes::subscribe_at;
 use crate::locking::{waiting_for_locks, waits_for_a_lock};
 use crate::story::{admin, by, ledger, new_subscription, tenant};
 
