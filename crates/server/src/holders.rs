@@ -1,7 +1,6 @@
 //! The list of holders in a denial. Denials of one license in flight together share a single read of the pool. A
 //! license that was full a moment ago is most likely full again, so its holders are read while the claim runs.
 
-use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,14 +22,20 @@ const HOLDERS_SHOWN_MAX: usize = 20;
 /// after a denial costs one needless read.
 const FULL_FOR: Duration = Duration::from_secs(2);
 
-/// Number of places for pools that were full. A denial replaces an earlier pool in the same place.
-const FULL_PLACES: usize = 4_096;
+/// Number of places. A pool that is full and another pool of the same place replace each other, and do not share reads.
+const PLACES: usize = 4_096;
 
-/// The pools whose holders are being read, and the pools that were full a moment ago.
+/// The pools whose holders are being read, and the pools that were full a moment ago, in places by the hash of the pool.
 pub(crate) struct Holders {
-    reads: Mutex<HashMap<PoolId, Reading>>,
-    full: Box<[Mutex<Option<FullPool>>]>,
+    places: Box<[Mutex<Place>]>,
     hasher: RandomState,
+}
+
+/// The state of the pools of one place.
+#[derive(Default)]
+struct Place {
+    full: Option<FullPool>,
+    reading: Option<Reading>,
 }
 
 /// A pool that was full.
@@ -41,8 +46,8 @@ struct FullPool {
 }
 
 /// A pool whose holders are being read, with the number of callers that wait for a list.
-#[derive(Default)]
 struct Reading {
+    pool: PoolId,
     waiting: usize,
     read: Arc<SharedRead>,
 }
@@ -67,44 +72,52 @@ pub(crate) struct HoldersUnread;
 
 impl Default for Holders {
     fn default() -> Self {
-        let full = (0..FULL_PLACES).map(|_| Mutex::default()).collect();
-        Self { reads: Mutex::default(), full, hasher: RandomState::new() }
+        Self { places: (0..PLACES).map(|_| Mutex::default()).collect(), hasher: RandomState::new() }
     }
 }
 
 impl Holders {
-    /// Notes that a claim on this pool was denied because the pool is full.
-    pub(crate) fn note_full(&self, pool: &PoolId) {
-        self.note_full_at(pool, Instant::now());
-    }
-
-    /// Returns whether a claim on this pool was denied a moment ago.
-    pub(crate) fn was_full(&self, pool: &PoolId) -> bool {
-        self.was_full_at(pool, Instant::now())
-    }
-
-    fn note_full_at(&self, pool: &PoolId, now: Instant) {
-        let (place, hash) = self.place_of(pool);
-        *place.lock() = Some(FullPool { hash, denied: now });
-    }
-
-    fn was_full_at(&self, pool: &PoolId, now: Instant) -> bool {
-        let (place, hash) = self.place_of(pool);
-        let noted = *place.lock();
-        noted.is_some_and(|full| full.hash == hash && now.duration_since(full.denied) < FULL_FOR)
-    }
-
-    fn place_of(&self, pool: &PoolId) -> (&Mutex<Option<FullPool>>, u64) {
+    /// Returns the holders of a pool, unread. The hash of the pool is computed here, once for all calls.
+    pub(crate) fn pool<'a>(&'a self, pool: &'a PoolId) -> PoolHolders<'a> {
         let hash = self.hasher.hash_one(pool);
-        (&self.full[hash as usize % FULL_PLACES], hash)
+        PoolHolders { place: &self.places[hash as usize % PLACES], hash, pool }
+    }
+}
+
+/// The holders of one pool.
+#[derive(Clone, Copy)]
+pub(crate) struct PoolHolders<'a> {
+    place: &'a Mutex<Place>,
+    hash: u64,
+    pool: &'a PoolId,
+}
+
+impl PoolHolders<'_> {
+    /// Notes that a claim on the pool was denied because the pool is full.
+    pub(crate) fn note_full(&self) {
+        self.note_full_at(Instant::now());
     }
 
-    /// Returns the holders of a pool as a JSON array, the stalest first, as of a moment during this call. The
-    /// array is empty for a pool that is not open. A failed read is logged once for all callers that share the read.
-    pub(crate) async fn list(&self, engine: &Engine, pool: &PoolId) -> Result<Arc<RawValue>, HoldersUnread> {
-        let caller = HoldersCaller::new(self, pool);
+    /// Returns whether a claim on the pool was denied a moment ago.
+    pub(crate) fn was_full(&self) -> bool {
+        self.was_full_at(Instant::now())
+    }
+
+    fn note_full_at(&self, now: Instant) {
+        self.place.lock().full = Some(FullPool { hash: self.hash, denied: now });
+    }
+
+    fn was_full_at(&self, now: Instant) -> bool {
+        let noted = self.place.lock().full;
+        noted.is_some_and(|full| full.hash == self.hash && now.duration_since(full.denied) < FULL_FOR)
+    }
+
+    /// Returns the holders as a JSON array, the stalest first, as of a moment during this call. The array is empty for a
+    /// pool that is not open. A failed read is logged once for all callers that share the read.
+    pub(crate) async fn list(&self, engine: &Engine) -> Result<Arc<RawValue>, HoldersUnread> {
+        let caller = HoldersCaller::new(self);
         let view = async {
-            let view = engine.view(pool, HOLDERS_SHOWN_MAX).await.map_err(|error| {
+            let view = engine.view(self.pool, HOLDERS_SHOWN_MAX).await.map_err(|error| {
                 let causes = seatkeeper_engine::with_causes(&error);
                 tracing::warn!(
                     %causes,
@@ -119,30 +132,40 @@ impl Holders {
     }
 }
 
-/// A caller that waits for a list. The drop of the last caller removes the pool from the map, also after a client
-/// went away.
+/// A caller that waits for a list. The drop of the last caller clears the place, also after a client went away.
 struct HoldersCaller<'a> {
-    holders: &'a Holders,
-    pool: &'a PoolId,
+    place: &'a Mutex<Place>,
     read: Arc<SharedRead>,
 }
 
 impl<'a> HoldersCaller<'a> {
-    fn new(holders: &'a Holders, pool: &'a PoolId) -> Self {
-        let mut reads = holders.reads.lock();
-        let reading = reads.entry(pool.clone()).or_default();
+    /// Joins the reads of the pool. While the place has the reads of another pool, the caller reads alone.
+    fn new(holders: &PoolHolders<'a>) -> Self {
+        let PoolHolders { place, pool, .. } = *holders;
+        let mut state = place.lock();
+        let reading = state.reading.get_or_insert_with(|| Reading {
+            pool: pool.clone(),
+            waiting: 0,
+            read: Arc::default(),
+        });
+        if reading.pool != *pool {
+            return Self { place, read: Arc::default() };
+        }
         reading.waiting += 1;
-        Self { holders, pool, read: Arc::clone(&reading.read) }
+        Self { place, read: Arc::clone(&reading.read) }
     }
 }
 
 impl Drop for HoldersCaller<'_> {
     fn drop(&mut self) {
-        let mut reads = self.holders.reads.lock();
-        let Some(reading) = reads.get_mut(self.pool) else { return };
+        let mut state = self.place.lock();
+        let Some(reading) = &mut state.reading else { return };
+        if !Arc::ptr_eq(&reading.read, &self.read) {
+            return;
+        }
         reading.waiting -= 1;
         if reading.waiting == 0 {
-            reads.remove(self.pool);
+            state.reading = None;
         }
     }
 }
@@ -257,23 +280,40 @@ mod tests {
     #[test]
     fn a_pool_counts_as_full_for_a_while_after_a_denial() {
         let (holders, began) = (Holders::default(), Instant::now());
-        let pool = |name: &str| PoolId::new(PoolKind::License, "acme".into(), name);
-        assert!(!holders.was_full_at(&pool("photo"), began));
-        holders.note_full_at(&pool("photo"), began);
-        assert!(holders.was_full_at(&pool("photo"), began + FULL_FOR / 2));
-        assert!(!holders.was_full_at(&pool("video"), began));
-        assert!(!holders.was_full_at(&pool("photo"), began + FULL_FOR));
+        let [photo, video] =
+            ["photo", "video"].map(|name| PoolId::new(PoolKind::License, "acme".into(), name));
+        assert!(!holders.pool(&photo).was_full_at(began));
+        holders.pool(&photo).note_full_at(began);
+        assert!(holders.pool(&photo).was_full_at(began + FULL_FOR / 2));
+        assert!(!holders.pool(&video).was_full_at(began));
+        assert!(!holders.pool(&photo).was_full_at(began + FULL_FOR));
     }
 
     #[test]
-    fn the_last_caller_to_leave_removes_the_pool() {
+    fn the_last_caller_to_leave_clears_the_place() {
         let (holders, pool) = (Holders::default(), PoolId::new(PoolKind::License, "acme".into(), "photo"));
-        let callers = [HoldersCaller::new(&holders, &pool), HoldersCaller::new(&holders, &pool)];
+        let holders = holders.pool(&pool);
+        let callers = [HoldersCaller::new(&holders), HoldersCaller::new(&holders)];
+        assert!(Arc::ptr_eq(&callers[0].read, &callers[1].read));
         for caller in callers {
-            assert_eq!(holders.reads.lock().len(), 1);
+            assert!(holders.place.lock().reading.is_some());
             drop(caller);
         }
-        assert!(holders.reads.lock().is_empty());
+        assert!(holders.place.lock().reading.is_none());
+    }
+
+    #[test]
+    fn pools_in_one_place_do_not_share_reads() {
+        let place = Mutex::default();
+        let [photo, video] =
+            ["photo", "video"].map(|name| PoolId::new(PoolKind::License, "acme".into(), name));
+        let [photo, video] = [&photo, &video].map(|pool| PoolHolders { place: &place, hash: 1, pool });
+        let first = HoldersCaller::new(&photo);
+        let other = HoldersCaller::new(&video);
+        assert!(!Arc::ptr_eq(&first.read, &other.read));
+        drop(other);
+        let second = HoldersCaller::new(&photo);
+        assert!(Arc::ptr_eq(&first.read, &second.read), "the reader of the other pool cleared no place");
     }
 
     #[tokio::test]

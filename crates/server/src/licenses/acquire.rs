@@ -6,9 +6,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use garde::Validate;
-use seatkeeper_core::{
-    Claim, Denial, Holder, Particulars, PoolId, PoolKind, RegistryTime, Seats, Span, Tier,
-};
+use seatkeeper_core::{Claim, Denial, Holder, Particulars, PoolKind, RegistryTime, Seats, Span, Tier};
 use seatkeeper_ledger::licenses::{Clients, CountPer, License, Reacquire};
 use seatkeeper_registry::{Answer, Granted, Live, Request};
 use serde::{Deserialize, Serialize};
@@ -20,7 +18,7 @@ use super::policy::policy_of;
 use crate::app::App;
 use crate::auth::{Caller, machine_user};
 use crate::error::Error;
-use crate::holders::HoldersUnread;
+use crate::holders::{HoldersUnread, PoolHolders};
 use crate::http::{
     BodyProblems, ClientObject, ClientProgram, LicenseCaller, Meta, Problems, Unread,
     heartbeat_interval_seconds, name_field, object_field, optional_name_field, user_agent_field,
@@ -148,7 +146,8 @@ async fn decide(app: &App, who: &Caller, meta: &Meta, ask: &Acquire) -> Result<D
         particulars: &ask.particulars(meta),
     };
     let claim = app.engine.claim(request, app.settings.licenses.durability);
-    let (claimed, holders) = tokio::join!(claim, expected_holders(app, who, &pool));
+    let pool_holders = app.holders.pool(&pool);
+    let (claimed, holders) = tokio::join!(claim, expected_holders(app, who, pool_holders));
     let claimed = claimed?;
     let (answer, failure) = match claimed.answer {
         Answer::Granted { how, session, .. } => {
@@ -161,10 +160,10 @@ async fn decide(app: &App, who: &Caller, meta: &Meta, ask: &Acquire) -> Result<D
         Answer::Denied(Denial::Full { free_in }) => {
             let holders = match holders {
                 Some(holders) => holders.ok(),
-                None if shows_holders(app, who) => app.holders.list(&app.engine, &pool).await.ok(),
+                None if shows_holders(app, who) => pool_holders.list(&app.engine).await.ok(),
                 None => None,
             };
-            app.holders.note_full(&pool);
+            pool_holders.note_full();
             (full(claimed.limit, free_in, holders.as_deref()), Some(AcquireFailure::Full))
         }
         Answer::Denied(Denial::EntitlementOver { ended_at }) => {
@@ -261,10 +260,10 @@ fn granted(
 async fn expected_holders(
     app: &App,
     who: &Caller,
-    pool: &PoolId,
+    holders: PoolHolders<'_>,
 ) -> Option<Result<Arc<RawValue>, HoldersUnread>> {
-    let is_expected = shows_holders(app, who) && app.holders.was_full(pool);
-    if is_expected { Some(app.holders.list(&app.engine, pool).await) } else { None }
+    let is_expected = shows_holders(app, who) && holders.was_full();
+    if is_expected { Some(holders.list(&app.engine).await) } else { None }
 }
 
 /// Returns whether a denial names the holders. A caller with a license token sees no holders: a license token is
