@@ -12,12 +12,13 @@ use serde_json::Value;
 use super::pulse::Pulse;
 use crate::harness::{Answer, Client};
 use crate::support::dice::Dice;
+use crate::support::knobs;
 
 /// The most heartbeats of a session before its release.
 const HEARTBEATS_MAX: u64 = 8;
 
-/// The range of a client's rest between two requests, in milliseconds.
-const REST_MILLIS: (u64, u64) = (40, 400);
+/// The longest rest of a client between two requests, divided by the shortest.
+const REST_RANGE: u64 = 10;
 
 /// The longest time until a resting client notices the end of the storm.
 const NOTICE_MAX: Duration = Duration::from_millis(100);
@@ -125,7 +126,8 @@ impl Caller {
     }
 
     pub(super) async fn rest(&mut self) {
-        let (least, most) = REST_MILLIS;
+        let most = knobs::rest_millis_max();
+        let least = most / REST_RANGE;
         tokio::time::sleep(Duration::from_millis(least + self.dice.below(most - least))).await;
     }
 

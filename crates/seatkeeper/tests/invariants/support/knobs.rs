@@ -46,6 +46,12 @@ pub(crate) fn storms_at_once() -> usize {
     usize::try_from(number("SEATKEEPER_STORMS_AT_ONCE").unwrap_or(3)).expect("a number of storms")
 }
 
+/// The longest rest of a client of a storm of faults between two requests, in milliseconds. Most of the processor time of a
+/// storm is for its requests.
+pub(crate) fn rest_millis_max() -> u64 {
+    number("SEATKEEPER_FAULT_REST_MILLIS").unwrap_or(1_200)
+}
+
 /// Sessions held beside the storm during faults.
 pub(crate) fn fault_sessions() -> u64 {
     number("SEATKEEPER_FAULT_SESSIONS").unwrap_or(100)
