@@ -93,7 +93,7 @@ pub(crate) enum Error {
     LimitUnknown,
     #[error("the node or the session has the maximum of event streams open")]
     TooManyStreams,
-    #[error("the caller has {max} event streams open on this node, and may open no more")]
+    #[error("the event streams of the caller on this node have reached the limit of {max}")]
     CallerStreamsOpen { max: usize },
     #[error("another reconciliation is under way")]
     ReconciliationUnderWay,

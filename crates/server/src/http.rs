@@ -12,6 +12,7 @@ mod query;
 mod renew;
 mod request_id;
 mod session_path;
+mod stream_sessions;
 mod who;
 
 pub(crate) use answers::{heartbeat_interval_seconds, session_ended};
@@ -28,4 +29,5 @@ pub(crate) use query::{IdPath, Query};
 pub(crate) use renew::renew;
 pub(crate) use request_id::Meta;
 pub(crate) use session_path::SessionPath;
+pub(crate) use stream_sessions::{StreamQuery, StreamSessions};
 pub(crate) use who::{Admin, LicenseCaller, VerifiedCaller, Who};

@@ -25,8 +25,9 @@ use rate::{Rate, Verdict};
 use shared::Shared;
 pub(crate) use standing::{Standing, StandingNote};
 pub(crate) use streams::StreamPermit;
-use streams::Streams;
-use unknown_sessions::{Searches, UnknownSessions};
+use streams::{StreamCount, Streams};
+use unknown_sessions::Searches;
+pub(crate) use unknown_sessions::UnknownSessions;
 
 /// Joins of a group within an hour, besides the limits of the users who join.
 pub(crate) const GROUP_JOINS_PER_HOUR: u64 = 20;
@@ -166,12 +167,28 @@ impl Limits {
         who: &Caller,
         settings: &ServerSettings,
     ) -> Result<StreamPermit, Error> {
-        let max = if who.scopes.service || who.scopes.admin {
-            settings.event_streams_max.div_ceil(2)
-        } else {
-            settings.event_streams_per_user_max
+        self.shared_event_stream(who, 1, settings)
+    }
+
+    /// Counts an event stream as [`Limits::event_stream`] does, once for all its `sessions`. Also returns
+    /// `Err(CallerStreamsOpen)` if the caller's streams would be about too many sessions: for a user, about more than an
+    /// eighth of `event_streams_max`; for a caller with the scope `service` or `admin`, about more than half. One caller
+    /// leaves places of the node for the others.
+    pub(crate) fn shared_event_stream(
+        &self,
+        who: &Caller,
+        sessions: usize,
+        settings: &ServerSettings,
+    ) -> Result<StreamPermit, Error> {
+        let places = settings.event_streams_max;
+        let (streams, share) = match who.scopes.service || who.scopes.admin {
+            true => (places.div_ceil(2), places.div_ceil(2)),
+            false => (settings.event_streams_per_user_max, places / 8),
         };
-        self.streams.open(Key::of_event_streams(who), max).ok_or(Error::CallerStreamsOpen { max })
+        // No stream of a single session is refused for its session.
+        let max = StreamCount { streams, sessions: share.max(streams) };
+        let permit = self.streams.open(Key::of_event_streams(who), sessions, max);
+        permit.map_err(|max| Error::CallerStreamsOpen { max })
     }
 
     /// Counts a heartbeat and awaits `beat`. Returns `Err(TooOften)` if the session's heartbeats exceed the
@@ -202,8 +219,8 @@ impl Limits {
         counted.and(beat)
     }
 
-    /// Returns the caller's quota of heartbeats with ids of no session: as many as acquires, and each node counts for
-    /// itself.
+    /// Returns the caller's quota of searches for sessions that never were, by heartbeats and by shared event streams: as many
+    /// as acquires, and each node counts for itself.
     pub(crate) fn unknown_sessions<'a>(&'a self, kind: PoolKind, who: &'a Caller) -> UnknownSessions<'a> {
         let rate = self.rates.of_caller(kind, who).acquires;
         UnknownSessions { local: &self.local, searches: &self.searches, kind, who, rate }

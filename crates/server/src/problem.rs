@@ -192,7 +192,7 @@ impl From<Error> for Problem {
                 Self::new(&TOO_OFTEN, "Ask again after `retry_after_seconds`.").retry_after(wait_seconds)
             }
             Error::CallerStreamsOpen { max } => {
-                Self::new(&TOO_MANY_STREAMS, format!("You have {max} event streams open; close one first."))
+                Self::new(&TOO_MANY_STREAMS, format!("Your event streams have reached the limit of {max}; close one first."))
                     .retry_after(STREAM_RETRY_AFTER_SECONDS)
             }
             Error::InvalidHost => {

@@ -50,6 +50,22 @@ impl EventStream {
     /// Opens a stream and waits for the first id, from which on the server watches. Returns `Err` with the
     /// response if the status is not 200.
     pub(crate) async fn open(client: &Client, path: &str, last_id: Option<&str>) -> Result<Self, Answer> {
+        let mut stream = Self::get(client, path, last_id).await?;
+        let begun = timeout(EVENT_TIMEOUT, stream.block()).await.expect("it begins in time");
+        let begun = begun.expect("a first id");
+        assert!(begun.id.is_some() && begun.name.is_none(), "{begun:?}");
+        Ok(stream)
+    }
+
+    /// Opens a stream that `path` shares with the sessions `with`, which the server watches from its answer on. Returns `Err`
+    /// with the response if the status is not 200.
+    pub(crate) async fn open_shared(client: &Client, path: &str, with: &[&Value]) -> Result<Self, Answer> {
+        let with: Vec<_> = with.iter().map(|session| session.as_str().expect("an id")).collect();
+        // The id of an event about a single session counts for nothing.
+        Self::get(client, &format!("{path}?with={}", with.join(",")), Some("1-ended")).await
+    }
+
+    async fn get(client: &Client, path: &str, last_id: Option<&str>) -> Result<Self, Answer> {
         let mut request = client.http.get(format!("{}{path}", client.url())).bearer_auth(&client.token);
         if let Some(id) = last_id {
             request = request.header("Last-Event-ID", id);
@@ -59,11 +75,7 @@ impl EventStream {
             return Err(Answer::read(response).await.expect("an answer"));
         }
         assert_eq!(response.headers()["content-type"], "text/event-stream");
-        let mut stream = Self { response, unread: String::new(), last_id: String::new() };
-        let begun = timeout(EVENT_TIMEOUT, stream.block()).await.expect("it begins in time");
-        let begun = begun.expect("a first id");
-        assert!(begun.id.is_some() && begun.name.is_none(), "{begun:?}");
-        Ok(stream)
+        Ok(Self { response, unread: String::new(), last_id: String::new() })
     }
 
     /// Returns the next event, or `None` if the server has closed the stream.

@@ -122,6 +122,31 @@ async fn a_stream_of_events_is_forwarded() {
     world.close().await;
 }
 
+/// The home of the session in the path answers. A session at home elsewhere needs a stream of its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_of_many_sessions_is_forwarded_with_its_list() {
+    let world = World::start().await;
+    let play = async |region, user| {
+        let session = world.client(region, user).post("/api/v1/devices/sessions", screen("tv")).await;
+        session.expect(201)["session_id"].clone()
+    };
+    let (anns, bobs, carls) = (play(US, "ann").await, play(AP, "bob").await, play(US, "carl").await);
+    let path = |session: &Value| format!("/api/v1/devices/sessions/{}", session.as_str().unwrap());
+    let (events, admin) = (format!("{}/events", path(&anns)), world.admin(AP));
+    let mut stream = EventStream::open_shared(&admin, &events, &[&bobs, &carls]).await.unwrap();
+    let mut told = async || {
+        let heard = stream.next().await.unwrap();
+        (heard.name, heard.data["session_id"].clone())
+    };
+    assert_eq!(told().await, ("unknown".into(), bobs));
+    world.client(EU, "ann").post("/api/v1/devices/sessions", screen("phone")).await.expect(201);
+    assert_eq!(told().await, ("evicted".into(), anns));
+    world.client(EU, "carl").delete(&path(&carls)).await.expect(204);
+    assert_eq!(told().await, ("revoked".into(), carls));
+    assert_eq!(stream.next().await, None, "nothing is left to tell");
+    world.close().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_home_takes_the_clients_address_from_the_token_of_a_region() {
     let world = World::start().await;

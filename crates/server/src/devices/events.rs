@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::entitlements::Listening;
 use crate::error::Error;
 use crate::events::{Entitlement, Subject, stream_events};
-use crate::http::{ParameterProblems, Problems, SessionPath, Who};
+use crate::http::{ParameterProblems, Problems, StreamQuery, StreamSessions, Who};
 use crate::problem::Problem;
 
 /// `GET /sessions/{session_id}/events`: streams the events of a session: `evicted` and `superseded` (with the
@@ -25,11 +25,12 @@ use crate::problem::Problem;
     security(("bearer" = [])),
     params(
         ("session_id" = Uuid, Path),
+        StreamQuery,
         ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was heard")
     ),
     responses(
         Problems, ParameterProblems,
-        (status = 200, content_type = "text/event-stream", body = String, description = "Events, until the session ends"),
+        (status = 200, content_type = "text/event-stream", body = String, description = "Events, until each session has ended"),
         (status = 204, description = "The session has ended, and that was heard: do not come back"),
         (status = 404, body = Problem, description = "session-not-found"),
         (status = 429, body = Problem, description = "too-many-event-streams")
@@ -39,10 +40,10 @@ pub(super) async fn events(
     State(app): State<App>,
     who: Who,
     headers: HeaderMap,
-    SessionPath(id): SessionPath,
+    sessions: StreamSessions,
 ) -> Result<Response, Error> {
     let authority = who.authority().through(PoolKind::Subscriber);
-    stream_events::<Subscription>(app, &headers, id, authority, &who).await
+    stream_events::<Subscription>(app, &headers, sessions, authority, &who).await
 }
 
 /// The subscription behind a device's session.
@@ -53,6 +54,8 @@ struct Subscription {
 }
 
 impl Subject for Subscription {
+    const KIND: PoolKind = PoolKind::Subscriber;
+
     fn listen(app: &App, pool: &PoolId) -> Self {
         let changes = app.entitlements.subscribers.listen(pool.tenant.clone(), user_of(pool));
         Self { app: app.clone(), pool: pool.clone(), changes }

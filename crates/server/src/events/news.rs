@@ -1,12 +1,12 @@
 //! Content of the events about a session.
 
 use axum::response::sse::Event;
-use seatkeeper_core::{Device, EndReason, RegistryTime, SessionId};
-use seatkeeper_ledger::sessions::Successor;
+use seatkeeper_core::Device;
 use serde::Serialize;
 use uuid::Uuid;
 
 use super::cursor::Cursor;
+use super::session::SessionEnd;
 use super::subject::Entitlement;
 use crate::error::Error;
 use crate::times::text_of;
@@ -31,30 +31,35 @@ struct By<'a> {
     device_name: Option<&'a str>,
 }
 
-/// Builds the event of a session's end, named after the reason.
-pub(super) fn ended(
-    id: SessionId,
-    reason: EndReason,
-    at: RegistryTime,
-    by: Option<&Successor>,
-    heard: Cursor,
-) -> Result<Event, Error> {
+/// The data of an event about a session that a shared stream does not follow.
+#[derive(Serialize)]
+struct NotFollowed {
+    session_id: Uuid,
+}
+
+/// Builds the event of a session's end, named after the reason. Events of a shared stream have no id.
+pub(super) fn ended(end: &SessionEnd, heard: Option<Cursor>) -> Result<Event, Error> {
     let told = EndTold {
-        session_id: id.as_uuid(),
-        reason: reason.as_str(),
-        ended_at: text_of(at),
-        by: by.map(|by| By {
+        session_id: end.id.as_uuid(),
+        reason: end.reason.as_str(),
+        ended_at: text_of(end.at),
+        by: end.by.as_ref().map(|by| By {
             session_id: by.id.as_uuid(),
             device_type: by.device.as_ref().map(|device: &Device| &*device.kind),
             device_name: by.device.as_ref().and_then(|device| device.name.as_deref()),
         }),
     };
-    event(reason.as_str(), &told, heard)
+    event(end.reason.as_str(), &told, heard)
+}
+
+/// Builds the event of a shared stream about a session that the stream does not follow, or follows no longer.
+pub(super) fn unknown(session_id: Uuid) -> Result<Event, Error> {
+    event("unknown", &NotFollowed { session_id }, None)
 }
 
 /// Builds the event of a changed entitlement.
 pub(super) fn changed(entitlement: &Entitlement, heard: Cursor) -> Result<Event, Error> {
-    event(entitlement.event, &entitlement.data, heard)
+    event(entitlement.event, &entitlement.data, Some(heard))
 }
 
 /// Builds an event with an id alone. Clients keep the id without showing an event, and later resume after it.
@@ -62,7 +67,7 @@ pub(super) fn begun(heard: Cursor) -> Event {
     Event::default().id(heard.to_string())
 }
 
-fn event(name: &str, told: &impl Serialize, heard: Cursor) -> Result<Event, Error> {
-    let event = Event::default().id(heard.to_string()).event(name).json_data(told);
-    event.map_err(|error| Error::Unwritable(error.into()))
+fn event(name: &str, told: &impl Serialize, heard: Option<Cursor>) -> Result<Event, Error> {
+    let event = heard.map_or_else(Event::default, begun).event(name);
+    event.json_data(told).map_err(|error| Error::Unwritable(error.into()))
 }

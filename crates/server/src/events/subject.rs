@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use seatkeeper_core::PoolId;
+use seatkeeper_core::{PoolId, PoolKind};
 use serde_json::Value;
 
 use crate::app::App;
@@ -10,6 +10,9 @@ use crate::error::Error;
 
 /// The entitlement behind a session, watched for changes.
 pub(crate) trait Subject: Sized + Send + 'static {
+    /// The kind of the pools behind the sessions of the API.
+    const KIND: PoolKind;
+
     /// Begins to listen for changes of the entitlement of `pool`. No later change is missed.
     fn listen(app: &App, pool: &PoolId) -> Self;
 

@@ -10,7 +10,7 @@ use crate::app::App;
 use crate::entitlements::Listening;
 use crate::error::Error;
 use crate::events::{Entitlement, Subject, stream_events};
-use crate::http::{LicenseCaller, ParameterProblems, Problems, SessionPath};
+use crate::http::{LicenseCaller, ParameterProblems, Problems, StreamQuery, StreamSessions};
 use crate::problem::Problem;
 use crate::times::text_of;
 
@@ -22,11 +22,12 @@ use crate::times::text_of;
     security(("bearer" = [])),
     params(
         ("session_id" = Uuid, Path),
+        StreamQuery,
         ("Last-Event-ID" = Option<String>, Header, description = "The id of the last event that was heard")
     ),
     responses(
         Problems, ParameterProblems,
-        (status = 200, content_type = "text/event-stream", body = String, description = "Events, until the session ends"),
+        (status = 200, content_type = "text/event-stream", body = String, description = "Events, until each session has ended"),
         (status = 204, description = "The session has ended, and that was heard: do not come back"),
         (status = 404, body = Problem, description = "session-not-found"),
         (status = 429, body = Problem, description = "too-many-event-streams")
@@ -36,10 +37,10 @@ pub(super) async fn events(
     State(app): State<App>,
     who: LicenseCaller,
     headers: HeaderMap,
-    SessionPath(id): SessionPath,
+    sessions: StreamSessions,
 ) -> Result<Response, Error> {
     let authority = who.authority().through(PoolKind::License);
-    stream_events::<WatchedLicense>(app, &headers, id, authority, &who).await
+    stream_events::<WatchedLicense>(app, &headers, sessions, authority, &who).await
 }
 
 /// The license behind a session.
@@ -50,6 +51,8 @@ struct WatchedLicense {
 }
 
 impl Subject for WatchedLicense {
+    const KIND: PoolKind = PoolKind::License;
+
     fn listen(app: &App, pool: &PoolId) -> Self {
         let changes = app.entitlements.licenses.listen(pool);
         Self { app: app.clone(), pool: pool.clone(), changes }

@@ -1,4 +1,4 @@
-//! A caller's quota of heartbeats with ids of no session.
+//! A caller's quota of searches for ids of no session.
 
 use std::collections::HashMap;
 use std::pin::pin;

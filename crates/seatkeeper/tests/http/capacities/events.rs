@@ -67,3 +67,33 @@ async fn an_expired_session_hears_the_end_that_it_was_told_however_late_the_end_
     let Heard { name, data } = stream.next().await.expect("an event");
     assert_eq!((name.as_str(), &data["ended_at"]), ("expired", &session["sessionEndUtc"]));
 }
+
+#[tokio::test]
+async fn sessions_of_two_capacities_hear_their_ends_on_one_stream() {
+    let api = TenantClient::open();
+    let (first, second) = (CapacityFixture::new(&api), CapacityFixture::new(&api));
+    let service = api.service("meter");
+    let (lower, other) = (first.take(&service, 1).await, second.take(&service, 1).await);
+    let events = format!("{}/events", path(&lower));
+    let mut stream = EventStream::open_shared(&service, &events, &[&other]).await.expect("a stream");
+    let higher = first.take(&service, 2).await;
+    let Heard { name, data } = stream.next().await.expect("an event");
+    assert_eq!((name.as_str(), &data["session_id"]), ("upgraded", &lower));
+    assert_eq!(data["by"], json!({ "session_id": higher }));
+    service.delete(&path(&other)).await.expect(204);
+    let Heard { name, data } = stream.next().await.expect("an event");
+    assert_eq!((name.as_str(), &data["session_id"]), ("released", &other));
+    assert_eq!(stream.next().await, None, "nothing is left to tell");
+    assert_eq!(stream.last_id, "");
+
+    let stranger = api.neighbour().service("meter");
+    let mut stream = EventStream::open_shared(&stranger, &events, &[&other]).await.expect("a stream");
+    let mut told = Vec::new();
+    for _ in [&lower, &other] {
+        let Heard { name, data } = stream.next().await.expect("an event");
+        assert_eq!(name, "unknown", "of another tenant");
+        told.push(data["session_id"].clone());
+    }
+    assert!(told.contains(&lower) && told.contains(&other), "{told:?}");
+    assert_eq!(stream.next().await, None);
+}

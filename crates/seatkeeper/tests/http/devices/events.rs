@@ -1,6 +1,7 @@
 //! Tests of `GET /api/v1/devices/sessions/{session_id}/events`.
 
 mod come_back;
+mod shared_streams;
 mod streams;
 mod told;
 

@@ -1,6 +1,7 @@
 //! Tests of `GET /api/v1/licenses/sessions/{session_id}/events`.
 
 mod shared;
+mod shared_streams;
 
 use serde_json::{Value, json};
 

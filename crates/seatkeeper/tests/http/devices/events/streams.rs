@@ -97,10 +97,14 @@ async fn open_streams_do_not_hold_up_the_server_s_end() {
     let ann = harness.client("ann");
     let session = ann.post(DEVICES, ask).await.expect(201)["session_id"].clone();
     let mut stream = listen(&ann, &session, None).await;
+    let mut shared =
+        EventStream::open_shared(&ann, &events_path(&session), &[&session]).await.expect("a stream");
     let asked = Instant::now();
     let (status, log) = tokio::task::block_in_place(|| harness.stop());
     let took = asked.elapsed();
     assert_eq!(status.code(), Some(0), "{log}");
     assert!(took < Duration::from_secs(10), "it took {took:?}");
-    assert_eq!(stream.next().await, None, "it is told nothing that is not so");
+    for stream in [&mut stream, &mut shared] {
+        assert_eq!(stream.next().await, None, "it is told nothing that is not so");
+    }
 }
