@@ -54,7 +54,7 @@ func NewClient(address string, options ...ClientOption) (*Client, error) {
 		clock:     newHostClock(),
 		transport: transport{client: newHTTPClient()},
 		logger:    slog.New(silent{}),
-		streams:   streams{times: streamTimesDefault},
+		streams:   streams{times: streamTimesDefault, groups: streamGroups{}},
 		slots:     newSlots(),
 		seats:     map[*Seat]struct{}{},
 		keepers:   map[string]*tokenKeeper{},

@@ -64,8 +64,9 @@ func Application(name, version string) ClientOption {
 	return func(c *Client) { c.application = newApplication(name, version) }
 }
 
-// EventStreams turns the event streams of seats on or off. Default: on. A stream tells the end of a seat within a second,
-// and costs one open connection for each seat. Without a stream, the next heartbeat tells the end.
+// EventStreams turns the event streams of seats on or off. Default: on. A stream tells the end of a seat within a second.
+// Up to 100 seats with one token share a stream, which costs one open connection. Without a stream, the next heartbeat tells
+// the end.
 func EventStreams(isOn bool) ClientOption {
 	return func(c *Client) { c.streams.isOff = !isOn }
 }

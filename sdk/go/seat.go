@@ -29,11 +29,8 @@ type Seat struct {
 	// Both are set before the program has the seat.
 	hasSlotFile bool
 	warning     string
-	// watched is the session whose event stream is open, unwatch closes the stream, and heard is the place in its
-	// events.
-	watched string
-	unwatch context.CancelFunc
-	heard   streamPlace
+	// follower is the seat's part in the event streams.
+	follower follower
 
 	// wakeAt is the time at which the machine wants a tick, tickBy the latest time for that tick, and place the seat's place
 	// in the client's schedule.

@@ -102,6 +102,16 @@ func (e serverEvent) sessionEnd() (sessionEnd, bool) {
 	return end, ok && end.session != "" && end.reason != ""
 }
 
+// unknownSession returns the session of which a shared stream tells nothing further; false for an event of another kind.
+func (e serverEvent) unknownSession() (string, bool) {
+	if e.name != "unknown" {
+		return "", false
+	}
+	told, _ := parseMembers([]byte(e.data))
+	session := told.text("session_id")
+	return session, session != ""
+}
+
 // successorName returns the name of the session that took a place: the name of its device, else the type, else its id.
 func successorName(successor members) string {
 	for _, member := range []string{"device_name", "device_type", "session_id"} {

@@ -97,6 +97,22 @@ func TestAnEventTellsAnEndOrNothing(t *testing.T) {
 	}
 }
 
+func TestAnEventTellsAnUnknownSessionOrNothing(t *testing.T) {
+	for event, wanted := range map[serverEvent]string{
+		{"unknown", `{"session_id":"S"}`}:                    "S",
+		{"unknown", `{"session_id":"S","later":true}`}:       "S",
+		{"unknown", `{"session_id":1}`}:                      "",
+		{"unknown", `{}`}:                                    "",
+		{"unknown", `S`}:                                     "",
+		{"", `{"session_id":"S"}`}:                           "",
+		{"revoked", `{"session_id":"S","reason":"revoked"}`}: "",
+	} {
+		if session, ok := event.unknownSession(); session != wanted || ok != (wanted != "") {
+			t.Errorf("%v: %q, %v", event, session, ok)
+		}
+	}
+}
+
 func TestNoVerbShowsASecret(t *testing.T) {
 	held := lease{session: "S", releaseCode: newSecret("c0de-7f3a91")}
 	shown := ""

@@ -2,6 +2,7 @@ package seatkeeper
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -32,7 +33,8 @@ const (
 // listener is the handler of one request for a stream: earlier is the number of earlier ones.
 type listener func(w http.ResponseWriter, r *http.Request, earlier int)
 
-// streamed is a server with event streams. Requests without an answer in answers are granted.
+// streamed is a server with event streams. Requests without an answer in answers are granted: each machine has a session of
+// its own.
 type streamed struct {
 	url string
 	// open counts the streams that are open, and connections the connections of clients.
@@ -58,15 +60,21 @@ func newStreamed(t *testing.T, answers map[string]reply, listen listener) *strea
 			listen(w, r, earlier)
 			return
 		}
-		_, _ = io.Copy(io.Discard, r.Body)
+		granted := strings.Replace(streamedGrant, streamedSession, grantedSession(r), 1)
 		answer, ok := s.answers[target]
 		if !ok && r.Method == "DELETE" {
 			answer = reply{status: 204}
 		} else if !ok {
-			answer = reply{status: 200, body: streamedGrant}
+			answer = reply{status: 200, body: granted}
 		}
 		if answer.delay > 0 {
 			pause(r.Context(), answer.delay)
+		}
+		if answer.after != nil {
+			select {
+			case <-answer.after:
+			case <-r.Context().Done():
+			}
 		}
 		w.WriteHeader(answer.status)
 		_, _ = io.WriteString(w, answer.body)
@@ -87,6 +95,25 @@ func newStreamed(t *testing.T, answers map[string]reply, listen listener) *strea
 	})
 	s.url = server.URL
 	return s
+}
+
+// grantedSession returns the session of the machine that a request names, or else the session in its path.
+func grantedSession(r *http.Request) string {
+	var body struct {
+		Machine string `json:"machine_id"`
+	}
+	text, _ := io.ReadAll(r.Body)
+	if json.Unmarshal(text, &body) == nil && body.Machine != "" {
+		number := 1
+		_, _ = fmt.Sscanf(body.Machine, "m%d", &number)
+		return sessionNumber(number)
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, licenseSessions), "/heartbeat")
+}
+
+// sessionNumber returns the session of the machine m with this number; the session of the machine m is number 1.
+func sessionNumber(number int) string {
+	return fmt.Sprintf("0198a0aa-0000-7000-8000-%012d", number)
 }
 
 func (s *streamed) note(target string, r *http.Request) (earlier int) {
@@ -115,6 +142,8 @@ func (s *streamed) count(target string) int {
 
 // quick are spans for tests: retries come at once, and nothing else does.
 var quick = streamTimes{
+	joinPause:    time.Millisecond,
+	joinPauseMax: time.Millisecond,
 	silenceMax:   time.Hour,
 	backoffFirst: time.Millisecond,
 	backoffMax:   time.Millisecond,
@@ -152,8 +181,13 @@ func (k *toldKinds) are(kinds ...Kind) bool {
 
 func acquireStreamed(t *testing.T, client *Client) (*Seat, *toldKinds) {
 	t.Helper()
+	return acquireFor(t, client, "m")
+}
+
+func acquireFor(t *testing.T, client *Client, machine string) (*Seat, *toldKinds) {
+	t.Helper()
 	told := &toldKinds{}
-	seat, err := client.License("K").Acquire(context.Background(), Machine("m"), OnChange(told.add))
+	seat, err := client.License("K").Acquire(context.Background(), Machine(machine), OnChange(told.add))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -306,9 +340,9 @@ func TestAStreamThatIsOverIsNotOpenedAgainAndAsksOnce(t *testing.T) {
 		eventually(t, "no heartbeat", func() bool { return server.count(beatTarget) == 1 })
 		// The session is left and found again, as after an acquire that resumes it.
 		client.mu.Lock()
-		seat.watched = ""
+		client.unfollow(seat)
 		client.watch(seat)
-		isWatched := seat.unwatch != nil
+		isWatched := seat.follower.group != nil
 		client.mu.Unlock()
 		// Hundreds of pauses between two tries.
 		pause(context.Background(), 500*time.Millisecond)
@@ -320,26 +354,26 @@ func TestAStreamThatIsOverIsNotOpenedAgainAndAsksOnce(t *testing.T) {
 }
 
 func TestAnotherSessionHasAStreamOfItsOwn(t *testing.T) {
-	server := newStreamed(t, nil, func(w http.ResponseWriter, r *http.Request, _ int) {
+	server := newStreamed(t, nil, func(w http.ResponseWriter, r *http.Request, earlier int) {
 		stream(w, "id: 7\n\n")
-		<-r.Context().Done()
+		if earlier > 0 || strings.HasSuffix(r.URL.Path, "/another/events") {
+			<-r.Context().Done()
+		}
 	})
 	client := newStreamingClient(t, server, quick)
 	seat, _ := acquireStreamed(t, client)
-	lastID := func() string {
-		client.mu.Lock()
-		defer client.mu.Unlock()
-		return seat.heard.lastID
-	}
-	eventually(t, "no id is kept", func() bool { return lastID() == "7" })
+	eventually(t, "no id is kept", func() bool {
+		asked := server.requests()
+		return len(asked) == 2 && asked[1].Header.Get("Last-Event-ID") == "7"
+	})
 	client.mu.Lock()
 	seat.machine.phase.lease().session = "another"
 	client.watch(seat)
 	client.mu.Unlock()
-	eventually(t, "no second stream", func() bool { return len(server.requests()) == 2 })
-	second := server.requests()[1]
-	if !strings.HasSuffix(second.URL.Path, "/another/events") || second.Header.Get("Last-Event-ID") != "" {
-		t.Error(second.URL, second.Header)
+	eventually(t, "no stream of the other session", func() bool { return len(server.requests()) == 3 })
+	last := server.requests()[2]
+	if !strings.HasSuffix(last.URL.Path, "/another/events") || last.Header.Get("Last-Event-ID") != "" {
+		t.Error(last.URL, last.Header)
 	}
 	eventually(t, "the first stream is open", func() bool { return server.open.Load() == 1 })
 }
@@ -437,7 +471,7 @@ func TestAnOptionTurnsStreamsOff(t *testing.T) {
 		client := newStreamingClient(t, server, quick, EventStreams(isOn))
 		seat, _ := acquireStreamed(t, client)
 		client.mu.Lock()
-		isWatched := seat.watched != ""
+		isWatched := seat.follower.session != ""
 		client.mu.Unlock()
 		if isWatched != wanted {
 			t.Errorf("on %v, watched %v", isOn, isWatched)
@@ -455,17 +489,23 @@ func TestTheBackoffHasFullJitterFromASecondToAMinute(t *testing.T) {
 			}
 		}
 	}
-	if streamTimesDefault.silenceMax != 45*time.Second || streamTimesDefault.lifeMin != time.Minute {
+	if d := streamTimesDefault; d.silenceMax != 45*time.Second || d.lifeMin != time.Minute {
 		t.Error(streamTimesDefault)
 	}
 }
 
 func TestTheBackoffStartsAnewAfterALongStreamAlone(t *testing.T) {
-	for life, isAnew := range map[time.Duration]bool{30 * time.Millisecond: true, 0: false} {
-		times := streamTimes{time.Hour, time.Millisecond, time.Hour, 20 * time.Millisecond}
+	const long = 30 * time.Millisecond
+	for _, test := range []struct {
+		untilHead, life time.Duration
+		isAnew          bool
+	}{{0, long, true}, {0, 0, false}, {long, 0, false}} {
+		times := quick
+		times.backoffMax, times.lifeMin = time.Hour, 20*time.Millisecond
 		server := newStreamed(t, nil, func(w http.ResponseWriter, r *http.Request, _ int) {
+			pause(r.Context(), test.untilHead)
 			stream(w, "")
-			pause(r.Context(), life)
+			pause(r.Context(), test.life)
 		})
 		acquireStreamed(t, newStreamingClient(t, server, times))
 		// Twenty tries without a new start take minutes: the backoff doubles from a millisecond.
@@ -474,8 +514,8 @@ func TestTheBackoffStartsAnewAfterALongStreamAlone(t *testing.T) {
 		for len(server.requests()) < tries && time.Since(begun) < 3*time.Second {
 			time.Sleep(time.Millisecond)
 		}
-		if came := len(server.requests()) >= tries; came != isAnew {
-			t.Errorf("a life of %v: %d tries", life, len(server.requests()))
+		if came := len(server.requests()) >= tries; came != test.isAnew {
+			t.Errorf("%+v: %d tries", test, len(server.requests()))
 		}
 	}
 }
@@ -495,7 +535,6 @@ func TestAStreamGoesToTheServerThatHasTheHeartbeats(t *testing.T) {
 }
 
 func TestAStreamHoldsUpNoHeartbeatOfAClientOfTheProgram(t *testing.T) {
-	const seats = 3
 	server := newStreamed(t, nil, func(w http.ResponseWriter, r *http.Request, _ int) {
 		stream(w, "")
 		<-r.Context().Done()
@@ -506,12 +545,12 @@ func TestAStreamHoldsUpNoHeartbeatOfAClientOfTheProgram(t *testing.T) {
 	}
 	client := newStreamingClient(t, server, quick, HTTPClient(program))
 	begun := time.Now()
-	for range seats {
-		acquireStreamed(t, client)
-	}
-	eventually(t, "not every stream is open", func() bool { return server.open.Load() == seats })
+	acquireTogether(t, client, 1, 2, 3)
+	eventually(t, "no stream is open", func() bool { return server.open.Load() == 1 })
+	client.Wake()
+	eventually(t, "a heartbeat is held up", func() bool { return server.count(beatTarget) == 1 })
 	eventually(t, "no time passes", func() bool { return time.Since(begun) > 2*program.Timeout })
-	if asked := len(server.requests()); asked != seats {
+	if asked := len(server.requests()); asked != 1 {
 		t.Errorf("the timeout of the program's client cut a stream: %d streams", asked)
 	}
 	if err := client.Close(context.Background()); err != nil {
@@ -533,13 +572,17 @@ func TestClosingLeavesNoGoroutineAndNoConnection(t *testing.T) {
 		}
 	})
 	before := runtime.NumGoroutine()
-	client := newStreamingClient(t, server, quick)
+	var clients []*Client
 	for range 9 {
+		client := newStreamingClient(t, server, quick)
+		clients = append(clients, client)
 		acquireStreamed(t, client)
 	}
 	eventually(t, "a stream is missing", func() bool { return len(server.requests()) == 9 })
-	if err := client.Close(context.Background()); err != nil {
-		t.Error(err)
+	for _, client := range clients {
+		if err := client.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
 	}
 	// One second less than a connection without use is kept.
 	for end := time.Now().Add(900 * time.Millisecond); server.connections.Load() > 0; time.Sleep(time.Millisecond) {

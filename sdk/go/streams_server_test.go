@@ -78,6 +78,52 @@ func TestARevokedSeatIsToldWithinASecond(t *testing.T) {
 	}
 }
 
+func TestTwoSeatsShareOneConnectionAndARevokedOneIsToldWithinASecond(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	var asked, open atomic.Int64
+	shared := make(chan string, 9)
+	address := newProxy(t, s, func(pass http.Handler) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			asked.Add(1)
+			open.Add(1)
+			defer open.Add(-1)
+			if with := r.URL.Query().Get("with"); with != "" {
+				shared <- r.URL.Path + " " + with
+			}
+			pass.ServeHTTP(w, r)
+		}
+	})
+	client := newClientAt(t, address, seatkeeper.Token(s.token()))
+	key := s.license("PAIR", 2, quietTTL)
+	first := acquire(t, client, key, seatkeeper.Machine("m1"))
+	second := acquire(t, client, key, seatkeeper.Machine("m2"))
+	select {
+	case request := <-shared:
+		if wanted := "/api/v1/licenses/sessions/" + first.SessionID() + "/events " + second.SessionID(); request != wanted {
+			t.Errorf("%s instead of %s", request, wanted)
+		}
+	case <-time.After(long):
+		t.Fatal("no stream is shared")
+	}
+	for end := time.Now().Add(long); open.Load() != 1; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d streams", open.Load())
+		}
+	}
+	before := asked.Load()
+	for _, seat := range []*seatkeeper.Seat{second, first} {
+		if err := seat.Check(); err != nil {
+			t.Fatal(err)
+		}
+		s.run("sessions", "revoke", seat.SessionID())
+		expectLossWithin(t, seat, time.Second, seatkeeper.ReasonRevoked)
+	}
+	if more := asked.Load() - before; more != 0 {
+		t.Errorf("%d requests after the shared one", more)
+	}
+}
+
 func TestASeatOfALicenseKeyHasAStreamAndASuspensionIsTold(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
