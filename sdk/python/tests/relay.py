@@ -24,11 +24,18 @@ class Relay:
         self.streams_seen = 0
         #: The event streams to which the server has sent its first bytes.
         self.streams_begun = 0
+        #: The request line of each event stream that has arrived.
+        self.lines: list[bytes] = []
 
     def open(self) -> int:
         """Returns the number of open connections of clients."""
         with self._lock:
             return len(self._open)
+
+    def open_streams(self) -> int:
+        """Returns the number of open event streams."""
+        with self._lock:
+            return len(self._streams)
 
     def cut_streams(self) -> None:
         """Cuts all event streams."""
@@ -42,11 +49,13 @@ class Relay:
             self._open.add(client)
         try:
             head = client.recv(65_536)
-            is_stream = head.startswith(b"GET ") and b"/events HTTP/1.1\r\n" in head
+            line = head.partition(b"\r\n")[0]
+            is_stream = line.startswith(b"GET ") and b"/events" in line
             if is_stream:
                 with self._lock:
                     self._streams.add(client)
                     self.streams_seen += 1
+                    self.lines.append(line)
                 if self.swallows_streams:
                     while client.recv(65_536):
                         pass

@@ -213,7 +213,7 @@ class FailedStreamTest(unittest.TestCase):
         def script(request: Any, _: int) -> Reply:
             return Reply(200 if "heartbeat" in request.target else 201, {**GRANT, "heartbeat_interval_seconds": 1})
 
-        broken = mock.patch("seatkeeper._driver.EventStream", side_effect=RuntimeError("no stream"))
+        broken = mock.patch("seatkeeper._streams.EventStream", side_effect=RuntimeError("no stream"))
         beats: list[State] = []
         with broken, self.assertLogs("seatkeeper", "ERROR"), scripted(script) as server:
             with Client(server.url, token="t") as client:

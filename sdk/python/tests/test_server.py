@@ -345,6 +345,24 @@ class RealStreams(unittest.TestCase):
         self.lost_within(1, seat)
         eventually(lambda: self.relay.open() == 0, "the stream is closed")
 
+    def test_two_seats_share_a_stream_that_tells_the_end_of_one_within_a_second(self) -> None:
+        key = self.server.license("SHARED", seats=2, ttl_seconds=3_600)
+        client = Client(self.relay.url, token=self.server.token("shared"))
+        self.addCleanup(client.close)
+        first, second = (client.license(key).acquire(machine=machine) for machine in ("one", "two"))
+        together = f"/sessions/{first.session_id}/events?with={second.session_id} ".encode()
+
+        def is_shared() -> bool:
+            relay = self.relay
+            return relay.streams_begun == len(relay.lines) and relay.open_streams() == 1 and together in relay.lines[-1]
+
+        eventually(is_shared, "the shared stream")
+        self.lost_within(1, second)
+        first.check()
+        self.assertEqual(self.relay.open_streams(), 1, "the stream of the other seat goes on")
+        self.lost_within(1, first)
+        eventually(lambda: self.relay.open_streams() == 0, "the stream is closed")
+
     def test_a_stream_that_is_cut_comes_back(self) -> None:
         _, seat = self.acquire()
         eventually(lambda: self.relay.streams_begun == 1, "the stream")

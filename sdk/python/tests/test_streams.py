@@ -14,16 +14,20 @@ import time
 import unittest
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Callable, Optional
 from unittest import mock
 
-from seatkeeper import Client, Seat, State, _streams
+from seatkeeper import Client, Seat, State, _stream_connection, _streams
 from seatkeeper._connection import TransportError
+from seatkeeper._core.door import LicenseDoor
 from seatkeeper._core.events import SessionEnd
 from seatkeeper._core.request import Call, Failure
 from seatkeeper._servers import Servers
 from seatkeeper._sse import ServerEvent
-from seatkeeper._streams import Credentials, EventStream, backoff, read_end
+from seatkeeper._stream_connection import SILENCE_MAX, read_event
+from seatkeeper._stream_groups import Groups, Member
+from seatkeeper._streams import Credentials, EventStream, JoinPauses, backoff
 from seatkeeper._tokens import NoToken
 from seatkeeper._transport import OPENINGS_MAX, Server, Transport
 
@@ -165,9 +169,8 @@ class ToldEnds(unittest.TestCase):
             wire.event('event: license_changed\ndata: {"seats_total": 3, "reacquire": "never"}\n\n')
             wire.event("event: revoked\ndata: {\n\nevent: revoked\ndata: []\n\nevent: revoked\ndata: 7\n\n")
             wire.event(end_of("0198a0aa-0000-7000-8000-000000000009", "revoked"))
-            wire.is_closed(LONG)
 
-        with scripted(revoked, serve) as server, Client(server.url, token="t") as client:
+        with quick(), scripted(revoked, serve) as server, Client(server.url, token="t") as client:
             seat = acquire(client)
             eventually(lambda: len(server.arrived(STREAM)) >= 2, "the stream was read to its end")
             seat.check()
@@ -185,9 +188,9 @@ class ToldEnds(unittest.TestCase):
         ]
         for by, wanted in causes:
             data = json.dumps({"session_id": "x", "reason": "evicted", "by": by})
-            self.assertEqual(read_end(ServerEvent("evicted", data)), SessionEnd("x", "evicted", wanted))
+            self.assertEqual(read_event(ServerEvent("evicted", data)), SessionEnd("x", "evicted", wanted))
         for data in ('{"session_id": "x"}', '{"reason": "evicted"}', '{"session_id": 1, "reason": "x"}', "x"):
-            self.assertIsNone(read_end(ServerEvent("evicted", data)))
+            self.assertIsNone(read_event(ServerEvent("evicted", data)))
 
     def test_a_session_that_follows_has_a_stream_of_its_own(self) -> None:
         second = "0198a0aa-0000-7000-8000-000000000002"
@@ -365,6 +368,22 @@ class Failures(unittest.TestCase):
                 eventually(lambda: server.streams == 1, "the stream is open")
                 self.assertEqual([request.token for request in server.arrived(STREAM)], ["stale", good])
 
+    def test_401_waits_for_another_text_of_a_file_that_no_refresh_has_brought(self) -> None:
+        def serve(request: Arrived, earlier: int, wire: Wire) -> None:
+            (hold if request.token == "fresh" else answering(401))(request, earlier, wire)
+
+        with tempfile.TemporaryDirectory() as folder, quick(), scripted(granting, serve) as server:
+            path = Path(folder) / "token"
+            path.write_text("old")
+            with mock.patch("seatkeeper._tokens.LOOK_INTERVAL", 0), Client(server.url, token_file=path) as client:
+                acquire(client)
+                eventually(lambda: len(server.arrived(STREAM)) == 1, "the stream is refused")
+                path.write_text("fresh")
+                client.wake()
+                eventually(lambda: server.streams == 1, "the stream is open")
+                self.assertEqual([request.token for request in server.arrived(STREAM)], ["old", "fresh"])
+                self.assertEqual([request.token for request in server.arrived(BEAT)], ["fresh"])
+
     def test_a_rejected_token_that_comes_again_is_tried_once_for_each_refresh(self) -> None:
         def script(request: Arrived, earlier: int) -> Reply:
             return Reply(401) if request.target == BEAT else granting(request, earlier)
@@ -391,7 +410,7 @@ class Failures(unittest.TestCase):
             wire.is_closed(LONG)
 
         for serve in (silent, swallowed):
-            with quick(SILENCE_MAX=0.3):
+            with mock.patch.object(_stream_connection, "SILENCE_MAX", 0.3):
                 self.reconnects(serve)
 
         def alive(_: Arrived, __: int, wire: Wire) -> None:
@@ -400,13 +419,14 @@ class Failures(unittest.TestCase):
                 wire.event(": still here\n\n")
 
         # A host that stops this process for two seconds would look like silence.
-        with quick(SILENCE_MAX=2), scripted(granting, alive) as server, Client(server.url, token="t") as client:
-            acquire(client)
-            time.sleep(3)
-            self.assertEqual(len(server.arrived(STREAM)), 1)
+        with mock.patch.object(_stream_connection, "SILENCE_MAX", 2), scripted(granting, alive) as server:
+            with Client(server.url, token="t") as client:
+                acquire(client)
+                time.sleep(3)
+                self.assertEqual(len(server.arrived(STREAM)), 1)
 
     def test_silence_is_three_keep_alives_of_a_server(self) -> None:
-        self.assertEqual(_streams.SILENCE_MAX, 45)
+        self.assertEqual(SILENCE_MAX, 45)
 
     def test_a_heartbeat_is_not_held_up_by_streams_that_cannot_open(self) -> None:
         def serve(_: Arrived, __: int, wire: Wire) -> None:
@@ -441,7 +461,9 @@ class OpeningsTest(unittest.IsolatedAsyncioTestCase):
         with quick(), scripted(granting, serve) as server:
             told = asyncio.get_running_loop().create_future()
             servers = Servers([Server(server.url, None, LONG)])
-            stream = EventStream("/events", servers, Credentials(current, lambda: (0, "t")), told.set_result)
+            group = Groups().join(Member(0), "", LicenseDoor, str(SESSION))
+            assert group is not None
+            stream = EventStream(group, servers, Credentials(current, lambda: (0, "t")), told.set_result)
             end = await asyncio.wait_for(told, LONG)
             stream.close()
             self.assertEqual(end.reason, "revoked")
@@ -462,6 +484,36 @@ class OpeningsTest(unittest.IsolatedAsyncioTestCase):
             for opening in openings:
                 opening.cancel()
             await asyncio.gather(*openings, return_exceptions=True)
+
+
+class JoinPausesTest(unittest.TestCase):
+    def setUp(self) -> None:
+        self.pauses = JoinPauses()
+
+    def reopen(self, now: float) -> float:
+        """Reopens the stream for a join at ``now``, and returns the pause."""
+        pause = self.pauses.next(now)
+        self.pauses.reopened()
+        self.pauses.opened(now + pause)
+        return pause
+
+    def test_steady_joins_double_the_pause_up_to_1_6_seconds(self) -> None:
+        self.pauses.opened(1_000.0)
+        now, pauses = 1_000.0, []
+        for _ in range(7):
+            pauses.append(self.reopen(now))
+            now += pauses[-1]
+        self.assertEqual(pauses, [0.1, 0.2, 0.4, 0.8, 1.6, 1.6, 1.6])
+
+    def test_a_stream_that_stays_open_for_two_seconds_starts_the_doubling_anew(self) -> None:
+        self.pauses.opened(1_000.0)
+        self.assertEqual([self.reopen(1_000.0), self.reopen(1_000.5)], [0.1, 0.2])
+        self.assertEqual(self.pauses.next(1_002.6), 0.4)
+        self.assertEqual([self.reopen(1_002.8), self.reopen(1_003.0)], [0.1, 0.2])
+
+    def test_a_reopening_that_is_skipped_doubles_nothing(self) -> None:
+        self.pauses.opened(1_000.0)
+        self.assertEqual([self.pauses.next(1_000.0) for _ in range(3)], [0.1] * 3)
 
 
 class Backoff(unittest.TestCase):
@@ -489,6 +541,24 @@ class Backoff(unittest.TestCase):
         for pause, least in zip(pauses, (0.2, 0.4, 0.8)):
             self.assertGreaterEqual(pause, least)
         self.assertLess(pauses[3], 0.4 + 1.6)
+
+    def test_a_break_ends_the_time_that_a_stream_was_open(self) -> None:
+        drawn: list[int] = []
+
+        def serve(_: Arrived, __: int, wire: Wire) -> None:
+            wire.head()
+            # The silence after the last byte does not count.
+            time.sleep(0.2)
+
+        def pause(failures: int, _: float) -> float:
+            drawn.append(failures)
+            return 0.05
+
+        with quick(SETTLED_AFTER=0.15), mock.patch.object(_streams, "backoff", pause):
+            with scripted(granting, serve) as server, Client(server.url, token="t") as client:
+                acquire(client)
+                eventually(lambda: len(drawn) >= 4, "four breaks")
+        self.assertEqual(drawn[:4], [0, 1, 2, 3])
 
     def test_jitter_is_drawn_anew_for_each_pause(self) -> None:
         drawn = iter([0.0] * 20)
@@ -529,7 +599,7 @@ class Closing(unittest.TestCase):
             with scripted(granting, serve) as server:
                 with Client(server.url, token="t") as client:
                     seats = [client.license("K").acquire(machine=f"m{number}") for number in range(20)]
-                    eventually(lambda server=server: server.streams == 20, "streams")  # type: ignore[misc]
+                    eventually(lambda server=server: server.streams == 1, "the stream")  # type: ignore[misc]
                     mine = [thread for thread in threading.enumerate() if thread.name.startswith("seatkeeper")]
                     self.assertEqual([thread.name for thread in mine], ["seatkeeper"])
                 eventually(lambda server=server: server.streams == 0, "the streams are closed")  # type: ignore[misc]
@@ -690,7 +760,10 @@ def swallow(_: Arrived, __: int, wire: Wire) -> None:
 
 
 def _stream_of(seat: Seat) -> Any:
-    return seat._driver._seats[seat._key].stream
+    driver = seat._driver
+    group = driver._seats[seat._key].group
+    assert group is not None
+    return driver._streams._streams[group]
 
 
 if __name__ == "__main__":

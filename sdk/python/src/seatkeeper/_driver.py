@@ -28,9 +28,7 @@ from ._core.events import (
     Finish,
     RefreshToken,
     Send,
-    SessionEnd,
     Signal,
-    StreamOver,
     Tell,
 )
 from ._core.exchange import TOKEN_TIMEOUT
@@ -43,7 +41,8 @@ from ._license_tokens import LicenseKey, LicenseTokens
 from ._servers import Servers
 from ._shared import Shared
 from ._state_dir import Slot
-from ._streams import Credentials, EventStream
+from ._stream_groups import Member
+from ._streams import Credentials, Streams
 from ._threads import call_in_thread, post
 from ._timeout import within
 from ._tokens import Fetch, NoToken, TokenCache
@@ -61,50 +60,52 @@ SLACK_MAX = SECOND
 RELEASES_TIMEOUT = 2.5
 #: The longest wait for the end of a slot, in seconds: a file server may hang.
 SLOT_TIMEOUT = 1.0
-#: The states of a seat in which its event stream is open.
+#: The states of a seat in which an event stream follows its session.
 STREAMED = ("active", "offline", "grace")
 
 #: The reason of a loss by a failure of the client itself.
 CLIENT_ENDED = "client_ended"
 
-#: The latest time of a tick, the time at which the tick is due, and the key of the seat.
-Timer = tuple[int, int, int]
-
 _log = logging.getLogger("seatkeeper")
 
 
-class Entry:
-    """One seat of the driver."""
+class Entry(Member):
+    """One seat of the driver. The order of entries is that of their timers."""
 
     __slots__ = (
-        "blockers",
         "finished",
         "flight",
         "machine",
         "sent_with",
         "shared",
-        "stream",
-        "streamed",
-        "timer",
+        "slack",
         "token_owner",
+        "wake_at",
         "wants_token",
     )
 
-    def __init__(self, machine: Machine, shared: Shared, token_owner: str) -> None:
+    def __init__(self, key: int, machine: Machine, shared: Shared, token_owner: str) -> None:
+        super().__init__(key)
         self.machine = machine
         self.shared = shared
         self.token_owner = token_owner
-        self.timer: Optional[Timer] = None
+        #: The time at which the next tick is due; 0 without a timer.
+        self.wake_at = 0
+        #: The longest delay of the tick.
+        self.slack = 0
         self.flight: Optional[tuple[int, asyncio.Task[None]]] = None
         self.sent_with = 0
         self.wants_token = False
         #: The release is over. A slot may still be on its way.
         self.finished = False
-        #: The earlier releases of the same holder, for which the acquire waits.
-        self.blockers: Sequence[asyncio.Future[Finish]] = ()
-        #: The event stream, and the session that it follows.
-        self.stream: Optional[EventStream] = None
-        self.streamed: Optional[str] = None
+
+    @property
+    def latest_tick(self) -> int:
+        """The latest time of the next tick."""
+        return self.wake_at + self.slack
+
+    def __lt__(self, other: Entry) -> bool:
+        return (self.latest_tick, self.key) < (other.latest_tick, other.key)
 
 
 class DriverThread(threading.Thread):
@@ -132,6 +133,8 @@ class Driver:
         self._seats: dict[int, Entry] = {}
         #: The seats whose release is on its way, or whose slot is being closed.
         self._releasing: dict[int, Entry] = {}
+        #: The earlier releases of the same holder, for which an acquire waits.
+        self._blockers: dict[int, Sequence[asyncio.Future[Finish]]] = {}
         #: The slots of seats that end with the thread.
         self._late_slots: list[Slot] = []
         self._keys = itertools.count()
@@ -139,9 +142,9 @@ class Driver:
         self.lock = threading.RLock()
         #: The acquires on their way to the thread.
         self._starting: dict[int, Shared] = {}
-        #: The timer of each seat, sorted. A heap would keep the timers that seats have replaced: a heartbeat replaces
+        #: The seats with a timer, sorted. A heap would keep the timers that seats have replaced: a heartbeat replaces
         #: the timer of a deadline, which is minutes away.
-        self._timers: list[Timer] = []
+        self._timers: list[Entry] = []
         #: The timer of the seat that is due first, and its time.
         self._timer: Optional[asyncio.TimerHandle] = None
         self._fires_at = 0
@@ -226,6 +229,7 @@ class Driver:
             asyncio.set_event_loop(self._loop)
             self._loop.set_exception_handler(_log_error)
             self._servers = Servers(self._addresses)
+            self._streams = Streams(self._servers, self._credentials, self._hear)
             self._slot_closing = asyncio.Lock()
             self._tokens: Union[TokenCache, LicenseTokens]
             if isinstance(self._source, LicenseKey):
@@ -265,9 +269,9 @@ class Driver:
             self._end_unsent(shared)
             return
         machine = Machine(plan, _clock.now())
-        entry = self._seats[key] = Entry(machine, shared, self._tokens.owner(plan.door.machine_id))
-        entry.blockers = self._releases_of(plan.door)
-        self._carry_out(key, machine.begin())
+        entry = self._seats[key] = Entry(key, machine, shared, self._tokens.owner(plan.door.machine_id))
+        self._blockers[key] = self._releases_of(plan.door)
+        self._carry_out(entry, machine.begin())
         self._set_timer()
 
     def _end_unsent(self, shared: Shared) -> None:
@@ -319,9 +323,9 @@ class Driver:
             entry.flight = None
         released = State("released")
         entry.shared.publish(released, told=True)
-        self._finish(key, entry, Finish.UNCONFIRMED)
-        self._wake_later(entry, None)
-        self._follow(key, entry, released)
+        self._finish(entry, Finish.UNCONFIRMED)
+        self._wake_later(entry, 0, 0)
+        self._follow(entry, released)
         self._set_timer()
 
     def _stop_if_idle(self) -> None:
@@ -338,7 +342,7 @@ class Driver:
         now = _clock.boot()
         fires_at = now + LOOK_INTERVAL
         if self._timers:
-            fires_at = min(fires_at, max(now, self._timers[0][0]))
+            fires_at = min(fires_at, max(now, self._timers[0].latest_tick))
         if self._timer is not None:
             if self._fires_at <= fires_at:
                 return
@@ -352,12 +356,10 @@ class Driver:
         now = _clock.now()
         due: set[int] = set(self._seats) if now.slept_since(self._slept) else set()
         self._slept = now.slept
-        while self._timers and self._timers[0][1] <= now.boot:
-            key = self._timers.pop(0)[2]
-            entry = self._seats.get(key)
-            if entry is not None:
-                entry.timer = None
-                due.add(key)
+        while self._timers and self._timers[0].wake_at <= now.boot:
+            entry = self._timers.pop(0)
+            entry.wake_at = 0
+            due.add(entry.key)
         for key in due:
             self._step(key, Signal.TICK)
         self._set_timer()
@@ -367,43 +369,45 @@ class Driver:
         if entry is not None and not entry.finished:
             if isinstance(event, (Answered, Failed)) and entry.flight is not None and entry.flight[0] == event.request:
                 entry.flight = None
+                if isinstance(event, Answered) and 200 <= event.response.status <= 299:
+                    # The machine cancels a heartbeat that is in flight when the end of its session is told.
+                    entry.hear_alive()
             # Jitter needs no secret randomness.
             jitter = random.random()  # noqa: S311
             if entry.shared.active_at is not None:
                 entry.machine.note_activity(entry.shared.active_at)
-            self._carry_out(key, entry.machine.step(event, _clock.now(), jitter))
+            self._carry_out(entry, entry.machine.step(event, _clock.now(), jitter))
             self._set_timer()
 
-    def _carry_out(self, key: int, actions: Sequence[Action]) -> None:
+    def _carry_out(self, entry: Entry, actions: Sequence[Action]) -> None:
         told = False
-        entry = self._seats[key]
         for action in actions:
             if isinstance(action, Send):
-                self._send(key, entry, action.request)
+                self._send(entry, action.request)
             elif isinstance(action, Cancel):
                 self._cancel(entry, action.request)
             elif isinstance(action, RefreshToken):
-                self._refresh_token(key, entry)
+                self._refresh_token(entry)
             elif isinstance(action, Tell):
                 told = True
             else:
-                self._finish(key, entry, action)
-        self._publish(key, entry, told)
+                self._finish(entry, action)
+        self._publish(entry, told)
 
     def _keeper(self, owner: str) -> TokenKeeper:
         return self._keepers.setdefault(owner, TokenKeeper())
 
-    def _send(self, key: int, entry: Entry, request: Request) -> None:
+    def _send(self, entry: Entry, request: Request) -> None:
         entry.sent_with = self._keeper(entry.token_owner).current
-        task = self._loop.create_task(self._exchange(key, entry, request))
+        task = self._loop.create_task(self._exchange(entry, request))
         entry.flight = (request.id, task)
         self._keep(task)
 
-    async def _exchange(self, key: int, entry: Entry, request: Request) -> None:
+    async def _exchange(self, entry: Entry, request: Request) -> None:
         event: Event
         try:
-            await _all_done(entry.blockers)
-            entry.blockers = ()
+            await _all_done(self._blockers.get(entry.key, ()))
+            self._blockers.pop(entry.key, None)
             event = Answered(request.id, await self._answer(entry.token_owner, request))
         except TransportError as error:
             event = Failed(request.id, error.failure)
@@ -414,7 +418,7 @@ class Driver:
         except Exception:
             _log.exception("a request failed in a way that the client does not know")
             event = Failed(request.id, Failure.GARBAGE)
-        _guarded(lambda: self._step(key, event))
+        _guarded(lambda: self._step(entry.key, event))
 
     async def _answer(self, owner: str, request: Request) -> Response:
         deadline = self._loop.time() + request.timeout / SECOND
@@ -430,10 +434,10 @@ class Driver:
             entry.flight[1].cancel()
             entry.flight = None
 
-    def _refresh_token(self, key: int, entry: Entry) -> None:
+    def _refresh_token(self, entry: Entry) -> None:
         rejected = self._keeper(entry.token_owner).reject(entry.sent_with)
         if rejected is Rejected.SUPERSEDED:
-            self._loop.call_soon(_guarded, lambda: self._step(key, Signal.TOKEN_READY))
+            self._loop.call_soon(_guarded, lambda: self._step(entry.key, Signal.TOKEN_READY))
             return
         entry.wants_token = True
         if rejected is Rejected.REFRESH:
@@ -455,21 +459,21 @@ class Driver:
         self._work.add(task)
         task.add_done_callback(self._work.discard)
 
-    def _finish(self, key: int, entry: Entry, finish: Finish) -> None:
+    def _finish(self, entry: Entry, finish: Finish) -> None:
         entry.finished = True
         slot = entry.shared.slot
         if slot is None or not slot.is_locked:
-            self._end(key, entry, finish)
+            self._end(entry, finish)
         else:
-            self._releasing[key] = entry
-            self._keep(self._loop.create_task(self._end_after(slot, key, entry, finish)))
+            self._releasing[entry.key] = entry
+            self._keep(self._loop.create_task(self._end_after(slot, entry, finish)))
 
-    async def _end_after(self, slot: Slot, key: int, entry: Entry, finish: Finish) -> None:
+    async def _end_after(self, slot: Slot, entry: Entry, finish: Finish) -> None:
         """Ends a seat once its slot is closed, and after ``SLOT_TIMEOUT`` at the latest."""
         closing = self._loop.create_task(self._close_slot(slot))
         self._keep(closing)
         await asyncio.wait([closing], timeout=SLOT_TIMEOUT)
-        self._end(key, entry, finish)
+        self._end(entry, finish)
 
     async def _close_slot(self, slot: Slot) -> None:
         """Closes a slot on a thread, because a file server may hang; all slots together have one thread at a time."""
@@ -479,68 +483,57 @@ class Driver:
             except (RuntimeError, MemoryError):
                 slot.close()
 
-    def _end(self, key: int, entry: Entry, finish: Finish) -> None:
-        del self._seats[key]
-        self._releasing.pop(key, None)
+    def _end(self, entry: Entry, finish: Finish) -> None:
+        del self._seats[entry.key]
+        self._releasing.pop(entry.key, None)
+        self._blockers.pop(entry.key, None)
         owner = entry.token_owner
         if owner and not any(other.token_owner == owner for other in self._seats.values()):
             self._keepers.pop(owner, None)
         entry.shared.finish(finish)
         self._stop_if_idle()
 
-    def _publish(self, key: int, entry: Entry, told: bool) -> None:
+    def _publish(self, entry: Entry, told: bool) -> None:
         """Publishes the state of a seat, and sets its timer."""
         machine = entry.machine
         if machine.lease is not None:
             entry.shared.lease = machine.lease
         state = machine.state(_clock.boot())
         if state.kind == "released" and not entry.finished:
-            self._releasing[key] = entry
+            self._releasing[entry.key] = entry
         entry.shared.publish(state, told)
-        wake_at = None if entry.finished else machine.wake_at()
-        if wake_at is None:
-            self._wake_later(entry, None)
-        else:
-            slack = 0 if machine.lease is None else min(machine.lease.interval // SLACK_PART, SLACK_MAX)
-            self._wake_later(entry, (wake_at + slack, wake_at, key))
+        wake_at = 0 if entry.finished else machine.wake_at() or 0
+        slack = 0 if machine.lease is None else min(machine.lease.interval // SLACK_PART, SLACK_MAX)
+        self._wake_later(entry, wake_at, slack)
         # After the timer: a stream is a help, and its failure must stop no heartbeat.
-        self._follow(key, entry, state)
+        self._follow(entry, state)
 
-    def _wake_later(self, entry: Entry, timer: Optional[Timer]) -> None:
-        """Replaces the timer of a seat."""
-        if timer == entry.timer:
+    def _wake_later(self, entry: Entry, wake_at: int, slack: int) -> None:
+        """Replaces the timer of a seat; a ``wake_at`` of 0 sets none."""
+        if (wake_at, slack) == (entry.wake_at, entry.slack):
             return
-        if entry.timer is not None:
-            del self._timers[bisect.bisect_left(self._timers, entry.timer)]
-        if timer is not None:
-            bisect.insort(self._timers, timer)
-        entry.timer = timer
+        if entry.wake_at:
+            del self._timers[bisect.bisect_left(self._timers, entry)]
+        entry.wake_at, entry.slack = wake_at, slack
+        if wake_at:
+            bisect.insort(self._timers, entry)
 
-    def _follow(self, key: int, entry: Entry, state: State) -> None:
-        """Opens the event stream of a held seat, and closes that of every other seat."""
+    def _follow(self, entry: Entry, state: State) -> None:
+        """Follows the session of a held seat by an event stream, and that of no other seat."""
         lease = entry.machine.lease
-        is_held = self._event_streams and state.kind in STREAMED and not entry.finished
-        session = lease.session if is_held and lease is not None else None
-        if entry.stream is not None and entry.streamed == session:
-            entry.stream.look()
-            return
-        if entry.stream is not None and entry.stream.is_over and session is None:
-            # The server's last word on a session counts while the seat is out of reach as well.
-            return
-        if entry.stream is not None:
-            entry.stream.close()
-            entry.stream = None
-        if session is not None:
-            tell = partial(self._heard, key, session)
-            credentials = Credentials(
-                partial(self._tokens.current, entry.token_owner), partial(self._peek_token, entry.token_owner)
-            )
-            entry.stream = EventStream(entry.machine.door.events_path(session), self._servers, credentials, tell)
-        entry.streamed = session
+        if entry.finished:
+            self._streams.end(entry)
+        elif self._event_streams and lease is not None and state.kind in STREAMED:
+            self._streams.follow(entry, entry.token_owner, type(entry.machine.door), lease.session)
+        else:
+            self._streams.leave(entry)
 
-    def _heard(self, key: int, session: str, end: Optional[SessionEnd]) -> None:
-        """Takes the end that the stream of ``session`` told; ``None``: the stream is over."""
-        _guarded(lambda: self._step(key, StreamOver(session) if end is None else end))
+    def _hear(self, key: int, event: Event) -> None:
+        """Takes the news of a seat from its event stream."""
+        _guarded(lambda: self._step(key, event))
+
+    def _credentials(self, owner: str) -> Credentials:
+        return Credentials(partial(self._tokens.current, owner), partial(self._peek_token, owner))
 
     def _peek_token(self, owner: str) -> tuple[int, Optional[str]]:
         return self._keeper(owner).current, self._tokens.peek(owner)

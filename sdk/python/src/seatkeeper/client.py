@@ -268,8 +268,8 @@ class Client:
         :param connect_timeout: seconds for a connection to the server.
         :param application: the name of the program, for the audit log.
         :param application_version: the version of the program.
-        :param event_streams: each seat keeps one connection open, and hears of its end within a second. Without, a
-            seat opens no lasting connection, and hears of its end at its next heartbeat.
+        :param event_streams: a connection for up to 100 seats stays open, and each seat hears of its end within a
+            second. Without, no connection lasts, and a seat hears of its end at its next heartbeat.
         :param state_dir: the directory of the instance ids for ``acquire(per_process=True)``, which is used for nothing
             else. Left out: ``$XDG_STATE_HOME/seatkeeper`` or ``$HOME/.local/state/seatkeeper``; on macOS
             ``$HOME/Library/Application Support/Seatkeeper``; on Windows ``%LOCALAPPDATA%\\Seatkeeper``. With ``None``

@@ -10,7 +10,7 @@ from .answer import Grant, Kind, read_acquire
 from .clocks import NEVER, SECOND, after, between, part
 from .ended import Ended
 from .events import Event, Signal
-from .exchange import Context, Due, Reply, Waiting
+from .exchange import Context, Due, Reply
 from .holding import Holding
 from .orphan import UNKNOWN, Orphan
 from .phase import Phase
@@ -93,7 +93,7 @@ class Acquiring(Phase):
         self._retry.succeed()
         pause = max(PAUSE if problem.pause is None else problem.pause, SECOND)
         pause = part(pause, between(1.0, 1.25, context.jitter))
-        self._exchange = Waiting(min(after(context.now, pause), over))
+        self._exchange = min(after(context.now, pause), over)
         return self
 
     def _failed(
@@ -107,7 +107,7 @@ class Acquiring(Phase):
             # Jitter keeps a fleet from a common last try.
             self._last = True
             at = after(context.now, part(over - context.now, between(0.75, 1.0, context.jitter)))
-        self._exchange = Waiting(at)
+        self._exchange = at
         return self
 
     def _over(self, context: Context) -> Optional[int]:

@@ -93,7 +93,7 @@ def read_acquire(response: Response) -> Union[Grant, Setback]:
         session=session,
         # The seats of one license share the text.
         license_id=None if license_id is None else sys.intern(license_id),
-        seats=None if used is None or total is None else (used, total),
+        seats=None if used is None or total is None else (used, _number(total)),
         expires_in=expires_in,
         interval=_span(members, "heartbeat_interval_seconds"),
         grace=_grace(members) or 0,
@@ -157,6 +157,12 @@ def _grace(members: dict[str, Any]) -> Optional[int]:
 def _nanoseconds(seconds: int) -> int:
     """Returns the nanoseconds; the seats of one license share the number."""
     return seconds * SECOND
+
+
+@lru_cache(maxsize=64)
+def _number(number: int) -> int:
+    """Returns the number as one object, which the seats of one license share."""
+    return number
 
 
 def _reacquires(members: dict[str, Any]) -> Optional[bool]:

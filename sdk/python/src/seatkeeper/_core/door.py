@@ -50,9 +50,11 @@ class Door:
         body = {"session_id": session, "release_code": code}
         return Call("POST", f"{self.base}/sessions/release", body, bearer=False)
 
-    def events_path(self, session: str) -> str:
-        """Returns the path of a session's event stream."""
-        return f"{self.base}/sessions/{session}/events"
+    @classmethod
+    def events_path(cls, session: str, *others: str) -> str:
+        """Returns the path of the event stream of a session; with ``others``, of a stream that they share."""
+        path = f"{cls.base}/sessions/{session}/events"
+        return f"{path}?with={','.join(others)}" if others else path
 
 
 @slotted(frozen=True)

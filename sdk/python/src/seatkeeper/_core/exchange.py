@@ -50,15 +50,6 @@ class Context:
 
 
 @dataclass(frozen=True)
-class Waiting:
-    """The next try is sent at ``at``."""
-
-    __slots__ = ("at",)
-
-    at: int
-
-
-@dataclass(frozen=True)
 class InFlight:
     """A request is in flight. ``refreshed`` is set after the fresh token of this try."""
 
@@ -74,7 +65,9 @@ class AwaitingToken:
     over: int
 
 
-Exchange = Union[Waiting, InFlight, AwaitingToken]
+#: The time at which the next try is sent, or the state of the present try. Nearly every seat waits at any moment, so
+#: the time has no object around it.
+Exchange = Union[int, InFlight, AwaitingToken]
 
 
 @dataclass(frozen=True)
@@ -122,8 +115,8 @@ def cancel(exchange: Exchange, context: Context) -> bool:
 
 def take(exchange: Exchange, event: Event, context: Context) -> Outcome:
     """Matches an event against the exchange."""
-    if isinstance(exchange, Waiting):
-        if event is Signal.TICK and context.passed(exchange.at):
+    if isinstance(exchange, int):
+        if event is Signal.TICK and context.passed(exchange):
             return Due(refreshed=False)
     elif isinstance(exchange, InFlight):
         if isinstance(event, Answered) and event.request == exchange.request:
@@ -142,6 +135,6 @@ def wake_at(exchange: Exchange) -> Optional[int]:
 
     The driver ends a request in flight.
     """
-    if isinstance(exchange, Waiting):
-        return exchange.at
+    if isinstance(exchange, int):
+        return exchange
     return exchange.over if isinstance(exchange, AwaitingToken) else None

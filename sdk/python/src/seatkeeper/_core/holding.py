@@ -11,7 +11,7 @@ from .away import away
 from .clocks import SECOND, after, part
 from .ended import Ended
 from .events import Event, SessionEnd, Signal, StreamOver
-from .exchange import Context, Due, Exchange, Reply, Waiting
+from .exchange import Context, Due, Exchange, Reply
 from .lease import Lease
 from .orphan import Orphan
 from .phase import Phase
@@ -37,7 +37,7 @@ class Holding(Phase):
         self._retry = retry
         #: The time at which the next heartbeat is, or was, due.
         self._due = due
-        self._exchange: Exchange = Waiting(due)
+        self._exchange: Exchange = due
         #: Heartbeats fail; the outage is told at this time.
         self._tell_at: Optional[int] = None
         #: The outage was told, and began at this time.
@@ -149,7 +149,7 @@ class Holding(Phase):
         self._tell_at = self._offline_since = self._told_end = None
         self._refused = False
         self._due = self.lease.next_beat(sent, context.jitter)
-        self._exchange = Waiting(self._due)
+        self._exchange = self._due
 
     def _over(self, reason: str, by: Optional[str], request_id: Optional[str], context: Context) -> Phase:
         """The session is over: acquires again where the policy allows."""
@@ -172,7 +172,7 @@ class Holding(Phase):
             return over
         self._refused = refused
         self._fail()
-        self._exchange = Waiting(after_hopeless(context.now, self.lease.interval, context.jitter))
+        self._exchange = after_hopeless(context.now, self.lease.interval, context.jitter)
         return self
 
     def _failed(self, retry_after: Optional[int], context: Context) -> Phase:
@@ -182,7 +182,7 @@ class Holding(Phase):
         self._fail()
         retry_after = wait_before(self.lease.until, retry_after, context.now)
         at = self._retry.after_failure(context.now, self.lease.interval, retry_after, context.jitter)
-        self._exchange = Waiting(at)
+        self._exchange = at
         return self
 
     def _fail(self) -> None:

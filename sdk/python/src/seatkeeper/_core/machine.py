@@ -13,7 +13,7 @@ from .exchange import Context
 from .lease import Lease
 from .phase import Phase
 from .plan import Plan
-from .state import State
+from .state import ACTIVE, State
 
 #: A timer this late means a suspended host.
 TIMER_LATE = 10 * SECOND
@@ -33,7 +33,7 @@ class Machine:
         self._plan = plan
         #: Of the last step: a whole reading of the clocks is larger.
         self._slept = now.slept
-        #: The state after the last step.
+        #: The state that the program was told last, without the deadline of ``active``.
         self._told = State("acquiring")
         self._next_request = 1
         self._active_at: Optional[int] = None
@@ -72,7 +72,7 @@ class Machine:
 
     def state(self, now: int) -> State:
         """Returns the state at ``now``. No answer is ``active`` after its deadline, also between two steps."""
-        state = self._told
+        state = self._phase.state()
         if state.kind == "active" and state.until is not None and now >= state.until:
             return State("offline", since=state.until, until=state.until)
         return state
@@ -92,5 +92,5 @@ class Machine:
         state = self._phase.state()
         if not state.is_like(self._told):
             context.act(Tell(state))
-        self._told = state
+        self._told = ACTIVE if state.kind == ACTIVE.kind else state
         return context.actions

@@ -13,7 +13,7 @@ from .away import away
 from .clocks import NEVER, after
 from .ended import Ended
 from .events import Event, Signal
-from .exchange import Context, Due, Exchange, Reply, Waiting
+from .exchange import Context, Due, Exchange, Reply
 from .lease import Lease
 from .orphan import UNKNOWN, Orphan
 from .phase import Phase
@@ -44,7 +44,7 @@ class Regaining(Phase):
 
     def __init__(self, lease: Lease, retry: Retry, since: int, refused: bool) -> None:
         self.lease = lease
-        self._exchange: Exchange = Waiting(lease.until)
+        self._exchange: Exchange = lease.until
         self._retry = retry
         self._reason = "deadline"
         self._face = Face.OFFLINE
@@ -75,7 +75,7 @@ class Regaining(Phase):
         if at is None:
             self._ask(False, context)
         else:
-            self._exchange = Waiting(at)
+            self._exchange = at
         return self
 
     def after_outage(self, context: Context) -> Phase:
@@ -163,7 +163,7 @@ class Regaining(Phase):
         if self._renews:
             self._refused = problem is not None
         self._unreached(context)
-        self._exchange = Waiting(after_hopeless(context.now, self.lease.interval, context.jitter))
+        self._exchange = after_hopeless(context.now, self.lease.interval, context.jitter)
         return self._turn(context)
 
     def _over(self, reason: str, by: Optional[str], request_id: Optional[str], context: Context) -> Phase:
@@ -188,7 +188,7 @@ class Regaining(Phase):
         end = NEVER if self._end is None else self._end
         retry_after = wait_before(end, retry_after, context.now)
         at = self._retry.after_failure(context.now, self.lease.interval, retry_after, context.jitter)
-        self._exchange = Waiting(at)
+        self._exchange = at
         return self._turn(context)
 
     def _unreached(self, context: Context) -> None:

@@ -8,6 +8,8 @@ from .clocks import SECOND, after, between, part
 
 #: Requests of one seat within any interval.
 TRIES_MAX = 8
+#: The bytes of a time.
+TIME_BYTES = 8
 #: The longest backoff before the second try; each later backoff doubles.
 BACKOFF_FIRST = SECOND
 #: The shortest wait that ``wait_before`` leaves of a longer ``Retry-After``: an answer needs its time, and ever
@@ -21,17 +23,17 @@ class Retry:
     __slots__ = ("_failures", "_sent")
 
     def __init__(self) -> None:
-        # A tuple of eight numbers is smaller than any `deque`.
-        self._sent: tuple[int, ...] = ()
+        #: The times of the requests. Numbers of their own would be three times as large.
+        self._sent = b""
         self._failures = 0
 
     def count(self, now: int) -> None:
         """Counts a request that is sent now."""
-        self._sent = (*self._sent, now)[-TRIES_MAX:]
+        self._sent = (self._sent + now.to_bytes(TIME_BYTES, "big"))[-TRIES_MAX * TIME_BYTES :]
 
     def is_spent(self, now: int, interval: int) -> bool:
         """Returns true if a request now would be the ninth within an interval."""
-        return len(self._sent) == TRIES_MAX and now < after(self._sent[0], interval)
+        return now < self._free_at(interval)
 
     def succeed(self) -> None:
         """Starts the backoff anew; the bound on tries stays in force."""
@@ -39,17 +41,22 @@ class Retry:
 
     def forget_before(self, point: int) -> None:
         """Forgets the requests before ``point``, an interval ago: such requests bound no later try."""
-        self._sent = tuple(at for at in self._sent if at >= point)
+        while self._sent and self._oldest() < point:
+            self._sent = self._sent[TIME_BYTES:]
 
     def after_failure(self, now: int, interval: int, retry_after: Optional[int], jitter: float) -> int:
         """Returns the time of the next try: ``retry_after`` or a backoff, whichever is longer, within the bound."""
         doubled = BACKOFF_FIRST << min(self._failures, 16)
         backoff = part(min(doubled, interval // 4), jitter)
         self._failures += 1
-        soonest = after(now, max(backoff, retry_after or 0))
-        if len(self._sent) == TRIES_MAX:
-            soonest = max(soonest, after(self._sent[0], interval))
-        return soonest
+        return max(after(now, max(backoff, retry_after or 0)), self._free_at(interval))
+
+    def _free_at(self, interval: int) -> int:
+        """Returns the time from which on a request is not the ninth within an interval."""
+        return after(self._oldest(), interval) if len(self._sent) == TRIES_MAX * TIME_BYTES else 0
+
+    def _oldest(self) -> int:
+        return int.from_bytes(self._sent[:TIME_BYTES], "big")
 
 
 def wait_before(end: int, retry_after: Optional[int], now: int) -> Optional[int]:

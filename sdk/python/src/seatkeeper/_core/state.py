@@ -42,6 +42,10 @@ class State:
         return self == other
 
 
+#: ``active`` without a deadline: held seats share this object, and keep their deadlines apart.
+ACTIVE = State("active")
+
+
 def lost(reason: str, by: Optional[str], retry: bool, request_id: Optional[str] = None) -> State:
     """Returns the state of a seat that its program did not give up."""
     return State("lost", reason=reason, by=by, retry=retry, request_id=request_id)
