@@ -14,13 +14,13 @@ import { minify } from "terser";
  */
 export const INTERNAL = [
   ...["afterFailure", "answered", "api", "ask", "askAt", "attach", "attempts", "beacon", "bearer", "boot", "call", "cancel"],
-  ...["clock", "count", "current", "door", "ended", "expiresIn", "explain", "failures", "finish", "finished", "full"],
-  ...["generation", "grace", "grant", "heard", "holder", "holds", "instant", "interval", "isInDoubt", "isInFlight", "isOpen"],
-  ...["isOver", "isPunctual", "isReleasing", "isSharing", "isSpent", "lastEventId", "lease", "listen", "mayStream", "mono"],
-  ...["nextBeat", "open", "openStream", "outcome", "path", "platform", "program", "reacquires", "reconnect", "refreshToken"],
-  ...["releaseAll", "releasingCode", "renew", "report", "request", "reset", "send", "sent", "sentAt", "server", "setTimer"],
-  ...["settle", "start", "step", "stop", "streamToken", "suspend", "take", "terms", "tick", "tickBy", "tokenOver", "unload"],
-  ...["wakeAt", "wall", "yieldConnection", "yieldConnections"],
+  ...["clock", "connect", "count", "current", "door", "driver", "ended", "expiresIn", "explain", "failures", "finish", "finished"],
+  ...["full", "generation", "grace", "grant", "holder", "holds", "instant", "interval", "isInDoubt"],
+  ...["isInFlight", "isOpen", "isOver", "isPunctual", "isReleasing", "isSharing", "isSpent", "lastEventId", "lease"],
+  ...["listen", "mayStream", "mono", "nextBeat", "open", "openSince", "outcome", "path", "platform", "program"],
+  ...["reacquires", "reconnect", "refreshToken", "releaseAll", "releasingCode", "renew", "report", "request", "seat", "send", "sent"],
+  ...["sentAt", "server", "setTimer", "settle", "start", "step", "stop", "Stream", "suspend", "take", "terms", "tick"],
+  ...["tickBy", "tokenOver", "unload", "wakeAt", "wall", "yieldConnection", "yieldConnections"],
 ];
 
 /** Inlined calls are repeated text, which compresses worse than a name. Functions that stand together compress better. */

@@ -33,8 +33,8 @@ export interface ClientOptions {
   /** The name and the version of the program, for the audit log. */
   readonly application?: Application;
   /**
-   * Whether each seat keeps an event stream open, which tells the loss of the seat within a second. A stream costs one open
-   * connection. Without streams the next heartbeat tells the loss. Default: true.
+   * Keeps event streams open, which tell the loss of a seat within a second. A stream costs one open connection; in Node.js up
+   * to 100 seats share a stream. Without streams the next heartbeat tells the loss. Default: true.
    */
   readonly eventStreams?: boolean;
 }

@@ -1,8 +1,11 @@
 import { type Micros, NEVER, SECOND } from "./core/clocks.js";
+import type { Door } from "./core/door.js";
 import { isObject, parseObject, text } from "./core/json.js";
 import { backoff } from "./core/retry.js";
-import type { Opened } from "./server.js";
-import { EventParser } from "./sse.js";
+import type { State } from "./core/state.js";
+import type { Server } from "./server.js";
+import { dataOf, idOf, splitEvents } from "./sse.js";
+import type { Bearer, Tokens } from "./tokens.js";
 
 /** The server sends a comment every 15 s: three missed comments are a dead connection. */
 const SILENCE_MAX = 45 * SECOND;
@@ -13,60 +16,78 @@ const DOUBLINGS_MAX = 6;
 /** A stream that lived this long starts the backoff anew. */
 const LIFE_MIN = 60 * SECOND;
 
-/** The driver's side of a stream. */
-export interface StreamHost {
+/** The driver of the seat of a stream. */
+export interface StreamDriver {
   /** Reads the clock that counts sleep. */
   readonly boot: Micros;
-  /** Returns the token of the moment. */
-  streamToken(): Promise<string>;
-  /** Sends the request for the stream of `session`. */
-  openStream(session: string, token: string, lastEventId: string | undefined, signal: AbortSignal): Promise<Opened>;
+  readonly server: Pick<Server, "open">;
+  readonly tokens: Tokens;
+  /** Fires the timers that are due: timers of a hidden page are late by a minute, and bytes are not. */
+  tick(): void;
+}
+
+/** A seat that follows its session on a stream. */
+export interface Follower {
+  readonly state: State;
   /** Takes the end of the session; without a reason, the end of the stream. */
   ended(reason?: string, by?: string): void;
-  /** Takes the arrival of bytes at `now`, also of a comment. */
-  heard(now: Micros): void;
+}
+
+/** The event stream of a session, for the seat: tells the end of the session at once. */
+export interface SeatStream {
+  readonly session: string;
+  /**
+   * The time at which the stream wants a tick: the next try, or the end of patience with a silent connection. `NEVER` after
+   * the end of the stream: the session gets no further one.
+   */
+  readonly wakeAt: Micros;
+  /** Connects when the backoff is over, and drops a connection that has been silent for too long. */
+  tick(now: Micros): void;
+  /** Connects anew at once: the token is fresh. */
+  reconnect(): void;
+  /** Drops the connection for one long backoff, so that requests get the connection. */
+  yieldConnection(): void;
+  /** Ends the stream for good. */
+  close(): void;
 }
 
 /**
- * The event stream of one session: tells the end of the session at once.
+ * A connection for server-sent events that is opened again and again.
  *
  * A stream is a help alone: a failure is retried with backoff, and told to nobody. `tick` is due at `wakeAt`.
  */
-export class EventStream {
-  /** The time at which the stream wants a tick: the next try, or the end of patience with a silent connection. */
+export abstract class EventStream {
   wakeAt: Micros = 0;
-  readonly #host: StreamHost;
+  /** The id of the latest event, for the header `Last-Event-ID`. */
+  protected lastEventId: string | undefined;
+  protected readonly bearer: Bearer;
+  /** The time at which the answer of the connection, or of a connection that this one replaced, began; `NEVER` before. */
+  protected openSince!: Micros;
   #connection: AbortController | undefined;
   #failures = 0;
-  /** The time at which the answer of the connection began; `NEVER` before. */
-  #openSince!: Micros;
-  #parser = new EventParser();
   /** The token that the server rejected: no try before there is another. */
   #rejected: string | undefined;
 
-  /** Opens the stream of `session` at the next tick. */
+  /** Opens the stream at the next tick, with the token of a seat at this door. */
   constructor(
-    readonly session: string,
-    host: StreamHost,
+    protected readonly driver: StreamDriver,
+    readonly door: Door,
   ) {
-    this.#host = host;
+    this.bearer = driver.tokens.bearer(door.holder);
   }
 
-  /** Connects when the backoff is over, and drops a connection that has been silent for too long. */
   tick(now: Micros): void {
     if (now < this.wakeAt) return;
     if (this.#connection) this.#retry();
-    else this.#connect();
+    else this.connect();
   }
 
-  /** Connects anew at once: the server is another one, or the token is fresh. */
   reconnect(): void {
     if (this.wakeAt === NEVER) return;
     this.#failures = 0;
-    this.#connect();
+    this.connect();
   }
 
-  /** Drops the connection for one long backoff, so that requests get the connection. */
   yieldConnection(): void {
     if (!this.#connection) return;
     this.#failures = DOUBLINGS_MAX;
@@ -74,59 +95,76 @@ export class EventStream {
     this.#retry();
   }
 
-  /** Ends the stream for good. */
   close(): void {
     this.#connection?.abort();
     this.#connection = undefined;
-    this.wakeAt = this.#openSince = NEVER;
+    this.wakeAt = this.openSince = NEVER;
   }
 
-  #connect(): void {
+  /** Returns the path of the next request. */
+  protected abstract path(): string;
+
+  /** Takes the status of an answer, which may end the stream. */
+  protected abstract answered(status: number): void;
+
+  /** Takes the text of an event. */
+  protected abstract take(event: string): void;
+
+  /** Opens another connection in place of the present one. */
+  protected connect(): void {
     this.close();
     const { signal } = (this.#connection = new AbortController());
-    this.wakeAt = this.#host.boot + SILENCE_MAX;
+    this.wakeAt = this.driver.boot + SILENCE_MAX;
     const retry = () => signal.aborted || this.#retry();
     this.#read(signal).then(retry, retry);
   }
 
   /** Closes the connection, and plans the next try. */
   #retry(): void {
-    const now = this.#host.boot;
-    if (now - this.#openSince >= LIFE_MIN) this.#failures = 0;
+    const now = this.driver.boot;
+    if (now - this.openSince >= LIFE_MIN) this.#failures = 0;
     this.close();
     this.wakeAt = now + backoff(this.#failures++, BACKOFF_MAX, Math.random());
   }
 
   /** Connects, and reads until the connection ends. */
   async #read(signal: AbortSignal): Promise<void> {
-    const token = await this.#host.streamToken();
+    const token = await this.bearer.current("GET");
     if (signal.aborted || token === this.#rejected) return;
-    const answer = await this.#host.openStream(this.session, token, this.#parser.lastEventId, signal);
+    const answer = await this.driver.server.open(this.path(), token, this.lastEventId, signal);
     const { status, type } = answer;
     if (signal.aborted) return;
     if (status === 401) this.#rejected = token;
-    // 204: the end of the session was told. 404: the session is none of the caller's.
-    if (status === 204 || status === 404) {
-      this.close();
-      this.#host.ended();
-    }
+    this.answered(status);
     if (status !== 200 || !type.startsWith("text/event-stream")) return;
-    this.#openSince = this.#host.boot;
-    this.#parser.reset();
+    this.openSince = Math.min(this.openSince, this.driver.boot);
     const decoder = new TextDecoder();
+    // The begin of an event whose end has not arrived.
+    let rest = "";
     for (let piece; (piece = await answer.read()) && !signal.aborted; ) {
-      const now = this.#host.boot;
-      this.wakeAt = now + SILENCE_MAX;
-      for (const event of this.#parser.push(decoder.decode(piece, { stream: true }))) this.#take(event);
-      if (!signal.aborted) this.#host.heard(now);
+      this.wakeAt = this.driver.boot + SILENCE_MAX;
+      const events = splitEvents(rest + decoder.decode(piece, { stream: true }));
+      rest = events.pop()!;
+      for (const event of events) {
+        this.lastEventId = idOf(event) ?? this.lastEventId;
+        this.take(event);
+      }
+      if (!signal.aborted) this.driver.tick();
     }
   }
+}
 
-  /** Tells an end. Every event with a reason is one; events of later servers are ignored. */
-  #take(data: string): void {
-    const { sessionId, reason, by } = parseObject(data) ?? {};
-    // The cause is the name, the type or the session of the successor.
-    const cause = isObject(by) ? (by["deviceName"] ?? by["deviceType"] ?? by["sessionId"]) : by;
-    if (typeof reason === "string" && sessionId === this.session) this.#host.ended(reason, text(cause));
-  }
+/** The members of an event about a session. An event with a reason tells the end of the session. */
+interface SessionEvent {
+  readonly sessionId: unknown;
+  readonly reason: string | undefined;
+  readonly by: string | undefined;
+}
+
+/** Reads the data of an event. */
+export function readEvent(event: string): SessionEvent {
+  const { sessionId, reason, by } = parseObject(dataOf(event)) ?? {};
+  // The cause is the name, the type or the session of the successor.
+  const cause = isObject(by) ? (by["deviceName"] ?? by["deviceType"] ?? by["sessionId"]) : by;
+  return { sessionId, reason: text(reason), by: text(cause) };
 }

@@ -3,13 +3,13 @@ import { type Micros, NEVER, SECOND } from "./core/clocks.js";
 import type { Door, Plan } from "./core/door.js";
 import { EventKind, type Event, type Host } from "./core/events.js";
 import { Machine } from "./core/machine.js";
-import { eventsPath, releaseByCode, type Request } from "./core/request.js";
+import { releaseByCode, type Request } from "./core/request.js";
 import { type State, stateAt } from "./core/state.js";
 import type { Driver } from "./driver.js";
 import { SeatkeeperError, SeatLostError } from "./errors.js";
-import { EventStream, type StreamHost } from "./event-stream.js";
+import type { Follower, SeatStream } from "./event-stream.js";
 import type { Seat } from "./seat.js";
-import { type Opened, TIMED_OUT, TransportError, unlessAborted } from "./server.js";
+import { TIMED_OUT, TransportError, unlessAborted } from "./server.js";
 import type { Bearer } from "./tokens.js";
 
 /**
@@ -17,7 +17,7 @@ import type { Bearer } from "./tokens.js";
  *
  * Programs see a `Seat`. Further members are for the driver, the machine and the event stream alone.
  */
-export class Hold implements Seat, Host, StreamHost {
+export class Hold implements Seat, Host, Follower {
   /** Settles at the end of the release with its result: see `Machine.finish`. */
   readonly finished: Promise<boolean>;
   /** The error behind the latest failure, of the network or of the program's own code. */
@@ -25,7 +25,7 @@ export class Hold implements Seat, Host, StreamHost {
   #finish!: (isGivenBack: boolean) => void;
   #aborter: AbortController | undefined;
   readonly #driver: Driver;
-  readonly #plan: Plan;
+  readonly #door: Door;
   readonly #bearer: Bearer;
   readonly #machine: Machine;
   /** An empty list is smaller than an empty `Set`. */
@@ -36,12 +36,12 @@ export class Hold implements Seat, Host, StreamHost {
   /** The request in flight, and the generation of its token. */
   #flight: AbortController | undefined;
   #generation = 0;
-  #stream: EventStream | undefined;
+  #stream: SeatStream | undefined;
 
   /** Starts an acquire. */
   constructor(driver: Driver, plan: Plan) {
     this.#driver = driver;
-    this.#plan = plan;
+    this.#door = plan.door;
     this.#bearer = driver.tokens.bearer(plan.door.holder);
     this.finished = new Promise((resolve) => (this.#finish = resolve));
     this.#machine = new Machine(plan, this, driver.clock());
@@ -130,26 +130,22 @@ export class Hold implements Seat, Host, StreamHost {
 
   /** Returns true while the seat of this holder is being released. The server may ignore the name of a process. */
   isReleasing(door: Door): boolean {
-    const { holder, body } = this.#plan.door;
+    const { holder, body } = this.#door;
     return this.#state.kind === "released" && holder === door.holder && body["license_key"] === door.body["license_key"];
   }
 
-  /** The time at which the machine wants a tick. */
-  get wakeAt(): Micros {
-    return this.#machine.wakeAt;
-  }
-
   /**
-   * The latest time for that tick. The hundredth part of an interval lets the heartbeats of many seats share one tick; the
+   * The latest time for the next tick. The hundredth part of an interval lets the heartbeats of many seats share one tick; the
    * machine takes a timer that is much later for a sleep of the host.
    */
   get tickBy(): Micros {
-    return this.wakeAt + Math.min((this.#machine.lease?.interval ?? 0) / 100, SECOND);
+    const { wakeAt, lease } = this.#machine;
+    return Math.min(wakeAt + Math.min((lease?.interval ?? 0) / 100, SECOND), this.#stream?.wakeAt ?? NEVER);
   }
 
   /** Fires the timers that are due; after a sleep of the host, steps the machine anyhow. */
   tick(now: Micros, slept: boolean): void {
-    if (slept || this.wakeAt <= now) this.step({ kind: EventKind.Tick });
+    if (slept || this.#machine.wakeAt <= now) this.step({ kind: EventKind.Tick });
     this.#stream?.tick(now);
   }
 
@@ -177,7 +173,7 @@ export class Hold implements Seat, Host, StreamHost {
    */
   unload(): void {
     const { session, releasingCode } = this.#grant;
-    if (releasingCode && this.#driver.server.beacon(releaseByCode(this.#plan.door, session!, releasingCode))) this.leave();
+    if (releasingCode && this.#driver.server.beacon(releaseByCode(this.#door, session!, releasingCode))) this.leave();
     else this.step({ kind: EventKind.Release });
   }
 
@@ -231,22 +227,9 @@ export class Hold implements Seat, Host, StreamHost {
     return this.#driver.boot;
   }
 
-  streamToken(): Promise<string> {
-    return this.#bearer.current("GET");
-  }
-
-  openStream(session: string, token: string, lastEventId: string | undefined, signal: AbortSignal): Promise<Opened> {
-    return this.#driver.server.open(eventsPath(this.#plan.door, session), token, lastEventId, signal);
-  }
-
   /** Takes the end of the session, or of its stream: a heartbeat asks the server. */
   ended(reason?: string, by?: string): void {
     this.step({ kind: EventKind.Ended, session: this.#grant.session!, reason, by });
-  }
-
-  /** Timers of a hidden page are late by a minute; bytes are not. */
-  heard(now: Micros): void {
-    if (this.wakeAt <= now) this.#driver.tick();
   }
 
   /** The error of a state without a valid seat. */
@@ -301,6 +284,6 @@ export class Hold implements Seat, Host, StreamHost {
     const session = isHeld ? this.#grant.session : undefined;
     if (this.#stream?.session === session) return;
     this.suspend();
-    if (session) (this.#stream = new EventStream(session, this)).tick(this.boot);
+    if (session) (this.#stream = new this.#driver.platform.Stream(session, this, this.#driver, this.#door)).tick(this.boot);
   }
 }

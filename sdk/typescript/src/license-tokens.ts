@@ -37,6 +37,7 @@ interface Slot {
   pauseUntil: Micros;
   /** The number of tokens so far. */
   generation: number;
+  readonly bearer: Bearer;
 }
 
 /** A license token for each machine of a client. Times are readings of `now`, the clock that counts sleep. */
@@ -52,14 +53,7 @@ export class LicenseTokens implements Tokens {
   ) {}
 
   bearer(machineId: string): Bearer {
-    const slot = () => this.#slot(machineId);
-    return {
-      get generation() {
-        return slot().generation;
-      },
-      current: (method) => this.current(machineId).catch((error: unknown) => { throw forRequest(method, error); }),
-      replace: async (rejected) => (rejected < slot().generation ? undefined : this.refresh(machineId)),
-    };
+    return this.#slot(machineId).bearer;
   }
 
   /**
@@ -141,9 +135,22 @@ export class LicenseTokens implements Tokens {
         if (fetching === undefined && now >= (token?.overAt ?? 0)) this.#machines.delete(name);
       }
     }
-    const slot: Slot = { token: undefined, fetching: undefined, pauseUntil: 0, generation: 0 };
+    const bearer = this.#newBearer(machineId);
+    const slot: Slot = { token: undefined, fetching: undefined, pauseUntil: 0, generation: 0, bearer };
     this.#machines.set(machineId, slot);
     return slot;
+  }
+
+  /** A seat may outlive the slot of its machine, so the bearer looks for the slot. */
+  #newBearer(machineId: string): Bearer {
+    const slot = () => this.#slot(machineId);
+    return {
+      get generation() {
+        return slot().generation;
+      },
+      current: (method) => this.current(machineId).catch((error: unknown) => { throw forRequest(method, error); }),
+      replace: async (rejected) => (rejected < slot().generation ? undefined : this.refresh(machineId)),
+    };
   }
 }
 

@@ -9,6 +9,7 @@ import type { Micros } from "./core/clocks.js";
 import type { Hold } from "./hold.js";
 import type { Platform } from "./platform.js";
 import { explain } from "./remedies.js";
+import { Subscription } from "./shared-stream.js";
 
 /** The longest interval of a timer in milliseconds. */
 const INTERVAL_MAX = 2 ** 31 - 1;
@@ -19,6 +20,7 @@ export const node: Platform = {
   clock: () => (process.platform === "linux" ? clockWithUptime(monotonic, wall, () => uptime() * 1_000_000) : clockFrom(monotonic, wall)),
   // Each seat attaches itself: see `endWithProcess`.
   attach: () => () => undefined,
+  Stream: Subscription,
   report: (error) => process.emitWarning(error instanceof Error ? error : new Error(inspect(error))),
   explain,
   wait: async (promise) => {

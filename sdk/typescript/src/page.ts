@@ -4,6 +4,7 @@ import { clockFrom, monotonic, wall } from "./clock.js";
 import { NEVER, SECOND } from "./core/clocks.js";
 import type { Driver } from "./driver.js";
 import type { Platform } from "./platform.js";
+import { SingleStream } from "./single-stream.js";
 
 /** The parts of a page that the client uses. */
 export interface Host {
@@ -19,6 +20,7 @@ const HIDDEN_MIN = 10 * SECOND;
 export const page: Platform = {
   clock: () => clockFrom(monotonic, wall),
   attach: (driver) => attachToPage(driver, globalThis),
+  Stream: SingleStream,
   report: (error) => reportError(error),
   explain: (error) => error,
   wait: (promise) => promise,

@@ -1,6 +1,8 @@
 import type { Clock } from "./clock.js";
+import type { Door } from "./core/door.js";
 import type { Driver } from "./driver.js";
 import type { SeatkeeperError } from "./errors.js";
+import type { Follower, SeatStream, StreamDriver } from "./event-stream.js";
 
 /** The parts of a client that differ between a page and Node.js. */
 export interface Platform {
@@ -10,6 +12,8 @@ export interface Platform {
   clock(): Clock;
   /** Connects the driver with the events of its host; returns a function that ends this. */
   attach(driver: Driver): () => void;
+  /** The class of event streams: each session that a seat holds gets an instance, which connects at a tick. */
+  readonly Stream: new (session: string, seat: Follower, driver: StreamDriver, door: Door) => SeatStream;
   /** Reports an error of the program's own code without ending the program. */
   report(error: unknown): void;
   /** Returns the error with what its reader can do about it, where the host has room for such texts. */

@@ -13,7 +13,7 @@ export interface TokenMaker {
 
 /** The tokens of a client. */
 export interface Tokens {
-  /** Returns the token of a seat of this machine or device. */
+  /** Returns the token of a seat of this machine or device. Seats with one token have one bearer, and share event streams. */
   bearer(holder: string): Bearer;
 }
 

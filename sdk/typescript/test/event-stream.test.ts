@@ -1,88 +1,25 @@
-/** The event stream of a session, with a clock and connections of the tests' own. */
+/** The event stream of one session, with a clock and connections of the tests' own. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 
-import { SECOND } from "../src/core/clocks.js";
-import { EventStream, type StreamHost } from "../src/event-stream.js";
-import type { Opened } from "../src/server.js";
+import { NEVER, SECOND } from "../src/core/clocks.js";
+import type { Follower } from "../src/event-stream.js";
+import { SingleStream } from "../src/single-stream.js";
+import { type Connection, DOOR, StreamDesk } from "./connections.js";
 
 const SESSION = "0198a0aa-0000-7000-8000-000000000001";
 const END = `id: 4-ended\nevent: evicted\ndata: {"session_id":"${SESSION}","reason":"evicted","by":{"session_id":"x","device_type":"tv","device_name":"Sofa"}}\n\n`;
 
-/** A connection that a stream opened. */
-class Connection {
-  isClosed = false;
-  #push: (piece: string | undefined) => void = () => undefined;
-  readonly #queue: (string | undefined)[] = [];
-
-  constructor(
-    readonly token: string,
-    readonly lastEventId: string | undefined,
-    private readonly resolve: (opened: Opened) => void,
-    private readonly reject: (error: unknown) => void,
-    signal: AbortSignal,
-  ) {
-    // Bytes that have arrived before the end are still read.
-    signal.addEventListener("abort", () => (this.isClosed = true));
-  }
-
-  async answer(status: number, type = "text/event-stream"): Promise<void> {
-    this.resolve({ status, type, read: () => this.#read() });
-    await turn();
-  }
-
-  async fail(): Promise<void> {
-    this.reject(new Error("no connection"));
-    await turn();
-  }
-
-  /** Sends a piece, or ends the answer. */
-  async send(piece: string | undefined): Promise<void> {
-    this.#queue.push(piece);
-    this.#push(undefined);
-    await turn();
-  }
-
-  async #read(): Promise<Uint8Array | undefined> {
-    if (this.#queue.length === 0) await new Promise((resolve) => (this.#push = resolve));
-    const piece = this.#queue.shift();
-    return piece === undefined ? undefined : new TextEncoder().encode(piece);
-  }
-}
-
-/** A stream, and everything that a driver sees of it. */
-class Desk implements StreamHost {
-  boot = 1_000 * SECOND;
-  random = 0.5;
-  token = "t1";
-  arrivals = 0;
-  readonly connections: Connection[] = [];
+/** A seat with its stream, and everything that a driver sees of them. */
+class Desk extends StreamDesk implements Follower {
   readonly ends: [string | undefined, string | undefined][] = [];
-  readonly stream = new EventStream(SESSION, this);
-
-  constructor() {
-    Math.random = () => this.random;
-  }
-
-  async streamToken(): Promise<string> {
-    return this.token;
-  }
-
-  openStream(session: string, token: string, lastEventId: string | undefined, signal: AbortSignal): Promise<Opened> {
-    assert.equal(session, SESSION);
-    return new Promise((resolve, reject) => {
-      this.connections.push(new Connection(token, lastEventId, resolve, reject, signal));
-    });
-  }
+  readonly state = { kind: "active", until: NEVER } as const;
+  readonly stream = new SingleStream(SESSION, this, this, DOOR);
 
   ended(reason?: string, by?: string): void {
     this.ends.push([reason, by]);
-  }
-
-  heard(): void {
-    this.arrivals += 1;
   }
 
   async advance(seconds: number): Promise<void> {
@@ -101,7 +38,8 @@ class Desk implements StreamHost {
 test("event stream: an end is told with its reason and its cause", async () => {
   const desk = new Desk();
   const connection = await desk.connected();
-  assert.deepEqual([connection.token, connection.lastEventId], ["t1", undefined]);
+  const path = `/api/v1/licenses/sessions/${SESSION}/events`;
+  assert.deepEqual([connection.path, connection.token, connection.lastEventId], [path, "t1", undefined]);
   await connection.answer(200, "text/event-stream; charset=utf-8");
   await connection.send(": still here\n\n");
   await connection.send('event: license_changed\ndata: {"seats_total":3}\n\n');
@@ -114,25 +52,10 @@ test("event stream: an end is told with its reason and its cause", async () => {
 
 test("event stream: characters of several bytes arrive in any pieces", async () => {
   const desk = new Desk();
-  let bytes: Uint8Array = new TextEncoder().encode(END.replace("Sofa", "Ann’s Sofa"));
-  const opened: Opened = {
-    status: 200,
-    type: "text/event-stream",
-    read: async () => {
-      const [byte, ...rest] = bytes;
-      bytes = Uint8Array.from(rest);
-      return byte === undefined ? undefined : Uint8Array.of(byte);
-    },
-  };
-  const ends: (string | undefined)[] = [];
-  const stream = new EventStream(SESSION, {
-    ...{ boot: desk.boot, streamToken: async () => "t", heard: () => undefined },
-    openStream: async () => opened,
-    ended: (_, by) => ends.push(by),
-  });
-  stream.tick(desk.boot);
-  for (let turns = 0; turns < 500; turns += 1) await turn();
-  assert.deepEqual(ends, ["Ann’s Sofa"]);
+  const connection = await desk.connected();
+  await connection.answer(200);
+  for (const byte of new TextEncoder().encode(END.replace("Sofa", "Ann’s Sofa"))) await connection.send(Uint8Array.of(byte));
+  assert.deepEqual(desk.ends, [["evicted", "Ann’s Sofa"]]);
 });
 
 test("event stream: the backoff doubles from 1 s to 60 s, with full jitter", async () => {
@@ -182,7 +105,12 @@ test("event stream: a reconnect tells the id of the last event", async () => {
   await first.send("id: 3\n\nid: 4\ndata: half");
   await first.send(undefined);
   await desk.advance(60);
-  assert.equal((await desk.connected()).lastEventId, "3");
+  const second = await desk.connected();
+  assert.equal(second.lastEventId, "3");
+  // The half of the event is gone.
+  await second.answer(200);
+  await second.send(END);
+  assert.deepEqual(desk.ends, [["evicted", "Sofa"]]);
 });
 
 test("event stream: 45 s without a byte are a dead connection", async () => {
@@ -241,7 +169,7 @@ test("event stream: after 401 no request is sent with the same token", async () 
   await (await desk.connected()).answer(401);
   for (let tries = 0; tries < 20; tries += 1) await desk.advance(60);
   assert.equal(desk.connections.length, 1);
-  desk.token = "t2";
+  desk.bearer.token = "t2";
   await desk.advance(60);
   assert.deepEqual([desk.connections.length, desk.connections[1]?.token], [2, "t2"]);
 });

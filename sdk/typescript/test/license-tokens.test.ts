@@ -56,6 +56,12 @@ test("a rejected license token is replaced once for all seats of its machine", a
   server.close();
 });
 
+test("the seats of a machine have one bearer, and so may share event streams", () => {
+  const tokens = new LicenseTokens(new NodeTransport("http://127.0.0.1:1", undefined), () => ({}), () => 0);
+  assert.equal(tokens.bearer("m1"), tokens.bearer("m1"));
+  assert.notEqual(tokens.bearer("m1"), tokens.bearer("m2"));
+});
+
 for (const [kind, remedy] of [
   ["license-not-found", "--clients key"],
   ["not-found", "license_token_key_file"],

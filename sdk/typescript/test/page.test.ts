@@ -173,6 +173,17 @@ test("page: a page in the back/forward cache keeps its seat, and closes its stre
   await page.close();
 });
 
+test("page: each seat of a page has a stream of its own", async () => {
+  const page = await Page.open();
+  const door = licenseDoor("K", { machineId: "other" });
+  const other = page.driver.start({ door, wait: 0, patience: PATIENCE_SECONDS * SECOND });
+  await page.server.stream(1);
+  const target = `GET ${SESSIONS}/${GRANT.session_id}/events`;
+  assert.deepEqual(page.server.streams.map((stream) => stream.target), [target, target]);
+  assert.equal(other.state.kind, "active");
+  await page.close();
+});
+
 test("page: the first show of a page is no return", async () => {
   const page = await Page.open();
   page.turn("pageshow", false);

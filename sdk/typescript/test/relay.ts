@@ -6,6 +6,8 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 export class Relay {
   /** The number of event streams that were asked for. */
   streams = 0;
+  /** The number of event streams whose connection is open. */
+  openStreams = 0;
   readonly #sockets = new Set<Socket>();
 
   private constructor(private readonly listener: Server) {}
@@ -28,8 +30,10 @@ export class Relay {
       }
       let isSwallowed = false;
       inner.on("data", (bytes) => {
-        if (/^GET \S+\/events /.test(bytes.toString("latin1"))) {
+        if (/^GET \S+\/events[? ]/.test(bytes.toString("latin1"))) {
           relay.streams += 1;
+          relay.openStreams += 1;
+          inner.once("close", () => (relay.openStreams -= 1));
           isSwallowed = swallowStreams;
         }
         if (!isSwallowed) outer.write(bytes);

@@ -136,6 +136,47 @@ test("a revoked seat is told within a second, though no heartbeat is due", optio
   assert.equal((seat.signal.reason as SeatLostError).loss.reason, "revoked");
 });
 
+test("two seats share one stream, and the one that is revoked is told within a second", options, async () => {
+  await using server = await Server.start();
+  await using relay = await Relay.start(server.url);
+  await using client = new Client(relay.url, { token: server.token() });
+  const license = client.license(server.license("SHARED", { seats: 3, ttl: 600 }));
+  const seats = [await license.acquire({ machineId: "first" }), await license.acquire({ machineId: "second" })];
+  for (const [revoked, others] of [
+    [seats[1]!, [seats[0]!]],
+    [seats[0]!, []],
+  ] as const) {
+    await sleep(500);
+    assert.equal(relay.openStreams, 1);
+    server.revoke(revoked.sessionId);
+    await lostWithin(revoked, 1_000);
+    assert.equal((revoked.signal.reason as SeatLostError).loss.reason, "revoked");
+    for (const seat of others) seat.check();
+  }
+  assert.ok(relay.streams <= 2, `${relay.streams} requests for a stream`);
+});
+
+test("a seat that joins a stream is told within a second, as are the seats before it", options, async () => {
+  await using server = await Server.start();
+  await using relay = await Relay.start(server.url);
+  await using client = new Client(relay.url, { token: server.token() });
+  const license = client.license(server.license("JOINED", { seats: 3, ttl: 600 }));
+  const seats: Seat[] = [];
+  for (const machineId of ["first", "second", "third"]) {
+    seats.push(await license.acquire({ machineId }));
+    await sleep(300);
+  }
+  // The pause before the second reopening is longer.
+  while (relay.streams < 3) await sleep(10);
+  await sleep(300);
+  assert.deepEqual([relay.streams, relay.openStreams], [3, 1]);
+  for (const seat of seats.reverse()) {
+    server.revoke(seat.sessionId);
+    await lostWithin(seat, 1_000);
+  }
+  assert.equal(relay.streams, 3);
+});
+
 test("without event streams a loss is told by a heartbeat", options, async () => {
   await using server = await Server.start();
   await using client = new Client(server.url, { token: server.token(), eventStreams: false });

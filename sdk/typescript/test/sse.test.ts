@@ -1,13 +1,22 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { EventParser } from "../src/sse.js";
+import { dataOf, idOf, nameOf, splitEvents } from "../src/sse.js";
 
-/** Parses the pieces of one stream; returns the data of the events and the last id. */
+/** Returns the texts of the events of one stream that arrives in pieces. */
+function split(...pieces: string[]): string[] {
+  let rest = "";
+  return pieces.flatMap((piece) => {
+    const events = splitEvents(rest + piece);
+    rest = events.pop()!;
+    return events;
+  });
+}
+
+/** Returns the data of the events that have some, and the last id. */
 function parse(...pieces: string[]): { events: string[]; id: string | undefined } {
-  const parser = new EventParser();
-  const events = pieces.flatMap((piece) => parser.push(piece));
-  return { events, id: parser.lastEventId };
+  const events = split(...pieces);
+  return { events: events.map(dataOf).filter((data) => data !== ""), id: events.map(idOf).findLast((id) => id !== undefined) };
 }
 
 const STREAM =
@@ -36,12 +45,9 @@ test("sse: an id alone makes no event, and an empty id resets", () => {
   assert.equal(parse("id: 1\n\nid:\n\n").id, "");
 });
 
-test("sse: another connection goes on after the last id, and with a whole event", () => {
-  const parser = new EventParser();
-  assert.deepEqual(parser.push("id: 1\ndata: a\n\nid: 2\nda"), ["a"]);
-  parser.reset();
-  assert.equal(parser.lastEventId, "1");
-  assert.deepEqual(parser.push("ta: b\n\ndata: c\n\n"), ["c"]);
+test("sse: the name of an event, which may have none", () => {
+  assert.deepEqual(split(STREAM).map(nameOf), [undefined, undefined, "revoked", undefined, undefined, undefined]);
+  assert.equal(nameOf("data: x\r\nevent:unknown\r\nid: 1"), "unknown");
 });
 
 test("sse: one space is no data, and a separator of lines in a text is", () => {
@@ -49,9 +55,8 @@ test("sse: one space is no data, and a separator of lines in a text is", () => {
 });
 
 test("sse: an event has a longest length, and comments never end a stream", () => {
-  const parser = new EventParser();
-  for (let events = 0; events < 100; events += 1) parser.push(`data: ${"x".repeat(1_000)}\n\n`);
-  for (let comments = 0; comments < 100_000; comments += 1) parser.push(": still here\n\n");
+  const events = Array<string>(100).fill(`data: ${"x".repeat(1_000)}\n\n`);
+  assert.equal(split(...events, ...Array<string>(100_000).fill(": still here\n\n")).length, 100_100);
   assert.throws(() => parse("data: ".padEnd(70_000, "x")));
   assert.throws(() => parse("data: xxxxxxxxxxxxxxxxxxxxx\n".repeat(4_000)));
 });
