@@ -20,6 +20,8 @@ mod request_ids;
 mod rotation;
 /// Time limits of one process, tested with few and with many connections.
 mod slow;
+/// Sessions whose lookup fails, by a table renamed in the file of the ledger.
+mod stream_lookups;
 /// Certificate files, which every process reads on its own.
 mod tls;
 /// Verification of tokens, which every process does on its own.
