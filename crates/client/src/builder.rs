@@ -142,7 +142,8 @@ impl ClientBuilder {
     }
 
     /// Turns the event streams off or on. Default: on. A stream tells the end of a seat within a second, and costs one open
-    /// connection to the server for each held seat. Without streams the next heartbeat tells the end.
+    /// connection to the server. Up to 100 held seats with the same token share a stream. Without streams the next heartbeat
+    /// tells the end.
     pub fn event_streams(mut self, on: bool) -> Self {
         self.event_streams = on;
         self

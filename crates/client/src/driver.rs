@@ -12,10 +12,10 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 
 use self::releases::{Closing, Releases};
-use self::streams::{EndChannel, Stream, next_end};
+use self::streams::{EventStreams, next_news};
 use crate::clock;
 use crate::error::Error;
-use crate::events::StreamOver;
+use crate::events::{StreamId, StreamOver};
 use crate::poll::{caught, unless};
 use crate::shared::{Publisher, SeatKey};
 use crate::slot::Slot;
@@ -26,6 +26,7 @@ use crate::transport::Transport;
 pub(crate) use self::releases::HolderId;
 
 mod releases;
+mod shared_streams;
 mod streams;
 #[cfg(test)]
 mod tests;
@@ -69,7 +70,7 @@ pub(crate) struct Start {
 enum Done {
     Request { key: SeatKey, id: RequestId, event: Event },
     Token { owner: TokenOwner, fresh: bool },
-    Stream { key: SeatKey, session: Arc<str>, over: StreamOver },
+    Stream { stream: StreamId, over: StreamOver },
     SlotClosed { key: SeatKey },
 }
 
@@ -86,9 +87,6 @@ struct Entry {
     token_owner: TokenOwner,
     sent_with: TokenGeneration,
     wants_token: bool,
-    /// Boxed, because a program with many seats turns the streams off.
-    stream: Option<Box<Stream>>,
-    done: Vec<oneshot::Sender<Finish>>,
     finished: bool,
 }
 
@@ -100,8 +98,8 @@ pub(crate) struct Driver {
     timers: BTreeSet<(Deadline, SeatKey)>,
     releases: Releases,
     work: JoinSet<Done>,
-    /// The channel of the event streams; `None` if the program wants no streams.
-    ends: Option<EndChannel>,
+    /// `None` if the program wants no streams.
+    streams: Option<EventStreams>,
     /// One for each owner of a token with a seat.
     keepers: HashMap<TokenOwner, TokenKeeper>,
     /// The id of the license of the latest step, a single text for all seats of the license.
@@ -113,7 +111,7 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
-    /// Creates the driver. `event_streams` opens a stream for each held seat.
+    /// Creates the driver. `event_streams` follows each held seat by an event stream.
     pub(crate) fn new(
         transport: Transport,
         commands: mpsc::UnboundedReceiver<Command>,
@@ -126,7 +124,7 @@ impl Driver {
             timers: BTreeSet::new(),
             releases: Releases::default(),
             work: JoinSet::new(),
-            ends: event_streams.then(EndChannel::new),
+            streams: event_streams.then(EventStreams::new),
             keepers: HashMap::new(),
             license_id: None,
             last: clock::now(),
@@ -153,7 +151,7 @@ impl Driver {
                         self.done(done);
                     }
                 }
-                Some((key, end)) = next_end(&mut self.ends) => self.step(key, Event::Ended(end)),
+                Some((stream, news)) = next_news(&mut self.streams) => self.stream_news(stream, news),
                 () = tokio::time::sleep(pause), if !self.seats.is_empty() => {}
             }
             self.tick();
@@ -200,8 +198,8 @@ impl Driver {
                 self.step(key, event);
             }
             Command::Release { key, done } => {
-                if let Some(entry) = self.seats.get_mut(&key) {
-                    entry.done.push(done);
+                if self.seats.contains_key(&key) {
+                    self.releases.await_finish(key, done);
                     self.step(key, Event::Release);
                 }
                 self.end_pause();
@@ -247,8 +245,6 @@ impl Driver {
             token_owner,
             sent_with: TokenGeneration::default(),
             wants_token: false,
-            stream: None,
-            done: Vec::new(),
             finished: false,
         };
         self.seats.insert(key, Box::new(entry));
@@ -278,11 +274,15 @@ impl Driver {
     fn done(&mut self, done: Done) {
         match done {
             Done::Request { key, id, event } => {
-                self.land(key, id);
+                // A request that the machine has canceled may have been answered before.
+                let is_accepted = self.land(key, id).is_some() && is_acceptance(&event);
                 self.step(key, event);
+                if is_accepted {
+                    self.note_accepted(key);
+                }
             }
             Done::Token { owner, fresh } => self.refreshed(&owner, fresh),
-            Done::Stream { key, session, over } => self.stream_over(key, &session, over),
+            Done::Stream { stream, over } => self.stream_over(stream, over),
             Done::SlotClosed { key } => self.releases.slot_closed(key),
         }
     }
@@ -293,14 +293,12 @@ impl Driver {
             keeper.finish(fresh);
         }
         let seats = self.seats.iter_mut().filter(|(_, entry)| entry.token_owner == *owner);
-        let waiting: Vec<(SeatKey, bool)> =
-            seats.map(|(key, entry)| (*key, std::mem::take(&mut entry.wants_token))).collect();
-        for (key, wants_token) in waiting {
-            if wants_token {
-                self.step(key, if fresh { Event::TokenReady } else { Event::TokenFailed });
-            }
-            self.follow_session(key);
+        let waiting = seats.filter_map(|(key, entry)| std::mem::take(&mut entry.wants_token).then_some(*key));
+        let waiting: Vec<SeatKey> = waiting.collect();
+        for key in waiting {
+            self.step(key, if fresh { Event::TokenReady } else { Event::TokenFailed });
         }
+        self.reopen_streams(owner);
     }
 
     fn step(&mut self, key: SeatKey, event: Event) {
@@ -404,4 +402,9 @@ impl Driver {
         }
         self.follow_session(key);
     }
+}
+
+/// Returns true for an answer by which the server accepts the token, and the session lives.
+fn is_acceptance(event: &Event) -> bool {
+    matches!(event, Event::Answered { response, .. } if matches!(response.status, 200..=299))
 }

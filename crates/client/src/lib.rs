@@ -56,6 +56,6 @@ pub use seatkeeper_client_core::{
     Deadline, DeviceSession, DeviceType, Failure, FieldError, Finish, Holder, Loss, LossReason, MaskedKey,
     Problem, State, Wait,
 };
-pub use shared::Health;
+pub use shared::{Health, NoMoreChanges, StateChanges};
 pub use state_dir::{StateDir, StateDirError};
 pub use tokens::TokenError;

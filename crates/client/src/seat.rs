@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use seatkeeper_client_core::{Event, Finish, State};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, oneshot};
 
 use crate::driver::{Command, answer};
 use crate::error::{CheckError, Error};
 use crate::poll::unless;
-use crate::shared::{Health, SeatKey, Shared};
+use crate::shared::{Health, SeatKey, Shared, StateChanges};
 use crate::state_dir::StateDirError;
 
 /// A seat of a license, or the screen of a device. A dropped seat is released in the background, as far as the runtime still
@@ -75,10 +75,10 @@ impl Seat {
         self.shared.state()
     }
 
-    /// Returns a receiver that is told every change of state, the latest one last. A deadline that merely moves is no change.
+    /// Returns a receiver of the changes from now on, the latest one last. A deadline that merely moves is no change.
     #[must_use]
-    pub fn watch(&self) -> watch::Receiver<State> {
-        self.shared.watch()
+    pub fn watch(&self) -> StateChanges {
+        StateChanges::new(self.shared.clone())
     }
 
     /// Returns the state that driver and program share.

@@ -6,16 +6,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use seatkeeper_client_core::{Deadline, Loss, LossReason, Machine, State};
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 
 #[cfg(feature = "blocking")]
 use self::audience::Audience;
 #[cfg(feature = "blocking")]
 pub(crate) use self::audience::RelayId;
+pub use self::changes::{NoMoreChanges, StateChanges};
 use crate::clock;
 
 #[cfg(feature = "blocking")]
 mod audience;
+mod changes;
 
 /// Names a seat within its client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,7 +55,7 @@ pub(crate) struct Shared {
     valid_until: AtomicU64,
     /// The last activity of the user on the `boot` clock, in milliseconds; 0 without an activity.
     active_at: AtomicU64,
-    /// Wakes the acquire.
+    /// Wakes everyone who waits for a change: the acquire, and receivers.
     changed: Notify,
     seat: Mutex<SeatState>,
 }
@@ -87,11 +89,21 @@ impl Drop for Publisher {
 struct SeatState {
     state: State,
     session: Session,
-    /// The channel of a program that watches, made at the first use: a channel is a quarter of a seat's memory, and a
-    /// program that polls needs none.
-    watched: Option<watch::Sender<State>>,
+    /// The number of changes that the program was told.
+    changes: u32,
+    /// The driver has forgotten the seat, so no change follows.
+    is_over: bool,
     #[cfg(feature = "blocking")]
     audience: Audience,
+}
+
+impl SeatState {
+    /// Counts a change, and tells the listeners.
+    fn tell(&mut self) {
+        self.changes = self.changes.wrapping_add(1);
+        #[cfg(feature = "blocking")]
+        self.audience.tell(&self.state);
+    }
 }
 
 impl Shared {
@@ -99,7 +111,8 @@ impl Shared {
         let seat = SeatState {
             state: State::Acquiring,
             session: Session::default(),
-            watched: None,
+            changes: 0,
+            is_over: false,
             #[cfg(feature = "blocking")]
             audience: Audience::default(),
         };
@@ -125,20 +138,12 @@ impl Shared {
         };
         self.valid_until.store(valid_until, Ordering::Release);
         let mut seat = self.seat();
-        seat.state.clone_from(&state);
-        #[cfg(feature = "blocking")]
+        seat.state = state;
         if is_told {
-            seat.audience.tell(&state);
+            seat.tell();
         }
-        let watched = seat.watched.clone();
         // A woken program may ask for the state at once.
         drop(seat);
-        if let Some(watched) = watched {
-            watched.send_if_modified(|current| {
-                *current = state;
-                is_told
-            });
-        }
         if is_told {
             self.changed.notify_waiters();
         }
@@ -159,8 +164,15 @@ impl Shared {
         if let Some(last) = last {
             self.publish(last, true);
         }
+        self.end_changes();
+    }
+
+    /// Notes that no change follows.
+    fn end_changes(&self) {
+        self.seat().is_over = true;
         #[cfg(feature = "blocking")]
-        self.end_audience();
+        self.drop_relays();
+        self.changed.notify_waiters();
     }
 
     /// Waits until the acquire has its result, and returns the state.
@@ -219,12 +231,6 @@ impl Shared {
             return State::Offline { since: until, until };
         }
         state
-    }
-
-    pub(crate) fn watch(&self) -> watch::Receiver<State> {
-        let mut seat = self.seat();
-        let state = seat.state.clone();
-        seat.watched.get_or_insert_with(|| watch::Sender::new(state)).subscribe()
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use seatkeeper_client::{CheckError, Client, Error, Failure, Finish, State};
+use seatkeeper_client::{CheckError, Client, Error, Failure, Finish, NoMoreChanges, State, StateChanges};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -106,6 +106,34 @@ async fn a_closed_client_has_given_back_and_acquires_no_more() {
     let refused = client.license("K").machine("m1").acquire().await;
     assert!(matches!(refused, Err(Error::Closed)), "{refused:?}");
     assert_eq!(client.close().await.unwrap(), Finish::GivenBack);
+}
+
+/// Waits until a receiver is told that the seat is released, and that no change follows.
+async fn ended(mut states: StateChanges) {
+    let end = async {
+        states.wait_for(|state| *state == State::Released).await.unwrap();
+        assert_eq!(states.changed().await, Err(NoMoreChanges));
+    };
+    tokio::time::timeout(Duration::from_secs(20), end).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_receiver_hears_the_end_of_a_seat_that_is_dropped_left_or_closed() {
+    let server = Answering::start(201, GRANT).await;
+    let client = client(&server.url);
+    let acquire = || client.license("K").machine("m1").acquire();
+    let dropped = acquire().await.unwrap();
+    let (early, late) = (tokio::spawn(ended(dropped.watch())), dropped.watch());
+    drop(dropped);
+    early.await.unwrap();
+    ended(late).await;
+    let left = acquire().await.unwrap();
+    let states = left.watch();
+    left.leave();
+    ended(states).await;
+    let closed = acquire().await.unwrap();
+    client.close().await.unwrap();
+    ended(closed.watch()).await;
 }
 
 /// Drops `acquire` once the server has its request, before the server answers.

@@ -79,7 +79,7 @@ async fn an_end_that_a_stream_tells_is_confirmed_and_told_at_once() {
     stream.send("event: license_changed\ndata: {\"seats_total\":5,\"grace_seconds\":0}\n\n").await;
     stream.send(&end("revoked")).await;
     let mut states = seat.watch();
-    let lost = within(states.wait_for(|state| matches!(state, State::Lost(_)))).await.unwrap().clone();
+    let lost = within(states.wait_for(|state| matches!(state, State::Lost(_)))).await.unwrap();
     let State::Lost(loss) = lost else { panic!("{lost:?}") };
     assert_eq!((loss.reason, loss.by.as_deref(), loss.retry), (LossReason::Revoked, Some("ops"), false));
     // The stream of a lost seat is closed.
@@ -132,7 +132,7 @@ async fn a_session_that_ended_while_its_stream_was_cut_is_lost_within_a_second()
         within(streams.recv()).await.unwrap().refuse(status).await;
         let mut states = seat.watch();
         let lost = states.wait_for(|state| matches!(state, State::Lost(_)));
-        let lost = tokio::time::timeout(Duration::from_secs(1), lost).await.expect("a loss").unwrap().clone();
+        let lost = tokio::time::timeout(Duration::from_secs(1), lost).await.expect("a loss").unwrap();
         let State::Lost(loss) = lost else { panic!("{lost:?}") };
         assert_eq!(loss.reason, LossReason::Revoked, "{status}");
         assert_eq!(server.arrived("PATCH").len(), 1, "{status}");

@@ -26,7 +26,7 @@ async fn settle() {
 async fn loss(seat: &Seat) -> Loss {
     let mut states = seat.watch();
     let lost = states.wait_for(|state| matches!(state, State::Lost(_)));
-    let state = tokio::time::timeout(Duration::from_secs(30), lost).await.expect("in time").unwrap().clone();
+    let state = tokio::time::timeout(Duration::from_secs(30), lost).await.expect("in time").unwrap();
     let State::Lost(loss) = state else { panic!("{state:?}") };
     loss
 }
@@ -42,6 +42,23 @@ async fn a_revoked_seat_is_lost_at_once() {
     let revoked = Instant::now();
     assert_eq!(loss(&seat).await.reason, LossReason::Revoked);
     assert!(revoked.elapsed() < AT_ONCE, "{:?} of {:?}", revoked.elapsed(), began.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_revoked_seat_is_lost_at_once_beside_seats_that_share_its_stream() {
+    let server = Server::start();
+    server.run(&["license", "create", "--key", "CAD", "--seats", "3", "--ttl-seconds", "600"]);
+    let client = client(&server, "ann");
+    let acquire = |machine: &str| client.license("CAD").machine(machine).acquire();
+    let seats = [acquire("m").await.unwrap(), acquire("n").await.unwrap(), acquire("o").await.unwrap()];
+    settle().await;
+    for (place, seat) in seats.iter().enumerate().rev() {
+        server.run(&["sessions", "revoke", &seat.session_id().unwrap()]);
+        let revoked = Instant::now();
+        assert_eq!(loss(seat).await.reason, LossReason::Revoked);
+        assert!(revoked.elapsed() < AT_ONCE, "{:?}", revoked.elapsed());
+        assert!(seats[..place].iter().all(|seat| seat.check().is_ok()));
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

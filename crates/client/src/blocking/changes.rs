@@ -1,21 +1,18 @@
 //! Changes of a seat's state, for a thread that waits.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use seatkeeper_client_core::State;
 
 use super::wait::{wait, wait_for};
-use crate::shared::Shared;
+use crate::shared::{NoMoreChanges, StateChanges};
 
 /// The changes of a seat's state since [`Seat::changes`](super::Seat::changes). The first change is the present state if the
 /// seat is not active any more. A slow reader gets the latest state, and misses states in between. `Changes` is no handle:
 /// the seat may be dropped meanwhile. A forked child has no changes.
 #[derive(Debug)]
 pub struct Changes {
-    shared: Arc<Shared>,
-    /// The number of the change that was returned last.
-    seen: u32,
+    states: StateChanges,
     /// The process with the thread that tells changes.
     owner: u32,
 }
@@ -32,9 +29,12 @@ pub enum NoChange {
 }
 
 impl Changes {
-    pub(super) fn new(shared: Arc<Shared>, owner: u32) -> Self {
-        let seen = shared.seen_by_new_reader();
-        Self { shared, seen, owner }
+    pub(super) fn new(mut states: StateChanges, owner: u32) -> Self {
+        // The server may end a seat before the acquire returns.
+        if !matches!(states.latest(), State::Active { .. }) {
+            states.mark_changed();
+        }
+        Self { states, owner }
     }
 
     fn is_owned(&self) -> bool {
@@ -46,15 +46,11 @@ impl Changes {
         if !self.is_owned() {
             return Err(NoChange::Over);
         }
-        let change = wait_for(self.shared.changed_since(self.seen), timeout).ok_or(NoChange::TimedOut)?;
-        self.take(change).ok_or(NoChange::Over)
-    }
-
-    /// Notes the change, and returns its state.
-    fn take(&mut self, change: Option<(u32, State)>) -> Option<State> {
-        let (seen, state) = change?;
-        self.seen = seen;
-        Some(state)
+        match wait_for(self.states.changed(), timeout) {
+            Some(Ok(())) => Ok(self.states.latest()),
+            Some(Err(NoMoreChanges)) => Err(NoChange::Over),
+            None => Err(NoChange::TimedOut),
+        }
     }
 }
 
@@ -66,22 +62,25 @@ impl Iterator for Changes {
         if !self.is_owned() {
             return None;
         }
-        let change = wait(self.shared.changed_since(self.seen));
-        self.take(change)
+        wait(self.states.changed()).ok()?;
+        Some(self.states.latest())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use seatkeeper_client_core::{Deadline, Loss, LossReason};
 
     use super::*;
+    use crate::shared::Shared;
 
     #[test]
     fn a_loss_before_the_first_wait_is_told() {
         let shared = Arc::new(Shared::new());
         let next = |changes: &mut Changes| changes.next_within(Duration::ZERO);
-        let changes = || Changes::new(shared.clone(), std::process::id());
+        let changes = || Changes::new(StateChanges::new(shared.clone()), std::process::id());
         shared.publish(State::Active { until: Deadline::NEVER }, true);
         let mut early = changes();
         assert_eq!(next(&mut early), Err(NoChange::TimedOut));

@@ -36,7 +36,7 @@ impl Seat {
     /// Returns the changes of the state from now on, and the present state first if the seat is not active any more.
     #[must_use]
     pub fn changes(&self) -> Changes {
-        Changes::new(self.seat.shared().clone(), self.background.owner())
+        Changes::new(self.seat.watch(), self.background.owner())
     }
 
     /// Returns `Ok` while the program may go on. A forked child has the answer of the moment of the fork, until the deadline.

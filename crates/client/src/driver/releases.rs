@@ -56,6 +56,8 @@ pub(super) struct Releases {
     seats: BTreeMap<SeatKey, HolderId>,
     /// The seats whose slot is being closed.
     slots: BTreeMap<SeatKey, HolderId>,
+    /// The calls waiting for the end of the release of one seat.
+    finishing: BTreeMap<SeatKey, Vec<oneshot::Sender<Finish>>>,
     /// The acquires waiting for the end of these releases.
     awaiting: Vec<(Vec<SeatKey>, oneshot::Sender<()>)>,
 }
@@ -64,6 +66,11 @@ impl Releases {
     /// Notes the release of a seat. A seat noted already stays.
     pub(super) fn begin(&mut self, key: SeatKey, door: &Door) {
         self.seats.entry(key).or_insert_with(|| door.into());
+    }
+
+    /// Notes a call that waits for the end of the release of a seat.
+    pub(super) fn await_finish(&mut self, key: SeatKey, done: oneshot::Sender<Finish>) {
+        self.finishing.entry(key).or_default().push(done);
     }
 
     /// Notes the end of the close of a slot.
@@ -84,7 +91,7 @@ impl Releases {
 
     /// Answers each [`Command::AwaitReleases`](super::Command::AwaitReleases) whose releases are over.
     pub(super) fn tell_over(&mut self) {
-        let Self { seats, slots, awaiting } = self;
+        let Self { seats, slots, awaiting, finishing: _ } = self;
         let is_under_way = |key: &SeatKey| seats.contains_key(key) || slots.contains_key(key);
         for (_, done) in awaiting.extract_if(.., |(releases, _)| !releases.iter().any(is_under_way)) {
             // The program may have stopped to wait.
@@ -140,8 +147,8 @@ impl Driver {
     pub(super) fn finish(&mut self, key: SeatKey, finish: Finish) {
         let Some(entry) = self.seats.get_mut(&key) else { return };
         entry.finished = true;
-        let (slot, waiting) = (entry.slot.take(), std::mem::take(&mut entry.done));
-        let slot = slot.map(|slot| (HolderId::from(&entry.machine.plan().door), slot));
+        let waiting = self.releases.finishing.remove(&key).unwrap_or_default();
+        let slot = entry.slot.take().map(|slot| (HolderId::from(&entry.machine.plan().door), slot));
         if let Some(closing) = &mut self.closing {
             closing.unconfirmed |= finish == Finish::Unconfirmed;
         }
@@ -196,6 +203,7 @@ impl Driver {
         let Some(entry) = self.seats.remove(&key) else { return };
         let Entry { token_owner, slot, machine, .. } = *entry;
         self.releases.seats.remove(&key);
+        self.releases.finishing.remove(&key);
         if let Some(slot) = slot {
             self.close_slot(key, HolderId::from(&machine.plan().door), *slot, || ());
         }
@@ -203,6 +211,7 @@ impl Driver {
         if !is_shared && !self.seats.values().any(|entry| entry.token_owner == token_owner) {
             self.keepers.remove(&token_owner);
         }
+        self.follow_session(key);
     }
 }
 

@@ -126,7 +126,7 @@ async fn serve<F>(
     F: Fn(&Arrived, usize) -> Reply,
 {
     let Some(request) = read(&mut stream).await else { return };
-    if request.target.starts_with("GET ") && request.target.ends_with("/events") {
+    if is_event_stream(&request.target) {
         let opened = OpenStream { request, connection: stream };
         match streams {
             // A test that is over opens no streams.
@@ -148,6 +148,12 @@ async fn serve<F>(
     );
     // A closed connection needs no answer.
     let _ = stream.write_all(answer.as_bytes()).await;
+}
+
+/// Returns true for a stream of one session, and for a shared stream, whose query names further sessions.
+fn is_event_stream(target: &str) -> bool {
+    let path = target.split('?').next().unwrap_or_default();
+    path.starts_with("GET ") && path.ends_with("/events")
 }
 
 async fn read(stream: &mut TcpStream) -> Option<Arrived> {

@@ -75,7 +75,7 @@ impl Driver {
             // The name alone: a state would be a tenth of the memory of a seat.
             let mut last = "";
             loop {
-                let state = states.borrow_and_update().clone();
+                let state = states.latest();
                 if !is_moved_deadline(last, &state) {
                     driver.tell(&name, &state);
                 }

@@ -61,7 +61,7 @@ async fn a_revoked_seat_is_told_to_those_who_watch_and_to_those_who_check() {
         Duration::from_secs(30),
         states.wait_for(|state| matches!(state, State::Lost(_))),
     );
-    let State::Lost(loss) = lost.await.expect("in time").unwrap().clone() else { panic!("no loss") };
+    let State::Lost(loss) = lost.await.expect("in time").unwrap() else { panic!("no loss") };
     assert_eq!((&loss.reason, loss.retry), (&LossReason::Revoked, false));
     assert_eq!(seat.check(), Err(CheckError::Lost(loss)));
     assert_eq!(live(&harness).await.len(), 0);

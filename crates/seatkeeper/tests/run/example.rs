@@ -16,9 +16,7 @@ pub(crate) async fn work_with_a_seat(url: &str, token: &str, license_key: &str) 
 
     let mut states = seat.watch();
     tokio::spawn(async move {
-        if let Ok(State::Lost(loss)) =
-            states.wait_for(|state| matches!(state, State::Lost(_))).await.as_deref()
-        {
+        if let Ok(State::Lost(loss)) = states.wait_for(|state| matches!(state, State::Lost(_))).await {
             eprintln!("the seat is lost ({}): save your work", loss.reason.name());
         }
     });

@@ -22,7 +22,7 @@ pub(super) fn watch(seats: &[HeldSeat]) -> mpsc::UnboundedReceiver<Change> {
         states.mark_changed();
         tokio::spawn(async move {
             while states.changed().await.is_ok() {
-                let state = states.borrow_and_update().clone();
+                let state = states.latest();
                 let is_offline = matches!(state, State::Offline { .. });
                 if is_offline && timeout(TELL_AFTER, states.changed()).await.is_ok() {
                     // A newer state takes over.
