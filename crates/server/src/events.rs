@@ -39,8 +39,8 @@ const LASTS_MAX: Duration = Duration::from_secs(24 * 3_600);
 /// Answers with the events of sessions of the caller `who`, for at most the remaining lifetime of the caller's token, and
 /// until the token's key is withdrawn. `authority` is the caller's authority over sessions of the API.
 ///
-/// Answers 204 about a single session if the session has ended and the client has heard of the end. The events of a shared
-/// stream are the ends alone: they have no id, so a client that reconnects hears the end of each session that it names.
+/// Answers 204 about a single session if the session has ended and the client has heard of the end. A shared
+/// stream tells ends alone, without ids: a client that reconnects hears the end of each session in the list.
 pub(crate) async fn stream_events<S: Subject>(
     app: App,
     headers: &HeaderMap,

@@ -46,7 +46,8 @@ impl Backoff {
     }
 }
 
-/// The pauses between joins and reopenings. Steady joins lengthen them, so that they do not cut each opening in turn.
+/// The pauses between joins and reopenings. Steady joins lengthen the pauses, so that
+/// joins do not cut each opening in turn.
 #[derive(Debug)]
 pub(super) struct JoinPauses {
     /// The last reopening for a join.
@@ -60,8 +61,8 @@ impl JoinPauses {
         Self { reopened: None, next: JOIN_PAUSE }
     }
 
-    /// Waits until a join makes the open request about `open` stale, and for the pause after the join. A joiner that has left
-    /// again by then makes nothing stale.
+    /// Waits until a join makes the open request about `open` stale, and for the pause after the join. A session that joined
+    /// and left within the pause makes no request stale.
     pub(super) async fn stale(&mut self, list: &mut watch::Receiver<SessionList>, open: &[Arc<str>]) {
         loop {
             if list.changed().await.is_err() {

@@ -45,7 +45,7 @@ async fn assert_end(stream: &mut EventStream, session: &Value, reason: &str) {
     assert_eq!(shown(&data), json!({ "session_id": "[id]", "reason": reason, "ended_at": "[time]" }));
 }
 
-/// Asserts that the next events tell that these sessions are unknown, in any order.
+/// Asserts that the next events are `unknown`, one for each session, in any order.
 async fn assert_unknown(stream: &mut EventStream, sessions: &[&Value]) {
     let mut missing = sessions.to_vec();
     while !missing.is_empty() {
@@ -56,7 +56,7 @@ async fn assert_unknown(stream: &mut EventStream, sessions: &[&Value]) {
     }
 }
 
-/// Asserts that the stream tells nothing more, and had no ids.
+/// Asserts that the stream is over, and had no ids.
 async fn assert_over(mut stream: EventStream) {
     assert_eq!(stream.next().await, None, "nothing is left to tell");
     assert_eq!(stream.last_id, "");
