@@ -41,9 +41,9 @@ pub(crate) fn lapses_are_bounded() -> bool {
     number("SEATKEEPER_FAULT_LAPSES_BOUNDED").is_some_and(|number| number > 0)
 }
 
-/// Number of concurrent storms. Five storms keep two cores busy in a debug build; with more, servers stand still for seconds.
+/// Number of concurrent storms. Four storms keep two cores busy in a debug build; with more, servers stand still for seconds.
 pub(crate) fn storms_at_once() -> usize {
-    usize::try_from(number("SEATKEEPER_STORMS_AT_ONCE").unwrap_or(5)).expect("a number of storms")
+    usize::try_from(number("SEATKEEPER_STORMS_AT_ONCE").unwrap_or(4)).expect("a number of storms")
 }
 
 /// The longest rest of a client of a storm of faults between two requests, in milliseconds. Most of the processor time of a
