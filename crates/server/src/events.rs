@@ -48,7 +48,7 @@ pub(crate) async fn stream_events<S: Subject>(
     authority: Authority,
     who: &Caller,
 ) -> Result<Response, Error> {
-    let permit = app.limits.shared_event_stream(who, sessions.count(), &app.settings.server)?;
+    let permit = app.limits.event_stream(who, sessions.count(), &app.settings.server)?;
     let cut_off = cut_off(&app, headers, who, permit)?;
     match sessions {
         StreamSessions::One(id) => {

@@ -159,22 +159,11 @@ impl Limits {
         self.count(Key::of_group_joins(group), Rate::per_hour(GROUP_JOINS_PER_HOUR), note).await
     }
 
-    /// Counts an event stream of a caller on this node, until the permit is dropped. Returns
-    /// `Err(CallerStreamsOpen)` if the caller has the maximum of streams open: `event_streams_per_user_max` for a user, and
-    /// half of `event_streams_max` for a caller with the scope `service` or `admin`.
+    /// Counts an event stream about `sessions` among the streams of a caller on this node, until the permit is dropped. Returns
+    /// `Err(CallerStreamsOpen)` if the caller has the maximum of streams open: `event_streams_per_user_max` for a user, and half of `event_streams_max` for a caller
+    /// with the scope `service` or `admin`. One caller leaves places of the node for the others: the streams of a user are
+    /// about at most an eighth of `event_streams_max` sessions, those of a caller with such a scope about at most half.
     pub(crate) fn event_stream(
-        &self,
-        who: &Caller,
-        settings: &ServerSettings,
-    ) -> Result<StreamPermit, Error> {
-        self.shared_event_stream(who, 1, settings)
-    }
-
-    /// Counts an event stream as [`Limits::event_stream`] does, once for all its `sessions`. Also returns
-    /// `Err(CallerStreamsOpen)` if the caller's streams would be about too many sessions: for a user, about more than an
-    /// eighth of `event_streams_max`; for a caller with the scope `service` or `admin`, about more than half. One caller
-    /// leaves places of the node for the others.
-    pub(crate) fn shared_event_stream(
         &self,
         who: &Caller,
         sessions: usize,

@@ -1,19 +1,10 @@
 //! A session that cannot be looked up at the beginning of a shared stream does not cost the other sessions their stream.
 
 use serde_json::{Value, json};
-use sqlx::Connection as _;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 
+use super::unknown_limits::tamper;
 use crate::harness::{Client, EventStream};
 use crate::http::tenant_client::{TenantClient, session_path};
-
-/// Runs a statement directly on the server's database file.
-async fn tamper(api: &TenantClient, statement: &'static str) {
-    let options = SqliteConnectOptions::new().filename(api.harness.path("ledger.db"));
-    let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
-    sqlx::query(statement).execute(&mut connection).await.unwrap();
-    connection.close().await.unwrap();
-}
 
 async fn listen(client: &Client, first: &Value, other: &Value) -> EventStream {
     let path = format!("{}/events", session_path(first));

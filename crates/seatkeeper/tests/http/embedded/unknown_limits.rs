@@ -15,7 +15,7 @@ fn open() -> TenantClient {
 }
 
 /// Runs a statement directly on the server's database file.
-async fn tamper(api: &TenantClient, statement: &'static str) {
+pub(super) async fn tamper(api: &TenantClient, statement: &'static str) {
     let options = SqliteConnectOptions::new().filename(api.harness.path("ledger.db"));
     let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
     sqlx::query(statement).execute(&mut connection).await.unwrap();

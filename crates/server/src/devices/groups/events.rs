@@ -94,7 +94,7 @@ impl GroupWatch {
     /// Begins to watch. From here on no change is missed.
     async fn begin(app: App, who: Who, group: SessionId) -> Result<Self, Error> {
         let (share, max) = (share_of(&app, &who, group).await?, app.settings.server.event_streams_max);
-        let permit = app.limits.event_stream(&who, &app.settings.server)?;
+        let permit = app.limits.event_stream(&who, 1, &app.settings.server)?;
         let members = members_of(&who.tenant, group);
         let ends = app.engine.listen_to_group((group, &members), (&who.user, share), max);
         let ends = ends.ok_or(Error::TooManyStreams)?;

@@ -45,7 +45,7 @@ async fn assert_end(stream: &mut EventStream, session: &Value, reason: &str) {
     assert_eq!(shown(&data), json!({ "session_id": "[id]", "reason": reason, "ended_at": "[time]" }));
 }
 
-/// Asserts that the next events are `unknown`, one for each session, in any order.
+/// Asserts that the stream tells each session as unknown next, in any order.
 async fn assert_unknown(stream: &mut EventStream, sessions: &[&Value]) {
     let mut missing = sessions.to_vec();
     while !missing.is_empty() {
