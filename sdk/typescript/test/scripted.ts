@@ -12,6 +12,8 @@ after(() => setTimeout(() => process.exit(), 2_000).unref());
 export interface Arrived {
   /** The method and the path. */
   readonly target: string;
+  /** The time after the whole request was read, in milliseconds of `performance.now()`. */
+  readonly at: number;
   readonly token: string | undefined;
   readonly body: Record<string, unknown>;
 }
@@ -126,6 +128,7 @@ async function read(message: IncomingMessage): Promise<Arrived> {
   for await (const chunk of message) text += String(chunk);
   return {
     target: `${message.method} ${message.url}`,
+    at: performance.now(),
     token: message.headers.authorization?.replace("Bearer ", ""),
     body: text === "" ? {} : (JSON.parse(text) as Record<string, unknown>),
   };
