@@ -13,13 +13,13 @@ use tokio::sync::Notify;
 
 use crate::contract::Receipt;
 
-/// Number of waiting events of all journals from which replies return no events. Kept events spare a lone client
-/// the read of the journal. Under load a single read has the events of many clients, and replies with events lower
-/// the throughput: see `docs/performance.md`.
-const FEW_EVENTS: usize = 8;
+/// Number of waiting events of all journals from which replies return no events. Kept events spare the drain the read
+/// of the journal, and so a round trip to Redis between two commits. With more waiting events a single read has the
+/// events of many clients, and replies with events lower the throughput: see `docs/performance.md`.
+const FEW_EVENTS: usize = 128;
 
 /// Maximum number of replies of a bucket with events kept.
-const KEPT_MAX: usize = 8;
+const KEPT_MAX: usize = 64;
 
 /// End and acknowledged position of each journal, as of the latest replies.
 #[derive(Debug)]
@@ -209,3 +209,6 @@ impl Backlog {
         self.buckets[usize::from(bucket.number())].lock()
     }
 }
+
+#[cfg(test)]
+mod tests;

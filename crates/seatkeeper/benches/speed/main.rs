@@ -39,6 +39,7 @@ mod records;
 mod regions;
 mod renewal;
 mod thin;
+mod turns;
 mod verdict;
 mod versus;
 

@@ -22,6 +22,7 @@ use crate::faultless::answered;
 use crate::process::cpu_time;
 use crate::product::{Product, directory};
 use crate::renewal::renewal;
+use crate::turns::{self, TURNS};
 use crate::verdict::{Bound, Line, median};
 
 /// Connections of the loads that are compared by their rate.
@@ -38,9 +39,6 @@ const AS_FAST: Bound = Bound::AtLeast(0.97);
 
 /// A batched heartbeat must cost the home less than a forwarded heartbeat.
 const LESS: Bound = Bound::Below(1.0);
-
-/// Turns of a side in a round. Short turns spread the noise of the machine over both sides.
-const TURNS: u32 = 4;
 
 /// The round trip between two continents.
 const FAR: Duration = Duration::from_millis(80);
@@ -168,9 +166,7 @@ impl Loads {
     /// Returns the mean figure of each side, from the report and the CPU time of the home.
     async fn play(&self, figure: impl Fn(&Report, Duration) -> f64) -> Result<[f64; 2], Error> {
         let mut figures = [0.0; 2];
-        for turn in 0..2 * TURNS {
-            // The order 0, 1, 1, 0, 0, 1, 1, 0: a machine that becomes slower or faster counts for both sides alike.
-            let number = usize::from((turn % 4 == 1 || turn % 4 == 2) != self.backwards);
+        for number in turns::sides(TURNS, self.backwards) {
             let (target, license, scenario) = &self.sides[number];
             let plan = Plan {
                 target: target.clone(),

@@ -10,6 +10,7 @@ use crate::effort::Effort;
 use crate::error::Error;
 use crate::product::Product;
 use crate::renewal::renewal;
+use crate::turns::{self, TURNS};
 use crate::verdict::{Bound, Line, median};
 
 /// Connections of the load.
@@ -44,7 +45,10 @@ struct Side {
 
 struct Load {
     what: &'static str,
+    /// The work of one turn.
     plan: Plan,
+    /// Turns of a side in a round.
+    turns: u32,
     /// True if the rate counts up to the commit of the last event.
     on_record: bool,
 }
@@ -89,16 +93,16 @@ pub(crate) async fn run(
     Ok(names.zip(&rates).map(|((topology, what), rates)| line(topology, what, rates)).collect())
 }
 
-/// Returns the rates of both sides for each load of each pair. The sides take turns within a load, and swap
+/// Returns the mean rates of both sides for each load of each pair. The sides take turns within a load, and swap
 /// places from round to round.
 async fn play(pairs: &[Pair], backwards: bool) -> Result<Vec<[f64; 2]>, Error> {
     let mut measured = Vec::new();
     for Pair { sides, .. } in pairs {
         for load in 0..LOADS {
             let mut rates = [0.0; 2];
-            for turn in 0..sides.len() {
-                let number = if backwards { sides.len() - 1 - turn } else { turn };
-                rates[number] = sides[number].loads[load].play(&sides[number].product).await?;
+            for number in turns::sides(sides[0].loads[load].turns, backwards) {
+                let Side { product, loads, .. } = &sides[number];
+                rates[number] += loads[load].play(product).await? / f64::from(loads[load].turns);
             }
             measured.push(rates);
         }
@@ -127,25 +131,28 @@ impl Side {
             target: target.clone(),
             license_keys: license_keys.to_vec(),
             concurrency: CONCURRENCY,
-            bounds: Bounds { duration: effort.measured, turns: None },
+            bounds: Bounds { duration: effort.measured / TURNS, turns: None },
             scenario,
         };
         let heartbeats = Scenario::Heartbeats { sessions_per_connection: SESSIONS_PER_CONNECTION };
         let cycle = || Scenario::Cycle { heartbeats: 0 };
-        let evictions = plan(&license_keys, Scenario::Evictions { subscribers });
-        let sustained = Bounds { duration: effort.sustained / 3, turns: None };
-        let sustained = Plan { bounds: sustained, ..evictions.clone() };
-        let loads: [(_, _, _); LOADS] = [
-            ("heartbeats", plan(&license_keys, heartbeats), false),
-            ("heartbeats of a screen", Plan { target: viewer, ..plan(&[], renewal(screen)) }, false),
-            ("denied acquires", plan(&full, Scenario::Denied), false),
-            ("acquire + release of one license", plan(&shared, cycle()), false),
-            ("acquire + release, a license each", plan(&license_keys, cycle()), false),
-            ("admissions with eviction, a burst", evictions, false),
-            ("admissions with eviction, put on record", sustained, true),
+        let evictions = |duration| Plan {
+            bounds: Bounds { duration, turns: None },
+            ..plan(&license_keys, Scenario::Evictions { subscribers: subscribers.clone() })
+        };
+        let in_turns = |what, plan| Load { what, plan, turns: TURNS, on_record: false };
+        // The journal absorbs a burst of the whole length.
+        let at_once = |what, plan, on_record| Load { what, plan, turns: 1, on_record };
+        let loads: [Load; LOADS] = [
+            in_turns("heartbeats", plan(&license_keys, heartbeats)),
+            in_turns("heartbeats of a screen", Plan { target: viewer, ..plan(&[], renewal(screen)) }),
+            in_turns("denied acquires", plan(&full, Scenario::Denied)),
+            in_turns("acquire + release of one license", plan(&shared, cycle())),
+            in_turns("acquire + release, a license each", plan(&license_keys, cycle())),
+            at_once("admissions with eviction, a burst", evictions(effort.measured), false),
+            at_once("admissions with eviction, put on record", evictions(effort.sustained / 3), true),
         ];
-        let loads = loads.into_iter().map(|(what, plan, on_record)| Load { what, plan, on_record }).collect();
-        Ok(Self { product, loads, _redis: redis })
+        Ok(Self { product, loads: loads.into(), _redis: redis })
     }
 }
 
