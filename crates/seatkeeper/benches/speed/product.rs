@@ -151,6 +151,7 @@ impl Product {
         let data = directory()?;
         command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data.path()).args(flags);
         command.envs(LIMITS.map(|limit| (limit, UNREACHED)));
+        command.env("SEATKEEPER_DEVICES_TTL_SECONDS", TTL_SECONDS.to_string());
         let mut server = Child::start(command.stderr(Stdio::null()))?;
         let address = server.says("listening on ")?;
         let config = flags.iter().skip_while(|flag| **flag != "--config").take(2);
