@@ -34,6 +34,10 @@ const DRAIN_BATCH_EVENTS_MAX: usize = 8_192;
 /// The most events in one commit of a throttled drain: a small part of the time between two commits.
 const GIVING_WAY_BATCH_EVENTS_MAX: usize = 2_048;
 
+/// The least events of a batch that two transactions commit at once. PostgreSQL commits in one process a connection, so two
+/// use two processors. Only a drain that catches up has so many events: beside requests a processor is never idle.
+const HALVED_BATCH_EVENTS_MIN: usize = 2 * GIVING_WAY_BATCH_EVENTS_MAX;
+
 /// A throttled drain pauses for this many times the duration of its last batch, and for at most
 /// [`GIVES_WAY_MAX`].
 const GIVES_WAY_BATCHES: u32 = 6;
@@ -97,8 +101,19 @@ impl Worker for Drain {
         if events.is_empty() {
             return Ok(Progress::Idle);
         }
+        let at_once = events.len() >= HALVED_BATCH_EVENTS_MIN && self.ledger.commits_at_once();
+        if at_once {
+            // A stable sort: the events of a pool keep their order.
+            events.sort_by_key(is_of_second_half);
+        }
         loop {
-            let refused = self.apply(&events).await?;
+            let halves = if at_once {
+                events.partition_point(|event| !is_of_second_half(event))
+            } else {
+                events.len()
+            };
+            let (first, second) = events.split_at(halves);
+            let refused = self.apply_halves(first, second).await?;
             if refused.is_empty() {
                 break;
             }
@@ -135,11 +150,26 @@ impl Worker for Drain {
     }
 }
 
+/// Returns whether the second of two transactions applies the event. All events of a bucket are in the same half.
+fn is_of_second_half(event: &Event) -> bool {
+    event.pool.bucket().number() % 2 == 1
+}
+
 impl Drain {
+    /// Applies two batches of different buckets at once. Returns the refused buckets of both. After an error of one
+    /// batch, the other may be on record.
+    async fn apply_halves(&self, first: &[Event], second: &[Event]) -> Result<BucketSet, Error> {
+        let (first, second) = tokio::join!(self.apply(first), self.apply(second));
+        Ok(first?.iter().chain(second?.iter()).collect())
+    }
+
     /// Applies events to the ledger. Returns the buckets whose events the ledger refused: their registry no
     /// longer serves the bucket, or must not. Waiters of a refused bucket fail once the bucket's new epoch is
     /// read.
     async fn apply(&self, events: &[Event]) -> Result<BucketSet, Error> {
+        if events.is_empty() {
+            return Ok(BucketSet::default());
+        }
         let applied = self.ledger.apply(events).await;
         if let Ok(are_new) = &applied {
             self.metrics.recorded(events, are_new);
