@@ -2,6 +2,7 @@
 //! fsync. An event is acknowledged only after its commit. A crash in between repeats the event, which is
 //! harmless.
 
+mod halves;
 mod pace;
 mod refused;
 
@@ -34,8 +35,8 @@ const DRAIN_BATCH_EVENTS_MAX: usize = 8_192;
 /// The most events in one commit of a throttled drain: a small part of the time between two commits.
 const GIVING_WAY_BATCH_EVENTS_MAX: usize = 2_048;
 
-/// The least events of a batch that two transactions commit at once. PostgreSQL commits in one process a connection, so two
-/// use two processors. Only a drain that catches up has so many events: beside requests a processor is never idle.
+/// The least events of a batch that two transactions commit at once. A connection to PostgreSQL is a process, so two
+/// connections use two processors. A throttled drain never has so many events, because requests use the processors.
 const HALVED_BATCH_EVENTS_MIN: usize = 2 * GIVING_WAY_BATCH_EVENTS_MAX;
 
 /// A throttled drain pauses for this many times the duration of its last batch, and for at most
@@ -101,26 +102,7 @@ impl Worker for Drain {
         if events.is_empty() {
             return Ok(Progress::Idle);
         }
-        let at_once = events.len() >= HALVED_BATCH_EVENTS_MIN && self.ledger.commits_at_once();
-        if at_once {
-            // A stable sort: the events of a pool keep their order.
-            events.sort_by_key(is_of_second_half);
-        }
-        loop {
-            let halves = if at_once {
-                events.partition_point(|event| !is_of_second_half(event))
-            } else {
-                events.len()
-            };
-            let (first, second) = events.split_at(halves);
-            let refused = self.apply_halves(first, second).await?;
-            if refused.is_empty() {
-                break;
-            }
-            // The remaining events do not wait for the refused buckets.
-            receipts.retain(|receipt| !refused.contains(receipt.bucket));
-            events.retain(|event| !refused.contains(event.pool.bucket()));
-        }
+        self.commit(&mut receipts, &mut events).await?;
         if events.is_empty() {
             return Ok(Progress::Idle);
         }
@@ -150,17 +132,28 @@ impl Worker for Drain {
     }
 }
 
-/// Returns whether the second of two transactions applies the event. All events of a bucket are in the same half.
-fn is_of_second_half(event: &Event) -> bool {
-    event.pool.bucket().number() % 2 == 1
-}
-
 impl Drain {
-    /// Applies two batches of different buckets at once. Returns the refused buckets of both. After an error of one
-    /// batch, the other may be on record.
-    async fn apply_halves(&self, first: &[Event], second: &[Event]) -> Result<BucketSet, Error> {
-        let (first, second) = tokio::join!(self.apply(first), self.apply(second));
-        Ok(first?.iter().chain(second?.iter()).collect())
+    /// Commits events to the ledger. Removes refused buckets from `receipts` and `events`, so that the remaining events do
+    /// not wait for them.
+    async fn commit(&self, receipts: &mut Vec<Receipt>, events: &mut Vec<Event>) -> Result<(), Error> {
+        let in_halves = events.len() >= HALVED_BATCH_EVENTS_MIN && self.ledger.commits_at_once();
+        if in_halves {
+            halves::sort(events);
+        }
+        loop {
+            let refused = if in_halves {
+                let (first, second) = halves::of_sorted(events);
+                let (first, second) = tokio::join!(self.apply(first), self.apply(second));
+                first?.iter().chain(second?.iter()).collect()
+            } else {
+                self.apply(events).await?
+            };
+            if refused.is_empty() {
+                return Ok(());
+            }
+            receipts.retain(|receipt| !refused.contains(receipt.bucket));
+            events.retain(|event| !refused.contains(event.pool.bucket()));
+        }
     }
 
     /// Applies events to the ledger. Returns the buckets whose events the ledger refused: their registry no
