@@ -35,8 +35,8 @@ const DRAIN_BATCH_EVENTS_MAX: usize = 8_192;
 /// The most events in one commit of a throttled drain: a small part of the time between two commits.
 const GIVING_WAY_BATCH_EVENTS_MAX: usize = 2_048;
 
-/// The least events of a batch that two transactions commit at once. A connection to PostgreSQL is a process, so two
-/// connections use two processors. A throttled drain never has so many events, because requests use the processors.
+/// The least events of a batch for two concurrent transactions. PostgreSQL has a process for each connection, so two
+/// connections use two processors. A throttled drain has smaller batches: requests use the processors.
 const HALVED_BATCH_EVENTS_MIN: usize = 2 * GIVING_WAY_BATCH_EVENTS_MAX;
 
 /// A throttled drain pauses for this many times the duration of its last batch, and for at most
@@ -133,8 +133,8 @@ impl Worker for Drain {
 }
 
 impl Drain {
-    /// Commits events to the ledger. Removes refused buckets from `receipts` and `events`, so that the remaining events do
-    /// not wait for them.
+    /// Commits events to the ledger. Removes refused buckets from `receipts` and `events`, and commits the remaining
+    /// events.
     async fn commit(&self, receipts: &mut Vec<Receipt>, events: &mut Vec<Event>) -> Result<(), Error> {
         let in_halves = events.len() >= HALVED_BATCH_EVENTS_MIN && self.ledger.commits_at_once();
         if in_halves {

@@ -13,9 +13,9 @@ use tokio::sync::Notify;
 
 use crate::contract::Receipt;
 
-/// Number of waiting events of all journals from which replies return no events. Kept events spare the drain the read
-/// of the journal, and so a round trip to Redis between two commits. With more waiting events a single read has the
-/// events of many clients, and replies with events lower the throughput: see `docs/performance.md`.
+/// Number of waiting events of all journals from which replies return no events. Kept events spare the drain a read of
+/// the journal, a round trip to Redis between two commits. A deeper journal gives a single read the events of many
+/// clients, and replies with events lower the throughput: see `docs/performance.md`.
 const FEW_EVENTS: usize = 128;
 
 /// Maximum number of replies of a bucket with events kept.

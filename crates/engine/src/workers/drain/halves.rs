@@ -1,5 +1,4 @@
-//! Halves of a large batch, which two transactions commit at once. All events of a bucket are in the same half, so the
-//! transactions never wait for each other.
+//! Splits a large batch by bucket for two concurrent transactions. Neither transaction waits for a row of the other.
 
 use seatkeeper_core::Event;
 
@@ -8,7 +7,7 @@ pub(super) fn sort(events: &mut [Event]) {
     events.sort_by_key(is_in_second);
 }
 
-/// Returns both halves of events that are sorted by half.
+/// Returns both halves of sorted events.
 pub(super) fn of_sorted(events: &[Event]) -> (&[Event], &[Event]) {
     events.split_at(events.partition_point(|event| !is_in_second(event)))
 }
