@@ -1,3 +1,5 @@
+//! Kept events are the whole rest of a journal, or the drain reads the journal.
+
 #![allow(clippy::unwrap_used, reason = "a failed expectation fails the test")]
 
 use super::*;
