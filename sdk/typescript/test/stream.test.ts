@@ -334,7 +334,7 @@ test("a heartbeat tells the idle time once the program told an activity", async 
   await until(() => server.arrived(BEAT).length === 4);
   const [first, ...later] = server.arrived(BEAT);
   assert.deepEqual(first!.body, {});
-  // Each heartbeat is written after the one before was answered, and before its own arrival.
+  // A client writes a heartbeat after the server answered the heartbeat before, and before the heartbeat arrives.
   let earliest = told;
   for (const { at, body } of later) {
     const idle = body["idle_seconds"] as number;

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 
 use crate::contract::Receipt;
 
-/// Number of waiting events of all journals from which replies return no events. Kept events spare the drain a read of
+/// Replies return no events while this many events or more wait, over all journals. Kept events spare the drain a read of
 /// the journal, a round trip to Redis between two commits. A deeper journal gives a single read the events of many
 /// clients, and replies with events lower the throughput: see `docs/performance.md`.
 const FEW_EVENTS: usize = 128;
