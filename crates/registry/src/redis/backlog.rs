@@ -13,8 +13,8 @@ use tokio::sync::Notify;
 
 use crate::contract::Receipt;
 
-/// Replies return no events while this many events or more wait, over all journals. Kept events spare the drain a read of
-/// the journal, a round trip to Redis between two commits. A deeper journal gives a single read the events of many
+/// Replies return no events while this many events or more wait, over all journals. Kept events spare the drain a read
+/// of the journal, a round trip to Redis between two commits. A deeper journal gives a single read the events of many
 /// clients, and replies with events lower the throughput: see `docs/performance.md`.
 const FEW_EVENTS: usize = 128;
 
