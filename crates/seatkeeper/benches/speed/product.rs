@@ -10,9 +10,6 @@ use reqwest::StatusCode;
 use seatkeeper_load::Target;
 use serde::Deserialize;
 use serde_json::json;
-use sqlx::postgres::PgConnectOptions;
-use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions as _, Connection as _, PgConnection, SqliteConnection};
 use tempfile::TempDir;
 use uuid::Uuid;
 
@@ -46,21 +43,14 @@ pub(crate) const TENANT: &str = "default";
 /// The plan of every subscriber, predefined in the server: 4 devices, and the stalest is evicted.
 const PLAN: &str = "premium";
 
-/// File name of the ledger in the data directory.
-const LEDGER: &str = "ledger.db";
-
-/// Time without a new audit record after which the ledger counts as caught up: longer than a large commit
-/// takes on a busy machine.
-const LEDGER_AT_REST: Duration = Duration::from_secs(1);
-
 /// Time limit for the creation of a license, retries included.
 const LICENSE_MAX: Duration = Duration::from_secs(30);
 
 /// Pause before a license is created again after a 503.
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Pause between two polls of the ledger.
-const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+/// Pause between two readings of a metric that is waited for.
+const LOOK_INTERVAL: Duration = Duration::from_millis(25);
 
 /// A running server, and the token of an admin.
 pub(crate) struct Product {
@@ -69,8 +59,6 @@ pub(crate) struct Product {
     token: String,
     /// The token of a user without scopes.
     viewer_token: String,
-    /// URL of the ledger's PostgreSQL database. `None` stands for SQLite in the data directory.
-    postgres: Option<String>,
     // Fields drop in order: the server before its data directory.
     server: Child,
     data: TempDir,
@@ -87,30 +75,6 @@ struct Seat {
     session_id: Uuid,
 }
 
-/// The ledger, read without the server.
-enum Records {
-    Sqlite(SqliteConnection),
-    Postgres(PgConnection),
-}
-
-impl Records {
-    /// Returns the id of the newest audit record.
-    async fn newest(&mut self) -> Result<Option<i64>, sqlx::Error> {
-        const NEWEST: &str = "SELECT max(id) FROM audit_log";
-        match self {
-            Self::Sqlite(ledger) => sqlx::query_scalar(NEWEST).fetch_one(ledger).await,
-            Self::Postgres(ledger) => sqlx::query_scalar(NEWEST).fetch_one(ledger).await,
-        }
-    }
-
-    async fn close(self) -> Result<(), sqlx::Error> {
-        match self {
-            Self::Sqlite(ledger) => ledger.close().await,
-            Self::Postgres(ledger) => ledger.close().await,
-        }
-    }
-}
-
 impl Product {
     /// Starts this build as an embedded server.
     pub(crate) fn start() -> Result<Self, Error> {
@@ -119,13 +83,13 @@ impl Product {
 
     /// Starts `program` as an embedded server.
     pub(crate) fn start_as(program: &Path) -> Result<Self, Error> {
-        Self::start_with(Command::new(program), &[], None)
+        Self::start_with(Command::new(program), &[])
     }
 
     /// Starts this build as an embedded server with a settings file. The file names the key of the tokens.
     pub(crate) fn start_configured(config: &Path) -> Result<Self, Error> {
         let flags = ["--config".as_ref(), config.as_os_str()];
-        Self::start_with(Command::new(BINARY), &flags, None)
+        Self::start_with(Command::new(BINARY), &flags)
     }
 
     /// Starts this build as a node over a Redis and a PostgreSQL database.
@@ -136,7 +100,7 @@ impl Product {
     /// Starts `program` as a node over a Redis and a PostgreSQL database.
     pub(crate) fn start_over_as(program: &Path, redis: &str, postgres: &str) -> Result<Self, Error> {
         let flags = ["--registry", redis, "--ledger", postgres].map(OsStr::new);
-        Self::start_with(Command::new(program), &flags, Some(postgres.to_owned()))
+        Self::start_with(Command::new(program), &flags)
     }
 
     /// Starts this build as an embedded server under Callgrind, which writes its counts to files that begin with `counts`.
@@ -144,10 +108,10 @@ impl Product {
         let mut command = Command::new("valgrind");
         command.args(["--tool=callgrind", "--instr-atstart=no"]);
         command.arg(format!("--callgrind-out-file={}", counts.display())).arg(BINARY);
-        Self::start_with(command, &[], None)
+        Self::start_with(command, &[])
     }
 
-    fn start_with(mut command: Command, flags: &[&OsStr], postgres: Option<String>) -> Result<Self, Error> {
+    fn start_with(mut command: Command, flags: &[&OsStr]) -> Result<Self, Error> {
         let data = directory()?;
         command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data.path()).args(flags);
         command.envs(LIMITS.map(|limit| (limit, UNREACHED)));
@@ -159,7 +123,7 @@ impl Product {
         let of_viewer = token(data.path(), &config, "viewer", "")?;
         let token = token(data.path(), &config, "bench", "admin service")?;
         let client = reqwest::Client::new();
-        Ok(Self { client, address, token, viewer_token: of_viewer, postgres, server, data })
+        Ok(Self { client, address, token, viewer_token: of_viewer, server, data })
     }
 
     /// Returns the base URL of the server.
@@ -240,34 +204,13 @@ impl Product {
         }
     }
 
-    /// Waits until the ledger has caught up, and returns the time until its last record.
+    /// Waits until no event waits for the ledger, and returns the length of the wait.
     pub(crate) async fn caught_up(&self) -> Result<Duration, Error> {
-        let mut ledger = self.records().await?;
-        let (began, mut grew_at, mut newest) = (Instant::now(), None, None);
-        loop {
-            let record = ledger.newest().await?;
-            if newest.is_some() && record != newest {
-                grew_at = Some(Instant::now());
-            }
-            newest = record;
-            if grew_at.unwrap_or(began).elapsed() > LEDGER_AT_REST {
-                break;
-            }
+        let began = Instant::now();
+        while self.metric("journal_depth").await? > 0.0 {
             tokio::time::sleep(LOOK_INTERVAL).await;
         }
-        ledger.close().await?;
-        Ok(grew_at.map_or(Duration::ZERO, |at| at.duration_since(began)))
-    }
-
-    async fn records(&self) -> Result<Records, Error> {
-        Ok(match &self.postgres {
-            Some(url) => Records::Postgres(url.parse::<PgConnectOptions>()?.connect().await?),
-            None => {
-                let file = self.data.path().join(LEDGER);
-                let options = SqliteConnectOptions::new().filename(file).read_only(true);
-                Records::Sqlite(options.connect().await?)
-            }
-        })
+        Ok(began.elapsed())
     }
 
     /// Takes a screen for a device of a user without scopes, and returns a load target of the user and the session.

@@ -33,6 +33,11 @@ const SUBSCRIBERS: usize = 4 * CONCURRENCY;
 /// The lowest ratio at which a build counts as no slower than the other build.
 const AS_FAST: Bound = Bound::AtLeast(0.97);
 
+/// Settings of each side's PostgreSQL. A checkpoint or a vacuum would slow down the side that has its turn, so neither
+/// falls into a run.
+const POSTGRES: [&str; 4] =
+    ["fsync = off", "max_wal_size = 16GB", "checkpoint_timeout = 1h", "autovacuum = off"];
+
 /// Number of loads of each side.
 const LOADS: usize = 7;
 
@@ -41,7 +46,7 @@ struct Side {
     product: Product,
     loads: Vec<Load>,
     // Dropped after the server.
-    _redis: Option<Redis>,
+    _stores: Option<(Redis, Postgres)>,
 }
 
 struct Load {
@@ -68,12 +73,12 @@ pub(crate) async fn run(
     [ours, theirs]: [&Path; 2],
     nodes_alone: bool,
 ) -> Result<Vec<Line>, Error> {
-    let postgres = Postgres::start();
     let embedded = async |program| Side::start(effort, Product::start_as(program)?, None).await;
     let over_redis = async |program| {
-        let redis = Redis::start();
+        let (redis, postgres) = (Redis::start(), Postgres::start_with(&POSTGRES));
         let ledger = postgres.url(&postgres.add_database());
-        Side::start(effort, Product::start_over_as(program, &redis.url(), &ledger)?, Some(redis)).await
+        let product = Product::start_over_as(program, &redis.url(), &ledger)?;
+        Side::start(effort, product, Some((redis, postgres))).await
     };
     let nodes = [over_redis(ours).await?, over_redis(theirs).await?];
     let mut pairs = vec![Pair { topology: "Redis and PostgreSQL", sides: nodes }];
@@ -120,7 +125,7 @@ fn line(topology: &str, what: &str, [ours, theirs]: &[Vec<f64>; 2]) -> Line {
 }
 
 impl Side {
-    async fn start(effort: Effort, product: Product, redis: Option<Redis>) -> Result<Self, Error> {
+    async fn start(effort: Effort, product: Product, stores: Option<(Redis, Postgres)>) -> Result<Self, Error> {
         let mut license_keys = Vec::new();
         for _ in 0..LICENSES {
             license_keys.push(product.license(2 * SESSIONS_PER_CONNECTION as u32).await?);
@@ -155,7 +160,7 @@ impl Side {
             at_once("admissions with eviction, a burst", evictions(effort.measured), false),
             at_once("admissions with eviction, put on record", evictions(effort.sustained / 3), true),
         ];
-        Ok(Self { product, loads: loads.into(), _redis: redis })
+        Ok(Self { product, loads: loads.into(), _stores: stores })
     }
 }
 
