@@ -35,7 +35,7 @@ const DRAIN_BATCH_EVENTS_MAX: usize = 8_192;
 const GIVING_WAY_BATCH_EVENTS_MAX: usize = 2_048;
 
 /// A throttled drain pauses for this many times the duration of its last batch, and for at most
-/// [`GIVES_WAY_MAX`].
+/// [`GIVES_WAY_MAX`]. A pause ends early if an answer waits for a commit, or if requests stop.
 const GIVES_WAY_BATCHES: u32 = 6;
 /// The longest pause of a throttled drain.
 const GIVES_WAY_MAX: Duration = Duration::from_millis(900);
@@ -131,7 +131,10 @@ impl Worker for Drain {
     }
 
     async fn hurried(&self) {
-        self.backend.commits.awaited().await;
+        tokio::select! {
+            () = self.backend.commits.awaited() => {}
+            () = pace::lull(|| self.backend.registry.journal_depth()) => {}
+        }
     }
 }
 

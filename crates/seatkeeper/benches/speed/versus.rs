@@ -125,7 +125,11 @@ fn line(topology: &str, what: &str, [ours, theirs]: &[Vec<f64>; 2]) -> Line {
 }
 
 impl Side {
-    async fn start(effort: Effort, product: Product, stores: Option<(Redis, Postgres)>) -> Result<Self, Error> {
+    async fn start(
+        effort: Effort,
+        product: Product,
+        stores: Option<(Redis, Postgres)>,
+    ) -> Result<Self, Error> {
         let mut license_keys = Vec::new();
         for _ in 0..LICENSES {
             license_keys.push(product.license(2 * SESSIONS_PER_CONNECTION as u32).await?);

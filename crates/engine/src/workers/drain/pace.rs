@@ -2,6 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+/// A burst of requests counts as over once no event has arrived for this long. Only a busy journal throttles the drain, so
+/// requests write events far more often.
+const LULL: Duration = Duration::from_millis(50);
+
 /// A rate: a number of events in a duration.
 #[derive(Clone, Copy)]
 pub(super) struct Pace {
@@ -25,5 +29,39 @@ impl Rest {
     /// Returns the rate of arrival during the pause, by the journal's `depth` at its end.
     pub(super) fn came(self, depth: usize, end: Instant) -> Pace {
         Pace { events: depth.saturating_sub(self.depth), took: end.duration_since(self.since) }
+    }
+}
+
+/// Waits until a burst of requests is over. `depth` returns the number of events in the journal.
+pub(super) async fn lull(depth: impl Fn() -> usize) {
+    let mut before = depth();
+    loop {
+        tokio::time::sleep(LULL).await;
+        let now = depth();
+        if now <= before {
+            return;
+        }
+        before = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lull_comes_when_the_journal_stops_growing() {
+        const GROWS: usize = 7;
+        let (began, readings) = (Instant::now(), Cell::new(0));
+        lull(|| {
+            readings.set(readings.get() + 1);
+            readings.get().min(GROWS)
+        })
+        .await;
+        assert_eq!(began.elapsed(), LULL * GROWS as u32);
     }
 }
