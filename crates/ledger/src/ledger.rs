@@ -115,6 +115,11 @@ impl Ledger {
         Self { writer: self.writer.apart(), ..self.clone() }
     }
 
+    /// Returns whether the database commits two transactions at once. SQLite has a single writer.
+    pub fn commits_at_once(&self) -> bool {
+        matches!(self.writer, Pool::Postgres(_))
+    }
+
     /// Closes all connections. Later calls on any handle fail.
     pub async fn close(&self) {
         self.readers.close().await;

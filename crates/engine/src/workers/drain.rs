@@ -2,6 +2,7 @@
 //! fsync. An event is acknowledged only after its commit. A crash in between repeats the event, which is
 //! harmless.
 
+mod halves;
 mod pace;
 mod refused;
 
@@ -33,6 +34,10 @@ const DRAIN_BATCH_EVENTS_MAX: usize = 8_192;
 
 /// The most events in one commit of a throttled drain: a small part of the time between two commits.
 const GIVING_WAY_BATCH_EVENTS_MAX: usize = 2_048;
+
+/// The least events of a batch that two transactions commit at once. A connection to PostgreSQL is a process, so two
+/// connections use two processors. A throttled drain never has so many events, because requests use the processors.
+const HALVED_BATCH_EVENTS_MIN: usize = 2 * GIVING_WAY_BATCH_EVENTS_MAX;
 
 /// A throttled drain pauses for this many times the duration of its last batch, and for at most
 /// [`GIVES_WAY_MAX`]. A pause ends early if an answer waits for a commit, or if requests stop.
@@ -97,15 +102,7 @@ impl Worker for Drain {
         if events.is_empty() {
             return Ok(Progress::Idle);
         }
-        loop {
-            let refused = self.apply(&events).await?;
-            if refused.is_empty() {
-                break;
-            }
-            // The remaining events do not wait for the refused buckets.
-            receipts.retain(|receipt| !refused.contains(receipt.bucket));
-            events.retain(|event| !refused.contains(event.pool.bucket()));
-        }
+        self.commit(&mut receipts, &mut events).await?;
         if events.is_empty() {
             return Ok(Progress::Idle);
         }
@@ -139,10 +136,36 @@ impl Worker for Drain {
 }
 
 impl Drain {
+    /// Commits events to the ledger. Removes refused buckets from `receipts` and `events`, so that the remaining events do
+    /// not wait for them.
+    async fn commit(&self, receipts: &mut Vec<Receipt>, events: &mut Vec<Event>) -> Result<(), Error> {
+        let in_halves = events.len() >= HALVED_BATCH_EVENTS_MIN && self.ledger.commits_at_once();
+        if in_halves {
+            halves::sort(events);
+        }
+        loop {
+            let refused = if in_halves {
+                let (first, second) = halves::of_sorted(events);
+                let (first, second) = tokio::join!(self.apply(first), self.apply(second));
+                first?.iter().chain(second?.iter()).collect()
+            } else {
+                self.apply(events).await?
+            };
+            if refused.is_empty() {
+                return Ok(());
+            }
+            receipts.retain(|receipt| !refused.contains(receipt.bucket));
+            events.retain(|event| !refused.contains(event.pool.bucket()));
+        }
+    }
+
     /// Applies events to the ledger. Returns the buckets whose events the ledger refused: their registry no
     /// longer serves the bucket, or must not. Waiters of a refused bucket fail once the bucket's new epoch is
     /// read.
     async fn apply(&self, events: &[Event]) -> Result<BucketSet, Error> {
+        if events.is_empty() {
+            return Ok(BucketSet::default());
+        }
         let applied = self.ledger.apply(events).await;
         if let Ok(are_new) = &applied {
             self.metrics.recorded(events, are_new);
