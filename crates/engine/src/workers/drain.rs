@@ -136,8 +136,8 @@ impl Worker for Drain {
 }
 
 impl Drain {
-    /// Commits events to the ledger. Removes refused buckets from `receipts` and `events`, so that the remaining events do
-    /// not wait for them.
+    /// Commits events to the ledger. Removes refused buckets from `receipts` and `events`: no other bucket waits for a
+    /// refused bucket.
     async fn commit(&self, receipts: &mut Vec<Receipt>, events: &mut Vec<Event>) -> Result<(), Error> {
         let in_halves = events.len() >= HALVED_BATCH_EVENTS_MIN && self.ledger.commits_at_once();
         if in_halves {

@@ -14,11 +14,14 @@ use crate::renewal::renewal;
 use crate::turns::{self, TURNS};
 use crate::verdict::{Bound, Line, median};
 
-/// Connections of the load.
+/// Connections of the load, unless a load says otherwise.
 const CONCURRENCY: usize = 64;
 
+/// Connections of the loads with many clients.
+const CONCURRENCY_HIGH: usize = 256;
+
 /// Licenses of the loads in which each connection has its own license.
-const LICENSES: usize = CONCURRENCY;
+const LICENSES: usize = CONCURRENCY_HIGH;
 
 /// Seats of the license that every connection shares.
 const SEATS_SHARED: u32 = 1_000;
@@ -39,7 +42,7 @@ const POSTGRES: [&str; 4] =
     ["fsync = off", "max_wal_size = 16GB", "checkpoint_timeout = 1h", "autovacuum = off"];
 
 /// Number of loads of each side.
-const LOADS: usize = 7;
+const LOADS: usize = 9;
 
 /// A server of one build and its loads.
 struct Side {
@@ -146,21 +149,28 @@ impl Side {
             bounds: Bounds { duration: effort.measured / TURNS, turns: None },
             scenario,
         };
+        let of_many = |license_keys: &[String]| Plan {
+            concurrency: CONCURRENCY_HIGH,
+            ..plan(license_keys, Scenario::Cycle { heartbeats: 0 })
+        };
+        let few = &license_keys[..CONCURRENCY];
         let heartbeats = Scenario::Heartbeats { sessions_per_connection: SESSIONS_PER_CONNECTION };
         let cycle = || Scenario::Cycle { heartbeats: 0 };
         let evictions = |duration| Plan {
             bounds: Bounds { duration, turns: None },
-            ..plan(&license_keys, Scenario::Evictions { subscribers: subscribers.clone() })
+            ..plan(few, Scenario::Evictions { subscribers: subscribers.clone() })
         };
         let in_turns = |what, plan| Load { what, plan, turns: TURNS, leaves_events: false, on_record: false };
         // The journal absorbs a burst of the whole length.
         let at_once = |what, plan, on_record| Load { what, plan, turns: 1, leaves_events: true, on_record };
         let loads: [Load; LOADS] = [
-            in_turns("heartbeats", plan(&license_keys, heartbeats)),
+            in_turns("heartbeats", plan(few, heartbeats)),
             in_turns("heartbeats of a screen", Plan { target: viewer, ..plan(&[], renewal(screen)) }),
             in_turns("denied acquires", plan(&full, Scenario::Denied)),
             in_turns("acquire + release of one license", plan(&shared, cycle())),
-            in_turns("acquire + release, a license each", plan(&license_keys, cycle())),
+            in_turns("acquire + release, a license each", plan(few, cycle())),
+            in_turns("acquire + release of one license, 256 connections", of_many(&shared)),
+            in_turns("acquire + release, a license each, 256 connections", of_many(&license_keys)),
             at_once("admissions with eviction, a burst", evictions(effort.measured), false),
             at_once("admissions with eviction, put on record", evictions(effort.sustained / 3), true),
         ];

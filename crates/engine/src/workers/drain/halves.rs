@@ -1,5 +1,5 @@
-//! Halves of a large batch, which two transactions commit at once. All events of a bucket are in the same half, so the
-//! transactions never wait for each other.
+//! Halves of a large batch, which two transactions commit at once. No bucket is in both halves, so neither transaction
+//! waits for the other.
 
 use seatkeeper_core::Event;
 
