@@ -35,7 +35,7 @@ const DRAIN_BATCH_EVENTS_MAX: usize = 8_192;
 /// The most events in one commit of a throttled drain: a small part of the time between two commits.
 const GIVING_WAY_BATCH_EVENTS_MAX: usize = 2_048;
 
-/// The least events of a batch that two transactions commit at once. A connection to PostgreSQL is a process, so two
+/// The least number of events in a batch that two transactions commit at once. A connection to PostgreSQL is a process, so two
 /// connections use two processors. A throttled drain never has so many events, because requests use the processors.
 const HALVED_BATCH_EVENTS_MIN: usize = 2 * GIVING_WAY_BATCH_EVENTS_MAX;
 

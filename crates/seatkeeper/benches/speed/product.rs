@@ -49,7 +49,7 @@ const LICENSE_MAX: Duration = Duration::from_secs(30);
 /// Pause before a license is created again after a 503.
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Pause between two readings of a metric that is waited for.
+/// Pause between two readings of `journal_depth`.
 const LOOK_INTERVAL: Duration = Duration::from_millis(25);
 
 /// A running server, and the token of an admin.

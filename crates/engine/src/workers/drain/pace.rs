@@ -1,4 +1,4 @@
-//! Rates of events: arriving in the journal, and committed by the drain.
+//! Rates of events that arrive in the journal and of events that the drain commits, and the end of a burst.
 
 use std::time::{Duration, Instant};
 
