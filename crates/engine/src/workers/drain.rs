@@ -35,8 +35,8 @@ const DRAIN_BATCH_EVENTS_MAX: usize = 8_192;
 /// The most events in one commit of a throttled drain: a small part of the time between two commits.
 const GIVING_WAY_BATCH_EVENTS_MAX: usize = 2_048;
 
-/// The least number of events in a batch that two transactions commit at once. A connection to PostgreSQL is a process, so two
-/// connections use two processors. A throttled drain never has so many events, because requests use the processors.
+/// The least number of events in a batch that two transactions commit at once. A connection to PostgreSQL is a process,
+/// so two connections use two processors. A throttled drain has fewer events: requests use the processors.
 const HALVED_BATCH_EVENTS_MIN: usize = 2 * GIVING_WAY_BATCH_EVENTS_MAX;
 
 /// A throttled drain pauses for this many times the duration of its last batch, and for at most

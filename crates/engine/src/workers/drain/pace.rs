@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-/// A burst of requests counts as over once no event has arrived for this long. Only a busy journal throttles the drain, so
-/// requests write events far more often.
+/// A burst of requests counts as over once no event has arrived for this long. Only a busy journal throttles the drain,
+/// so requests write events far more often.
 const LULL: Duration = Duration::from_millis(50);
 
 /// A rate: a number of events in a duration.
