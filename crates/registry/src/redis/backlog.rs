@@ -15,11 +15,9 @@ use crate::contract::Receipt;
 
 /// Replies return no events while this many events or more wait, over all journals. Kept events spare the drain a read
 /// of the journal, a round trip to Redis between two commits. A deeper journal gives a single read the events of many
-/// clients, and replies with events lower the throughput: see `docs/performance.md`.
-const FEW_EVENTS: usize = 128;
-
-/// Maximum number of replies of a bucket with events kept.
-const KEPT_MAX: usize = 64;
+/// clients, and replies with events lower the throughput: see `docs/performance.md`. The limit also bounds the number of
+/// kept events, to this many and the events of requests in flight.
+const FEW_EVENTS: usize = 512;
 
 /// End and acknowledged position of each journal, as of the latest replies.
 #[derive(Debug)]
@@ -150,9 +148,6 @@ impl Backlog {
         let mut known = self.known(end.bucket);
         if events.is_empty() || end.epoch != known.epoch || end.position <= known.done() {
             return;
-        }
-        if known.kept.len() >= KEPT_MAX {
-            known.kept.clear();
         }
         known.kept.insert(end.position, events);
     }

@@ -98,7 +98,7 @@ async fn events_of_own_replies_need_no_read_of_redis() {
 /// Replies return no events while many events wait for the ledger. A single read of the journal is enough.
 #[tokio::test]
 async fn events_of_a_drain_that_is_behind_are_read_from_the_journal() {
-    const SESSIONS: u64 = 100;
+    const SESSIONS: u64 = 300;
     let redis = Redis::start();
     let one = Node::on(&redis).await;
     let pool = one.pool().await;

@@ -78,20 +78,6 @@ fn another_epoch_has_no_kept_events() {
 }
 
 #[test]
-fn the_number_of_kept_replies_is_bounded() {
-    let backlog = Backlog::new();
-    let last = 10 * KEPT_MAX as u64;
-    for position in 1..=last {
-        reply(&backlog, position..=position);
-        assert!(backlog.known(bucket()).kept.len() <= KEPT_MAX);
-    }
-    assert_eq!(kept(&backlog), None);
-    backlog.record(end(last));
-    reply(&backlog, last + 1..=last + 1);
-    assert_eq!(kept(&backlog), Some(vec![last + 1]));
-}
-
-#[test]
 fn replies_return_events_while_few_events_wait() {
     let backlog = Backlog::new();
     backlog.note(end(FEW_EVENTS as u64 - 1), 0);
