@@ -36,8 +36,9 @@ const DRAIN_BATCH_EVENTS_MAX: usize = 8_192;
 const GIVING_WAY_BATCH_EVENTS_MAX: usize = 2_048;
 
 /// The least number of events in a batch that two transactions commit at once. A connection to PostgreSQL is a process,
-/// so two connections use two processors. A throttled drain has fewer events: requests use the processors.
-const HALVED_BATCH_EVENTS_MIN: usize = 2 * GIVING_WAY_BATCH_EVENTS_MAX;
+/// so two connections use two processors. A smaller batch does not earn the price of a second transaction. A throttled
+/// drain uses a single connection: requests use the processors.
+const HALVED_BATCH_EVENTS_MIN: usize = 128;
 
 /// A throttled drain pauses for this many times the duration of its last batch, and for at most
 /// [`GIVES_WAY_MAX`]. A pause ends early if an answer waits for a commit, or if requests stop.
@@ -89,7 +90,8 @@ impl Worker for Drain {
         let Backend { registry, commits, .. } = &self.backend;
         let (started, depth_before) = (Instant::now(), registry.journal_depth());
         let gave_way = self.gives_way.lock().take();
-        let max = if gave_way.is_some() { GIVING_WAY_BATCH_EVENTS_MAX } else { DRAIN_BATCH_EVENTS_MAX };
+        let is_throttled = gave_way.is_some();
+        let max = if is_throttled { GIVING_WAY_BATCH_EVENTS_MAX } else { DRAIN_BATCH_EVENTS_MAX };
         let read = registry.journal_read(max).await?;
         let by_others = read.acknowledged.into_iter().filter(|receipt| commits.advance(*receipt));
         self.endings.tell_of_buckets(&by_others.map(|receipt| receipt.bucket).collect());
@@ -98,26 +100,20 @@ impl Worker for Drain {
             return Ok(Progress::Idle);
         }
         commits.note_waiting_since(read.entries.iter().map(|entry| entry.event.at).min());
-        let (mut receipts, mut events) = split(self.refusals.without_resting(read.entries));
-        if events.is_empty() {
+        let entries = self.refusals.without_resting(read.entries);
+        let is_large = entries.len() >= HALVED_BATCH_EVENTS_MIN;
+        let recorded = if is_large && !is_throttled && self.ledger.commits_at_once() {
+            let (first, second) = halves::split(entries);
+            let (first, second) = tokio::join!(self.record(first), self.record(second));
+            first? + second?
+        } else {
+            self.record(entries).await?
+        };
+        if recorded == 0 {
             return Ok(Progress::Idle);
-        }
-        self.commit(&mut receipts, &mut events).await?;
-        if events.is_empty() {
-            return Ok(Progress::Idle);
-        }
-        for receipt in &receipts {
-            commits.advance(*receipt);
         }
         commits.note_waiting_since(None);
-        self.endings.tell(&events);
-        if let Some(on_recorded) = &self.on_recorded {
-            on_recorded(&events);
-        }
-        // No caller waits for the acknowledgement. An unacknowledged event is read again, and applying it is
-        // idempotent.
-        try_join_all(receipts.into_iter().map(|receipt| registry.journal_acknowledge(receipt))).await?;
-        let batch = Pace { events: events.len(), took: started.elapsed() };
+        let batch = Pace { events: recorded, took: started.elapsed() };
         let came = gave_way.map(|rest: Rest| rest.came(depth_before, started));
         let is_slower_than_they_come = came.is_some_and(|came| came.is_faster_than(batch));
         Ok(self.left(depth_before, batch.took, is_slower_than_they_come))
@@ -136,27 +132,30 @@ impl Worker for Drain {
 }
 
 impl Drain {
-    /// Commits events to the ledger. Removes refused buckets from `receipts` and `events`: no other bucket waits for a
-    /// refused bucket.
-    async fn commit(&self, receipts: &mut Vec<Receipt>, events: &mut Vec<Event>) -> Result<(), Error> {
-        let in_halves = events.len() >= HALVED_BATCH_EVENTS_MIN && self.ledger.commits_at_once();
-        if in_halves {
-            halves::sort(events);
-        }
+    /// Commits events to the ledger, and answers their waiters. Returns the number of events on record. The events of a
+    /// refused bucket are left out: no other bucket waits for a refused bucket.
+    async fn record(&self, entries: Vec<JournalEntry>) -> Result<usize, Error> {
+        let (mut receipts, mut events) = split(entries);
         loop {
-            let refused = if in_halves {
-                let (first, second) = halves::of_sorted(events);
-                let (first, second) = tokio::join!(self.apply(first), self.apply(second));
-                first?.iter().chain(second?.iter()).collect()
-            } else {
-                self.apply(events).await?
-            };
+            let refused = self.apply(&events).await?;
             if refused.is_empty() {
-                return Ok(());
+                break;
             }
             receipts.retain(|receipt| !refused.contains(receipt.bucket));
             events.retain(|event| !refused.contains(event.pool.bucket()));
         }
+        let Backend { registry, commits, .. } = &self.backend;
+        for receipt in &receipts {
+            commits.advance(*receipt);
+        }
+        self.endings.tell(&events);
+        if let Some(on_recorded) = self.on_recorded.as_ref().filter(|_| !events.is_empty()) {
+            on_recorded(&events);
+        }
+        // No caller waits for the acknowledgement. An unacknowledged event is read again, and applying it is
+        // idempotent.
+        try_join_all(receipts.into_iter().map(|receipt| registry.journal_acknowledge(receipt))).await?;
+        Ok(events.len())
     }
 
     /// Applies events to the ledger. Returns the buckets whose events the ledger refused: their registry no
