@@ -9,7 +9,8 @@
 //! | `{"id", "do": "release", "seat"}` | with `confirmed` |
 //! | `{"id", "do": "close"}` | `{"id", "ok": true}` |
 //! | `{"id", "do": "check", "seat", "calls"}` | with `nanoseconds`, the price of a call, the best of ten rounds |
-//! | `{"id", "do": "cycles", "license_key", "machine", "count"}`, and the fields of `open` | `{"id", "ok": true, "heap_kib"}` after `count` cycles of open, acquire, release and close; `heap_kib` is the heap in use after a collection, where a collector keeps garbage |
+//! | `{"id", "do": "cycles", "license_key", "machine", "count"}`, and the fields of `open` | `{"id", "ok": true}` after `count` cycles of open, acquire, release and close |
+//! | `{"id", "do": "memory"}` | with `kib` in use after a collection; only in languages with a garbage collector |
 //! | `{"id", "do": "crash"}` | none: the driver ends itself without any cleaning |
 //!
 //! The `url` names one server, or the nodes of an installation with a space between two. The clients of TypeScript and Go
@@ -32,6 +33,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{interval, timeout};
 
+use crate::language::Language;
 use crate::server::pid;
 use crate::usage::{SignalActions, Usage};
 
@@ -162,6 +164,15 @@ impl Driver {
     #[must_use]
     pub fn usage(&self) -> Usage {
         Usage::from_process(self.id())
+    }
+
+    /// Returns the KiB of memory in use: after a collection if the driver's language has a garbage collector, otherwise the
+    /// resident memory. A collector keeps garbage in resident memory as long as the host has memory.
+    pub async fn memory_kib(&self, language: Language) -> f64 {
+        if !language.has_collector() {
+            return self.usage().memory_kib as f64;
+        }
+        self.call("memory", json!({}), LONG).await["kib"].as_f64().expect("a size")
     }
 
     fn id(&self) -> u32 {

@@ -36,6 +36,12 @@ impl Language {
         }
     }
 
+    /// Returns true if a garbage collector frees memory in its own time. Python counts references: only cycles wait.
+    #[must_use]
+    pub fn has_collector(self) -> bool {
+        matches!(self, Self::TypeScript | Self::Go)
+    }
+
     /// Returns true if `SEATKEEPER_SDKS` is absent or lists the language.
     #[must_use]
     pub fn is_wanted(self) -> bool {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"math"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -98,6 +99,8 @@ func (d *driver) obey(c command) (answer, error) {
 		return answer{"nanoseconds": priceOfCheck(d.seat(c.Seat), c.Calls)}, nil
 	case "cycles":
 		return answer{"ok": true}, cycles(c)
+	case "memory":
+		return answer{"kib": memory()}, nil
 	case "crash":
 		return nil, crash()
 	default:
@@ -140,6 +143,14 @@ func cycles(c command) error {
 		}
 	}
 	return nil
+}
+
+// memory returns the KiB in use after a collection: the heap, and the stacks of goroutines.
+func memory() float64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return float64(stats.HeapAlloc+stats.StackInuse) / 1024
 }
 
 // priceOfCheck measures Check, the best of ten rounds, in nanoseconds.
